@@ -1,0 +1,62 @@
+"""A case id is a case's whole identity: what is printed, what filters, and the seed of its data."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+_ID = re.compile(r"^(?P<kernel>\w+)\((?P<fields>.*)\)$")
+_FIELD = re.compile(r"(?P<key>\w+)=(?P<value>\[[^\]]*\]|[^,\[\]]*)(?:,|$)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """``kernel`` and ordered ``fields``, such as ``(("shape", "[3,5,7]"), ("layout", "transposed"))``."""
+
+    kernel: str
+    fields: tuple[tuple[str, str], ...]
+
+    @property
+    def id(self) -> str:
+        return f"{self.kernel}({','.join(f'{key}={value}' for key, value in self.fields)})"
+
+    def get(self, key: str, default: str | None = None) -> str:
+        """The text of field ``key``; raises ``ValueError`` naming the case when it is absent and has no default."""
+        for name, value in self.fields:
+            if name == key:
+                return value
+        if default is None:
+            raise ValueError(f"case {self.id}: field {key!r} is missing")
+        return default
+
+    def integers(self, key: str, default: str | None = None) -> tuple[int, ...]:
+        """Field ``key`` as a tuple of integers: ``[3,5,7]`` or ``[]``; raises ``ValueError`` on other text."""
+        text = self.get(key, default)
+        if not (text.startswith("[") and text.endswith("]")):
+            raise ValueError(f"case {self.id}: field {key!r} must be a list such as [3,5,7], not {text!r}")
+        try:
+            return tuple(int(part) for part in text[1:-1].split(",") if part)
+        except ValueError:
+            raise ValueError(f"case {self.id}: field {key!r} holds something other than integers: {text!r}") from None
+
+    def seed(self, salt: str = "") -> int:
+        """A 128-bit seed made of the id (and of ``--seed-salt``): the same bytes on any machine."""
+        return int.from_bytes(hashlib.sha256(f"{salt}|{self.id}".encode()).digest()[:16], "little")
+
+    @classmethod
+    def parse(cls, text: str) -> Case:
+        """The case that ``text`` is the id of; raises ``ValueError`` when it is not one."""
+        match = _ID.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no case id; expected KERNEL(field=value,...)")
+        fields: list[tuple[str, str]] = []
+        rest = match["fields"]
+        position = 0
+        while position < len(rest):
+            item = _FIELD.match(rest, position)
+            if item is None:
+                raise ValueError(f"{text!r} is no case id: cannot read {rest[position:]!r} as field=value")
+            fields.append((item["key"], item["value"]))
+            position = item.end()
+        return cls(match["kernel"], tuple(fields))

@@ -1,0 +1,75 @@
+"""One launch: a kernel's own argument list with the geometry that Candle's Rust side would use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+POISON_BYTE = 0xA5
+"""Every byte of an output before the launch, as in the recorded traces."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A by-value argument; ``value`` is a numpy (or ml_dtypes) scalar of the parameter's dtype."""
+
+    name: str
+    dtype: str
+    value: np.generic
+
+
+@dataclass(frozen=True)
+class Null:
+    """A null pointer."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A device buffer.
+
+    ``data`` is the whole allocation before the launch: 1-D, of the dtype's numpy type. The kernel is given the address
+    of element ``start``, as Candle adds a layout's start offset. Elements that the kernel must not touch keep their
+    content: all of them for role ``in``, those outside the written positions for ``out`` and ``inout``.
+    """
+
+    name: str
+    dtype: str
+    role: str
+    data: NDArray[Any]
+    start: int = 0
+
+
+Argument = Scalar | Null | Buffer
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel's argument list in parameter order, with grid and block (x, y, z) and dynamic shared memory in bytes."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    args: tuple[Argument, ...]
+
+    def reference_arguments(self) -> dict[str, Any]:
+        """The arguments by parameter name as a reference function takes them.
+
+        Scalars as numpy scalars, null pointers as ``None``, buffers as read-only 1-D views from ``start`` on.
+        """
+        arguments: dict[str, Any] = {}
+        for argument in self.args:
+            if isinstance(argument, Scalar):
+                arguments[argument.name] = argument.value
+            elif isinstance(argument, Null):
+                arguments[argument.name] = None
+            else:
+                view = argument.data[argument.start :]
+                view.flags.writeable = False
+                arguments[argument.name] = view
+        return arguments

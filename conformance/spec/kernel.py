@@ -1,0 +1,62 @@
+"""What a spec says of one kernel: the plain data that every later step reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["scalar", "in", "out", "inout"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One kernel parameter. ``dtype`` is spelled as in ``conformance.dtypes``; a pointer's dtype is its pointee's."""
+
+    name: str
+    dtype: str
+    pointer: bool
+    role: Role
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an element may be from the reference, and who says so.
+
+    ``ulp`` bounds the final result, in representable steps of the output type. ``library_ulp`` is the error that the
+    one library function inside the formula (exp, tanh, ...) may have, in steps of the type it is computed in: the
+    reference turns it into a per-element interval, so that cancellation after the call widens the interval as much as
+    it widens the error and no more.
+    """
+
+    ulp: int
+    library_ulp: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One of Candle's kernels.
+
+    ``variant`` holds what distinguishes it inside its family: ``op``, ``dtype``, ``src_dtype``, ``dst_dtype``,
+    ``idx_dtype``, ... (dtypes spelled as in ``conformance.dtypes``). ``launch`` names the launch family, the key of
+    the case generator. ``upstream`` is ``file.cu:line`` of the definition in Candle.
+    """
+
+    name: str
+    module: str
+    family: str
+    variant: Mapping[str, str]
+    params: tuple[Parameter, ...]
+    launch: str
+    tolerance: Tolerance
+    upstream: str
+    known_failure: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def param(self, name: str) -> Parameter:
+        """The parameter called ``name``; raises ``KeyError``."""
+        for parameter in self.params:
+            if parameter.name == name:
+                return parameter
+        raise KeyError(f"kernel {self.name} has no parameter {name!r}")
