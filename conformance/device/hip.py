@@ -1,0 +1,298 @@
+"""The one file that knows hip-python (7.2 to 10).
+
+A ``Device`` keeps what is dear to make: modules by the content of their code object, functions by name, device memory
+by size. A launch goes through prebuilt ``kernelParams``: hip-python's own ``extra=(...)`` conversion costs 38 to 64
+microseconds a call, a prebuilt array about two.
+
+The runtime library must be loaded before this module imports hip-python: construct a ``Device`` with the runtime that
+``conformance.runtimes.open_runtime`` returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.launch import Buffer, Launch, Null, Scalar
+
+if TYPE_CHECKING:
+    from conformance.runtimes import Runtime
+
+CANARY_BYTES = 256
+"""Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
+
+CANARY = 0xC7
+_SLOT = 8
+_CACHE_LIMIT = 256 << 20
+"""Bytes of freed device memory kept for the next launch of the same size."""
+
+
+class HipError(RuntimeError):
+    """A HIP call that failed.
+
+    ``call`` is the HIP function, ``code`` its numeric result, ``name`` the result's name, ``what`` what was launched
+    or loaded, ``detail`` what the runtime adds.
+    """
+
+    def __init__(self, call: str, code: int, name: str, what: str = "", detail: str = "") -> None:
+        self.call, self.code, self.name, self.what, self.detail = call, code, name, what, detail
+        text = f"{call} returned {name} ({code})"
+        if what:
+            text += f" for {what}"
+        if detail:
+            text += f": {detail}"
+        super().__init__(text)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the kernel itself went wrong: illegal address, launch failure, assert, trap."""
+        return self.code in (700, 710, 715, 716, 717, 718, 719)
+
+    @property
+    def is_timeout(self) -> bool:
+        return self.code == 702
+
+
+class CompileError(RuntimeError):
+    """A source that does not compile; ``log`` is the compiler's text."""
+
+    def __init__(self, name: str, log: str) -> None:
+        self.name, self.log = name, log
+        super().__init__(f"{name} does not compile: {first_error(log)}")
+
+
+def first_error(log: str) -> str:
+    """The first line of a compiler's log that says ``error``, else its first line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A loaded code object."""
+
+    handle: Any
+    digest: str
+    functions: dict[str, Function | None]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel of a loaded module."""
+
+    name: str
+    handle: Any
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What a launch left behind: every buffer's whole content by parameter name, in the buffer's dtype.
+
+    ``damaged`` says, per buffer, how many bytes outside the allocation were overwritten ("12 bytes before, 0 after").
+    """
+
+    buffers: dict[str, NDArray[Any]]
+    damaged: dict[str, str]
+
+
+class Device:
+    """One device of the opened runtime.
+
+    Raises ``HipError`` when the device cannot be taken, and ``RuntimeError`` naming the package when hip-python is
+    not installed.
+    """
+
+    def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
+        try:
+            from hip import hip, hiprtc
+        except ImportError as error:
+            raise RuntimeError(f"hip-python cannot be imported ({error}); install it with: pip install hip-python") from error
+        self._hip, self._hiprtc, self.runtime = hip, hiprtc, runtime
+        self._modules: dict[str, Module] = {}
+        self._free: dict[int, list[int]] = {}
+        self._free_bytes = 0
+        self._pad = 0 if runtime.guards_memory else CANARY_BYTES
+        self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
+        self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
+        self._check("hipSetDevice", hip.hipSetDevice(ordinal))
+        properties = self._properties(ordinal)
+        self.name: str = _text(properties.name)
+        self.arch: str = _text(properties.gcnArchName)
+        self.wave: int = int(properties.warpSize)
+
+    def _properties(self, ordinal: int) -> Any:
+        try:  # hip-python 10 returns the struct, 7.2 fills one
+            return self._check("hipGetDeviceProperties", self._hip.hipGetDeviceProperties(ordinal))
+        except TypeError:
+            properties = self._hip.hipDeviceProp_t()
+            self._check("hipGetDeviceProperties", self._hip.hipGetDeviceProperties(properties, ordinal))
+            return properties
+
+    def device_count(self) -> int:
+        return int(self._check("hipGetDeviceCount", self._hip.hipGetDeviceCount()))
+
+    def _check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
+        code = int(result[0])
+        if code:
+            raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self._detail(result[0]))
+        return result[1] if len(result) > 1 else None
+
+    def _detail(self, code: Any) -> str:
+        detail = self.runtime.message()
+        return detail if detail else _text(self._hip.hipGetErrorString(code))
+
+    # ---- compile and load
+
+    def compiler_identity(self) -> str:
+        """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
+        major_minor = self._hiprtc.hiprtcVersion()[1:]
+        return f"{self.runtime.identity} hiprtc {'.'.join(map(str, major_minor))} {self.arch}"
+
+    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
+        """The code object of ``source``; raises ``CompileError`` with the log."""
+        rtc = self._hiprtc
+        program = self._rtc("hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None))
+        try:
+            words = [option.encode() for option in options]
+            result = rtc.hiprtcCompileProgram(program, len(words), words or None)
+            if int(result[0]):
+                size = int(self._rtc("hiprtcGetProgramLogSize", rtc.hiprtcGetProgramLogSize(program)))
+                log = bytearray(size)
+                self._rtc("hiprtcGetProgramLog", rtc.hiprtcGetProgramLog(program, log))
+                text = bytes(log).split(b"\0")[0].decode(errors="replace")
+                raise CompileError(name, text or f"hiprtcCompileProgram returned {result[0]}")
+            code = bytearray(int(self._rtc("hiprtcGetCodeSize", rtc.hiprtcGetCodeSize(program))))
+            self._rtc("hiprtcGetCode", rtc.hiprtcGetCode(program, code))
+            return bytes(code)
+        finally:
+            rtc.hiprtcDestroyProgram(program.createRef())
+
+    def _rtc(self, call: str, result: tuple[Any, ...]) -> Any:
+        if int(result[0]):
+            raise HipError(call, int(result[0]), str(getattr(result[0], "name", result[0])))
+        return result[1] if len(result) > 1 else None
+
+    def load(self, code: bytes, what: str = "a code object") -> Module:
+        """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""
+        digest = hashlib.sha256(code).hexdigest()
+        module = self._modules.get(digest)
+        if module is None:
+            handle = self._check("hipModuleLoadData", self._hip.hipModuleLoadData(code), what)
+            module = self._modules[digest] = Module(handle, digest, {})
+        return module
+
+    def function(self, module: Module, name: str) -> Function | None:
+        """The kernel ``name`` of ``module``, or ``None`` when the module does not define it."""
+        if name not in module.functions:
+            result = self._hip.hipModuleGetFunction(module.handle, name.encode())
+            missing = int(result[0]) == int(self._hip.hipError_t.hipErrorNotFound)
+            handle = None if missing else self._check("hipModuleGetFunction", result, name)
+            module.functions[name] = None if missing else Function(name, handle)
+        return module.functions[name]
+
+    # ---- launch
+
+    def launch(self, function: Function, launch: Launch) -> LaunchResult:
+        """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
+        pad = self._pad
+        pointers: list[tuple[Buffer, int, int]] = []
+        slots: list[bytes] = []
+        try:
+            for argument in launch.args:
+                if isinstance(argument, Buffer):
+                    size = argument.data.nbytes + 2 * pad
+                    base = self._allocate(size)
+                    pointers.append((argument, base, size))
+                    self._upload(argument.data, base, pad)
+                    slots.append((base + pad + argument.start * argument.data.itemsize).to_bytes(_SLOT, "little"))
+                elif isinstance(argument, Scalar):
+                    slots.append(argument.value.tobytes().ljust(_SLOT, b"\0"))
+                else:
+                    assert isinstance(argument, Null)
+                    slots.append(bytes(_SLOT))
+            self._run(function, launch, slots)
+            return self._download(pointers, pad)
+        finally:
+            for _, base, size in pointers:
+                self._release(base, size)
+
+    def _run(self, function: Function, launch: Launch, slots: list[bytes]) -> None:
+        values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
+        first = ctypes.addressof(values)
+        params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
+        hip = self._hip
+        result = hip.hipModuleLaunchKernel(function.handle, *launch.grid, *launch.block, launch.shared, None, params, None)
+        if int(result[0]):
+            self._check("hipModuleLaunchKernel", result, describe(launch))
+        result = hip.hipDeviceSynchronize()
+        if int(result[0]):
+            self._check("hipDeviceSynchronize", result, describe(launch))
+
+    def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
+        image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
+        if pad:
+            guarded = np.full(data.nbytes + 2 * pad, CANARY, np.uint8)
+            guarded[pad : pad + data.nbytes] = image
+            image = guarded
+        if image.size:
+            self._check("hipMemcpy", self._hip.hipMemcpy(base, image, image.nbytes, self._to_device))
+
+    def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
+        buffers: dict[str, NDArray[Any]] = {}
+        damaged: dict[str, str] = {}
+        for argument, base, size in pointers:
+            image = np.empty(size, np.uint8)
+            if size:
+                self._check("hipMemcpy", self._hip.hipMemcpy(image, base, size, self._to_host))
+            if pad:
+                before = int(np.count_nonzero(image[:pad] != CANARY))
+                after = int(np.count_nonzero(image[size - pad :] != CANARY))
+                if before or after:
+                    damaged[argument.name] = f"{before} bytes before and {after} bytes after the buffer were overwritten"
+                image = image[pad : size - pad]
+            buffers[argument.name] = image.view(argument.data.dtype)
+        return LaunchResult(buffers, damaged)
+
+    def _allocate(self, size: int) -> int:
+        cached = self._free.get(size)
+        if cached:
+            self._free_bytes -= size
+            return cached.pop()
+        result = self._hip.hipMalloc(max(size, 1))
+        return int(self._check("hipMalloc", result, f"{size} bytes"))
+
+    def _release(self, base: int, size: int) -> None:
+        if self._free_bytes + size > _CACHE_LIMIT:
+            self._hip.hipFree(base)
+            return
+        self._free.setdefault(size, []).append(base)
+        self._free_bytes += size
+
+    def reset_memory(self) -> None:
+        """Give back all cached device memory."""
+        for blocks in self._free.values():
+            for base in blocks:
+                self._hip.hipFree(base)
+        self._free.clear()
+        self._free_bytes = 0
+
+
+def describe(launch: Launch) -> str:
+    """``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""
+    grid, block = (",".join(map(str, shape)) for shape in (launch.grid, launch.block))
+    return f"{launch.kernel}<<<grid ({grid}), block ({block}), {launch.shared} bytes shared>>>"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        value = value[-1]
+    if isinstance(value, bytes):
+        return value.split(b"\0")[0].decode(errors="replace")
+    return str(value)
+

@@ -1,0 +1,109 @@
+"""What counts as right, element by element."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from conformance.cases.launch import POISON_BYTE
+from conformance.compare import judge
+from conformance.compare.ordinals import distance, ordinals
+from conformance.dtypes import dtype
+from reference.expected import Expected
+
+F32 = dtype("f32")
+
+
+def verdict(got, value, *, ulp=0, low=None, high=None, before=None, name="f32"):
+    row = dtype(name)
+    arrays = [np.asarray(x, row.numpy) if x is not None else None for x in (got, value, low, high, before)]
+    if arrays[4] is None:
+        arrays[4] = np.full(arrays[0].size, POISON_BYTE, np.uint8).repeat(row.size).view(row.numpy)
+    return judge("out", arrays[0], Expected(arrays[1], arrays[2], arrays[3]), arrays[4], row, ulp)
+
+
+def step(value: float, steps: int) -> np.float32:
+    for _ in range(abs(steps)):
+        value = np.nextafter(np.float32(value), np.float32(np.inf if steps > 0 else -np.inf))
+    return np.float32(value)
+
+
+def test_bit_equal_is_right():
+    assert verdict([1.0, -0.0, np.inf], [1.0, -0.0, np.inf]) == (None, 0.0)
+
+
+def test_one_step_is_wrong_without_a_bound_and_right_within_one():
+    got = [step(1.0, 1)]
+    mismatch, worst = verdict(got, [1.0])
+    assert mismatch is not None
+    assert (mismatch.index, mismatch.ulp, worst) == (0, 1.0, 1.0)
+    assert "1 ulp off" in mismatch.why
+    assert verdict(got, [1.0], ulp=1) == (None, 1.0)
+    assert verdict([step(1.0, 2)], [1.0], ulp=1)[0] is not None
+
+
+def test_nan_equals_nan_of_any_payload_and_nothing_else():
+    payload = np.array([0xFFC12345], np.uint32).view(np.float32)
+    assert verdict(payload, [np.nan]) == (None, 0.0)
+    assert verdict([np.nan], [1.0], ulp=100)[0].ulp is None
+    assert verdict([1.0], [np.nan], ulp=100)[0] is not None
+
+
+@pytest.mark.parametrize("ulp", [0, 1, 4])
+def test_the_sign_of_zero_counts_whatever_the_bound(ulp):
+    assert verdict([-0.0], [0.0], ulp=ulp)[0] is not None
+    assert verdict([0.0], [-0.0], ulp=ulp)[0] is not None
+
+
+def test_a_zero_of_either_sign_is_right_inside_an_interval_that_holds_both():
+    assert verdict([-0.0], [0.0], low=[-0.0], high=[0.0])[0] is None
+
+
+def test_the_interval_is_widened_by_the_bound_on_both_sides():
+    low, high = [step(1.0, -3)], [step(1.0, 2)]
+    assert verdict([step(1.0, -4)], [1.0], low=low, high=high, ulp=1)[0] is None
+    assert verdict([step(1.0, -5)], [1.0], low=low, high=high, ulp=1)[0] is not None
+    assert verdict([step(1.0, 3)], [1.0], low=low, high=high, ulp=1)[0] is None
+    assert verdict([step(1.0, 4)], [1.0], low=low, high=high, ulp=1)[0] is not None
+
+
+def test_a_poisoned_element_must_stay_as_it_is_even_within_the_bound():
+    poison = np.full(4, POISON_BYTE, np.uint8).view(np.float32)
+    mismatch, _ = verdict(np.nextafter(poison, np.float32(0)), poison, ulp=4)
+    assert mismatch is not None
+    assert "must not be touched" in mismatch.why
+
+
+def test_the_worst_element_is_reported_and_the_number_of_wrong_ones():
+    mismatch, worst = verdict([step(1.0, 1), step(2.0, 9), 3.0], [1.0, 2.0, 3.0])
+    assert (mismatch.index, worst) == (1, 9.0)
+    assert "2 of 3 elements wrong" in mismatch.why
+    assert mismatch.expected == "2.0 (0x40000000)"
+
+
+def test_integers_count_by_value():
+    assert verdict([7], [8], name="u8")[0].why.startswith("out[0] must be equal")
+    assert verdict([7], [9], ulp=1, name="u8")[0] is not None
+    assert verdict([7], [8], ulp=1, name="u8") == (None, 1.0)
+
+
+@pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "f8e4m3"])
+def test_consecutive_values_have_consecutive_ordinals(name):
+    row = dtype(name)
+    bits = np.arange(0x78, dtype=row.bits)  # magnitudes from zero on
+    positive = ordinals(bits.view(row.numpy), row)
+    assert np.array_equal(positive, np.arange(0x78))
+    negative = bits | row.bits.type(1 << (8 * row.size - 1))
+    assert np.array_equal(ordinals(negative.view(row.numpy), row), -1 - np.arange(0x78))
+
+
+def test_distance_does_not_overflow_between_the_ends_of_f64():
+    ends = ordinals(np.array([-np.inf, np.inf]), dtype("f64"))
+    assert distance(ends[:1], ends[1:])[0] > 1.8e19
+
+
+def test_e4m3_has_one_nan_pattern_and_448_as_its_largest():
+    values = np.array([0x7E, 0x7F], np.uint8).view(ml_dtypes.float8_e4m3fn)
+    assert verdict([448.0], values[:1], name="f8e4m3")[0] is None
+    assert verdict(values[1:], values[:1], ulp=3, name="f8e4m3")[0] is not None
