@@ -1,0 +1,113 @@
+// What a kernel module compiled for the host and the cpu runtime (libamdhip64.so) know of each other.
+//
+// A module is an ELF shared object that exports
+//   simt_abi_version   the SIMT_ABI_VERSION it was compiled with
+//   simt_kernels       its kernels, simt_kernel_count rows (entry.h: SIMT_MODULE defines all four)
+//   simt_touch         a function that touches the module's thread-local data once per OS thread
+// followed in its file by a seal (seal.h), so that a truncated module is told from a whole one.
+//
+// Memory spaces:
+//   static __shared__   thread_local __attribute__((used)): one OS thread runs one block at a time, so thread-local
+//                       is block-local. The runtime fills it with 0xff before every block.
+//   extern __shared__   simt_self->dynamic_shared: it ends at a guard page (to 16 bytes), so overruns are caught.
+//                       The compiler driver rewrites the declaration; entry.h has simt::dynamic_shared<T>().
+//
+// This header has no include, so that it costs nothing in front of every kernel.
+#pragma once
+
+#if !defined(__x86_64__)
+#error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
+#endif
+
+#define SIMT_ABI_VERSION 1
+
+enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
+enum { SIMT_MAX_DYNAMIC_SHARED = 64 * 1024 };  // bytes of dynamic shared memory of one block
+
+struct simt_index {
+  unsigned x, y, z;
+};
+
+// State of the block that an OS thread is running. The first four rows and dynamic_* are for kernels, the rest is
+// book-keeping between simt::entry and the scheduler.
+struct simt_context {
+  simt_index threadIdx;
+  simt_index blockIdx;
+  simt_index blockDim;
+  simt_index gridDim;
+  unsigned wave_size;  // 32 or 64
+  unsigned dynamic_bytes;
+  void *dynamic_shared;
+
+  unsigned threads;        // in this block
+  volatile unsigned slow;  // nonzero: the scheduler chooses the next thread, see simt::entry
+};
+
+// What simt_wave does with the lanes named in its mask.
+enum simt_wave_op {
+  SIMT_SHUFFLE = 0,  // every lane gets the 64-bit value of lane src_lane (its own if that lane does not take part)
+  SIMT_BALLOT = 1,   // every lane gets the mask of lanes with value != 0
+  SIMT_SYNC = 2,     // nothing but the meeting
+  SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
+  SIMT_ACTIVE = 4,   // every lane gets the mask of lanes that are here now (__activemask)
+};
+
+// One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
+// "unsigned long".
+struct simt_kernel {
+  const char *name;
+  const char *file;  // source file and line of the definition, "" and 0 where not known
+  unsigned line;
+  unsigned nargs;
+  void (*run)(void *const *args);  // args[i] points to parameter i
+  const unsigned *sizes;
+  const unsigned *aligns;
+  const char *const *types;
+};
+
+#if defined(__clang__)
+#define SIMT_COLLECTIVE __attribute__((convergent, noduplicate, noinline))
+#else
+#define SIMT_COLLECTIVE __attribute__((noinline, noclone))
+#endif
+
+#define SIMT_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+// Set by the runtime before it enters a kernel. Initial-exec: one load, no call, from kernels and signal handlers.
+extern __thread simt_context *simt_self __attribute__((tls_model("initial-exec")));
+
+// __syncthreads. `file` and `line` are of the call in the kernel: barriers at different places do not match.
+SIMT_COLLECTIVE void simt_barrier(const char *file, int line);
+
+// Meets the other lanes of the wave that `mask` names. A mask of all 64 bits is "the lanes that are here": where lanes
+// have diverged, those at the same place meet. Lanes that have returned are left out. Bits above the wave are ignored.
+SIMT_COLLECTIVE unsigned long simt_wave(int op, unsigned long mask, unsigned long value, int src_lane, const char *file,
+                                        int line);
+
+// Ends the launch with hipErrorLaunchFailure and a message that holds `what` and the place.
+void simt_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+
+// Writes text of a kernel's printf to stdout. Kernels must not call stdio: a timeout may abandon them inside it.
+void simt_print(const char *text, unsigned long bytes);
+
+// For simt::entry only: the current thread has returned; makes the next thread current, or returns 0 if there is none.
+int simt_next(void);
+
+// Defined by the module.
+extern const unsigned simt_abi_version SIMT_EXPORT;
+extern const simt_kernel simt_kernels[] SIMT_EXPORT;
+extern const unsigned simt_kernel_count SIMT_EXPORT;
+SIMT_EXPORT void simt_touch(void);
+}
+
+// Linear number of the current thread in its block, x fastest.
+static inline __attribute__((always_inline)) unsigned simt_thread(void) {
+  const simt_context *c = simt_self;
+  return c->threadIdx.x + c->blockDim.x * (c->threadIdx.y + c->blockDim.y * c->threadIdx.z);
+}
+
+// Lane of the current thread in its wave.
+static inline __attribute__((always_inline)) unsigned simt_lane(void) {
+  return simt_thread() & (simt_self->wave_size - 1);
+}
