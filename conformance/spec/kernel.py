@@ -35,12 +35,21 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class Undefined:
+    """An input for which upstream promises no result, and why; no case may contain it."""
+
+    input: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Kernel:
     """One of Candle's kernels.
 
     ``variant`` holds what distinguishes it inside its family: ``op``, ``dtype``, ``src_dtype``, ``dst_dtype``,
     ``idx_dtype``, ... (dtypes spelled as in ``conformance.dtypes``). ``launch`` names the launch family, the key of
-    the case generator. ``upstream`` is ``file.cu:line`` of the definition in Candle.
+    the case generator. ``upstream`` is ``file.cu:line`` of the definition in Candle; ``upstream_defects`` says what
+    Candle itself gets wrong there.
     """
 
     name: str
@@ -53,6 +62,8 @@ class Kernel:
     upstream: str
     known_failure: str | None = None
     notes: tuple[str, ...] = field(default=())
+    upstream_defects: tuple[str, ...] = field(default=())
+    undefined: tuple[Undefined, ...] = field(default=())
 
     def param(self, name: str) -> Parameter:
         """The parameter called ``name``; raises ``KeyError``."""

@@ -1,0 +1,1 @@
+"""Specs: what Candle's kernels are, read from ``specs/*.yaml``."""

@@ -1,0 +1,90 @@
+"""Turns pydantic's findings about a spec file into one ``SpecError`` with file, line, and what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from conformance.spec.errors import SpecError
+from conformance.spec.model import (
+    Family,
+    KernelList,
+    KernelTable,
+    Remark,
+    SpecFile,
+    ToleranceRule,
+    UndefinedInput,
+)
+from conformance.spec.nodes import Document, Location
+
+# Which model the entries of a field are, to name the keys that are allowed at a place.
+_INSIDE: dict[str, type[BaseModel]] = {
+    "families": Family,
+    "list": KernelList,
+    "table": KernelTable,
+    "tolerance": ToleranceRule,
+    "notes": Remark,
+    "upstream_defects": Remark,
+    "undefined": UndefinedInput,
+    "known_failures": Remark,
+}
+
+
+def explain(document: Document, cause: ValidationError) -> SpecError:
+    """The first finding of ``cause`` in file order as a ``SpecError``."""
+    findings = cause.errors(include_url=False)
+    finding = min(findings, key=lambda item: document.line(_place(document, item["loc"])))
+    location = _place(document, finding["loc"])
+    kind = finding["type"]
+    name = str(finding["loc"][-1])
+    if kind == "missing":
+        expected = _expected((*location, name))
+        return document.error(location, f"key {name!r} is missing{_at(location)}", f"add it: {expected}")
+    if kind == "extra_forbidden":
+        allowed = ", ".join(_model(location[:-1]).model_fields)
+        return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", f"the keys here are {allowed}")
+    given = _shown(finding["input"])
+    return document.error(
+        location, f"{'.'.join(map(str, location)) or 'the file'} is {given}", f"expected {_expected(location)}"
+    )
+
+
+def _place(document: Document, location: Location) -> Location:
+    """The part of pydantic's location that is in the file: without union branches, ``[key]`` marks and absent keys."""
+    place: Location = ()
+    for part in location:
+        if (*place, part) in document.lines:
+            place = (*place, part)
+    return place
+
+
+def _model(location: Location) -> type[BaseModel]:
+    """The model of the mapping at ``location``."""
+    names = [part for part in location if isinstance(part, str) and part in _INSIDE]
+    return _INSIDE[names[-1]] if names else SpecFile
+
+
+def _expected(location: Location) -> str:
+    """The description of the innermost model field that ``location`` leads into."""
+    model: type[BaseModel] = SpecFile
+    expected = "a mapping with the keys module, title, source, source_lines and families"
+    for part in location:
+        field = model.model_fields.get(part) if isinstance(part, str) else None
+        if field is None:
+            continue
+        expected = field.description or expected
+        model = _INSIDE.get(str(part), model)
+    return expected
+
+
+def _at(location: Location) -> str:
+    return f" in {'.'.join(map(str, location))}" if location else ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "empty" if value is None else repr(value)

@@ -1,0 +1,98 @@
+"""Reads ``specs/*.yaml`` into ``Kernel`` rows, and finds kernels by pattern."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from conformance.spec.errors import SelectionError, SpecError
+from conformance.spec.expand import expand
+from conformance.spec.explain import explain
+from conformance.spec.kernel import Kernel
+from conformance.spec.model import SpecFile
+from conformance.spec.nodes import read_document
+
+UPSTREAM_REPOSITORY = "huggingface/candle"
+UPSTREAM_COMMIT = "2a13b0f3ff62f7e67013597f2996f764c5735e21"
+SPEC_FOLDER = Path(__file__).resolve().parents[2] / "specs"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One spec file: the module's name, what it does, its upstream file with its line count, its families in order."""
+
+    name: str
+    title: str
+    source: str
+    source_lines: int
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Specs:
+    """All kernels by name and all modules by name, both in the order of the spec files."""
+
+    kernels: dict[str, Kernel]
+    modules: dict[str, Module]
+    upstream_repository: str = UPSTREAM_REPOSITORY
+    upstream_commit: str = UPSTREAM_COMMIT
+
+    def select(self, patterns: Sequence[str] = (), module: str | None = None) -> list[Kernel]:
+        """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module`` when given.
+
+        They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
+        pattern that matches nothing (within the module), with the nearest names.
+        """
+        if module is not None and module not in self.modules:
+            raise SelectionError(f"no module is called {module!r}; the modules are {', '.join(self.modules)}")
+        names = [name for name, kernel in self.kernels.items() if module is None or kernel.module == module]
+        chosen: set[str] = set()
+        for pattern in patterns or ("*",):
+            found = [name for name in names if fnmatchcase(name, pattern)]
+            if not found:
+                raise SelectionError(_nothing(pattern, module, names))
+            chosen.update(found)
+        return [self.kernels[name] for name in names if name in chosen]
+
+
+def _nothing(pattern: str, module: str | None, names: Iterable[str]) -> str:
+    where = "" if module is None else f" in module {module}"
+    near = difflib.get_close_matches(pattern.strip("*"), list(names), n=5, cutoff=0.5)
+    hint = f"near: {', '.join(near)}" if near else "`candle-parity list` prints every name"
+    return f"pattern {pattern!r} matches no kernel{where}; {hint}"
+
+
+def load_specs(folder: Path | None = None) -> Specs:
+    """Reads every ``*.yaml`` of ``folder`` (default: the repository's ``specs``); raises ``SpecError``."""
+    folder = SPEC_FOLDER if folder is None else folder
+    paths = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
+    if not paths:
+        raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
+    kernels: dict[str, Kernel] = {}
+    modules: dict[str, Module] = {}
+    places: dict[str, str] = {}
+    for path in paths:
+        document = read_document(path)
+        try:
+            spec = SpecFile.model_validate(document.data)
+        except ValidationError as cause:
+            raise explain(document, cause) from None
+        if spec.module != path.stem:
+            raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
+        families = tuple(dict.fromkeys(stanza.family for stanza in spec.families))
+        modules[spec.module] = Module(spec.module, spec.title, spec.source, spec.source_lines, families)
+        for kernel, location in expand(document, spec):
+            if kernel.name in kernels:
+                raise document.error(
+                    location,
+                    f"kernel {kernel.name!r} is already defined at {places[kernel.name]}",
+                    "keep one of the two, or tell them apart in the name template",
+                )
+            kernels[kernel.name] = kernel
+            places[kernel.name] = f"{path}:{document.line(location)}"
+    return Specs(kernels, modules)

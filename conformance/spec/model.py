@@ -1,0 +1,122 @@
+"""The shape of a spec file. ``specs/schema.json`` is generated from these models; see ``conformance.spec.schema``.
+
+A field's description is what an error message calls "expected".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Axis = Literal["op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y"]
+Line = Annotated[int, Field(ge=1)]
+Steps = Annotated[int, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+When = Annotated[
+    dict[Axis, Annotated[list[Text], Field(min_length=1)]],
+    Field(description="a mapping from an axis to the list of its values that are meant, such as {op: [exp, log]}"),
+]
+
+
+class Strict(BaseModel):
+    """A mapping with exactly these keys and no conversion between types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class KernelList(Strict):
+    """Kernels along one axis."""
+
+    axis: Axis = Field(description="the axis that tells the kernels apart: op, dtype, src_dtype, idx_dtype or qtype")
+    lines: dict[str, Line] = Field(
+        min_length=1, description="a mapping from a value of the axis to the line of that kernel in the upstream file"
+    )
+
+
+class KernelTable(Strict):
+    """Kernels over two axes: a row of upstream lines per value of ``rows``, a column per value of ``columns``."""
+
+    rows: Axis = Field(description="the axis of the rows")
+    columns: dict[Axis, Annotated[list[Text], Field(min_length=1)]] = Field(
+        min_length=1, max_length=1, description="a mapping with one axis and the list of its values, one per column"
+    )
+    lines: dict[str, list[Line | None]] = Field(
+        min_length=1,
+        description="a mapping from a value of the row axis to a list of upstream lines, one per column; "
+        "~ where there is no such kernel",
+    )
+
+
+class ToleranceRule(Strict):
+    """How far results may be off, for the kernels that ``when`` selects. Exactly one rule must select each kernel."""
+
+    when: When = {}
+    ulp: Steps | dict[str, Steps] = Field(
+        description="an integer >= 0, or a mapping from dtype to such an integer: steps of the output type "
+        "that the final result may be off"
+    )
+    library_ulp: Steps | dict[str, Steps] = Field(
+        description="an integer >= 0, or a mapping from dtype to such an integer: the error of the library function "
+        "inside the formula"
+    )
+    source: Text = Field(description="where the bound comes from, as text")
+
+
+class Remark(Strict):
+    """A sentence about the kernels that ``when`` selects (all of the stanza without it)."""
+
+    when: When = {}
+    text: Text = Field(description="one or more sentences of text")
+
+
+class UndefinedInput(Strict):
+    """Input for which upstream promises no result; cases avoid it."""
+
+    when: When = {}
+    input: Text = Field(description="the input that is meant, as text")
+    reason: Text = Field(description="why there is no result to compare with, as text")
+
+
+class Family(Strict):
+    """A stanza: kernels of one family that share a name template and a parameter list."""
+
+    family: Text = Field(description="the family's name; several stanzas may belong to one family")
+    launch: Text | None = Field(default=None, description="the launch family, where it is not the family's own name")
+    name: Text = Field(description='the kernel name with an axis in braces, such as "u{op}_{dtype}"')
+    spelling: dict[str, str] = Field(
+        default={}, description="a mapping from a value of an axis to its spelling in kernel names, where it differs"
+    )
+    variant: dict[Axis, Text] = Field(
+        default={}, description="a mapping from further axes to a value, or to another axis in braces"
+    )
+    params: dict[str, str] = Field(
+        min_length=1,
+        description='a mapping from parameter name, in order, to "scalar TYPE", "in TYPE*", "out TYPE*" or '
+        '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"',
+    )
+    list: KernelList | None = Field(default=None, description="a mapping with the keys axis and lines")
+    table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")
+    tolerance: tuple[ToleranceRule, ...] = Field(
+        min_length=1, strict=False, description="a list of rules with the keys when, ulp, library_ulp and source"
+    )
+    notes: tuple[Remark, ...] = Field(default=(), strict=False, description="a list of mappings with text and when")
+    upstream_defects: tuple[Remark, ...] = Field(
+        default=(), strict=False, description="a list of mappings with text and when: what upstream gets wrong"
+    )
+    undefined: tuple[UndefinedInput, ...] = Field(
+        default=(), strict=False, description="a list of mappings with input, reason and when"
+    )
+    known_failures: tuple[Remark, ...] = Field(
+        default=(), strict=False, description="a list of mappings with text and when: kernels known to fail, and why"
+    )
+
+
+class SpecFile(Strict):
+    """One file of ``specs/``: one Candle module."""
+
+    module: Text = Field(description="the module's name, that of the file")
+    title: Text = Field(description="what the module's kernels do, in a few words")
+    source: Text = Field(description="the file in candle-kernels/src that defines them, such as unary.cu")
+    source_lines: Line = Field(description="the number of lines of that file")
+    families: tuple[Family, ...] = Field(min_length=1, strict=False, description="a list of family stanzas")
