@@ -1,0 +1,1 @@
+"""Running kernels: workers in processes of their own, a task per kernel."""

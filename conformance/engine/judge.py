@@ -1,0 +1,156 @@
+"""One kernel on trial: every case launched in every thread order, every buffer judged."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.launch import Buffer
+from conformance.compare import Mismatch, judge
+from conformance.device import Device, Function, HipError
+from conformance.dtypes import dtype
+from conformance.engine.tasks import CaseFailure, Outcome, Status
+from conformance.engine.trials import TrialCase
+from conformance.spec.kernel import Kernel
+from reference.expected import Expected
+
+KEPT_FAILURES = 20
+"""Failures written out per kernel; all are counted."""
+
+FAULTS_BEFORE_GIVING_UP = 3
+"""Where the process survives a fault; elsewhere the first fault is the last."""
+
+Answer = Callable[[TrialCase, str], dict[str, NDArray[Any]]]
+"""Runs a case in a thread order: every buffer's whole content afterwards. Raises ``Damage`` or ``HipError``."""
+
+
+class Damage(Exception):
+    """A launch that overwrote bytes outside a buffer; the message says where."""
+
+
+def on_device(device: Device, function: Function) -> Answer:
+    """The answers of a compiled kernel."""
+
+    def answer(case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
+        device.runtime.set_order(order)
+        result = device.launch(function, case.launch)
+        if result.damaged:
+            raise Damage("; ".join(f"{name}: {what}" for name, what in result.damaged.items()))
+        return result.buffers
+
+    return answer
+
+
+def from_recording(case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
+    """The recorded answers, to put the reference on trial; buffers that are only read stay as they were."""
+    assert case.answer is not None
+    return {arg.name: case.answer.get(arg.name, arg.data) for arg in case.launch.args if isinstance(arg, Buffer)}
+
+
+def put_on_trial(
+    kernel: Kernel,
+    cases: Iterable[TrialCase],
+    answer: Answer,
+    orders: tuple[str, ...],
+    command: str,
+    begin: Callable[[str], None],
+    survives_faults: bool = True,
+) -> Outcome:
+    """The outcome of ``kernel`` over ``cases``.
+
+    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
+    the kernel's remaining cases are not run. ``begin`` is told each case id before the case runs.
+    """
+    started = time.perf_counter()
+    outcome = Outcome(kernel.name, "pass")
+    faults: list[Status] = []
+    for case in cases:
+        begin(case.id)
+        outcome.cases += 1
+        failure: CaseFailure | None = None
+        for order in orders:
+            outcome.launches += 1
+            reproduce = f"{command} --order {order} {shlex.quote(case.id)}" if len(orders) > 1 else f"{command} {shlex.quote(case.id)}"
+            try:
+                mismatch, largest = _compare(kernel, case, answer(case, order))
+            except HipError as error:
+                faults.append("timeout" if error.is_timeout else "crash" if error.is_fault else "fail")
+                failure = CaseFailure(case.id, str(error), reproduce=reproduce)
+                break
+            except Damage as error:
+                failure = CaseFailure(case.id, str(error), reproduce=reproduce)
+                break
+            outcome.max_ulp = max(outcome.max_ulp, largest)
+            if mismatch is not None:
+                why = mismatch.why if len(orders) == 1 else f"{mismatch.why} (thread order {order})"
+                failure = CaseFailure(
+                    case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, reproduce
+                )
+                break
+        if failure is not None:
+            outcome.failed += 1
+            if len(outcome.failures) < KEPT_FAILURES:
+                outcome.failures.append(failure)
+        if len(faults) >= (FAULTS_BEFORE_GIVING_UP if survives_faults else 1):
+            outcome.message = f"given up after {len(faults)} faults"
+            outcome.poisoned = not survives_faults
+            break
+    outcome.seconds = time.perf_counter() - started
+    outcome.status = _status(kernel, outcome, faults)
+    return outcome
+
+
+def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:
+    if not outcome.cases:
+        outcome.message = "no case was run"
+        return "not_run"
+    if kernel.known_failure:
+        if outcome.failed:
+            outcome.message = kernel.known_failure
+            return "known_failure"
+        outcome.message = f"passes, though the spec declares a known failure ({kernel.known_failure}); remove it from the spec"
+        return "fail"
+    if not outcome.failed:
+        return "pass"
+    return next((status for status in ("crash", "timeout") if status in faults), "fail")  # type: ignore[return-value]
+
+
+def _compare(
+    kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]
+) -> tuple[Mismatch | None, float]:
+    """The first buffer that is not as expected, and the largest distance met."""
+    largest = 0.0
+    for argument in case.launch.args:
+        if not isinstance(argument, Buffer):
+            continue
+        got, before, start = buffers[argument.name], argument.data, argument.start
+        row = dtype(argument.dtype)
+        expected = case.expected.get(argument.name)
+        if expected is None:
+            mismatch, _ = judge(argument.name, got, Expected(before), before, row, 0)
+            if mismatch is not None or not np.array_equal(got.view(np.uint8), before.view(np.uint8)):
+                return _overwritten(argument, got), largest
+            continue
+        if start and not np.array_equal(got[:start].view(row.bits), before[:start].view(row.bits)):
+            return _overwritten(argument, got[:start]), largest
+        mismatch, steps = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
+        largest = max(largest, steps)
+        if mismatch is not None:
+            return mismatch, largest
+    return None, largest
+
+
+def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:
+    """An element that the kernel had no business to write."""
+    row = dtype(argument.dtype)
+    before = argument.data[: got.size]
+    changed = np.flatnonzero(got.view(row.bits) != before.view(row.bits))
+    index = int(changed[0])
+    where = "before the start of" if argument.role != "in" else "of input"
+    why = f"element {index} {where} {argument.name} was overwritten; {changed.size} elements in all"
+    return Mismatch(why, index, str(got[index]), str(before[index]), None)

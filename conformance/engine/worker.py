@@ -1,0 +1,114 @@
+"""A worker process: one runtime, one device, one kernel at a time.
+
+Started as ``python -m conformance.engine.worker SOCKET_FD PROGRESS_FD``; requests and answers are the classes of
+``conformance.engine.tasks``. A kernel that brings the process down costs that kernel, not the run.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from multiprocessing.connection import Connection
+
+from conformance.build import SourceError
+from conformance.device import CompileError, Device, HipError
+from conformance.engine.judge import from_recording, on_device, put_on_trial
+from conformance.engine.library import Library
+from conformance.engine.progress import Progress
+from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused, Setup, Trial
+from conformance.engine.trials import TrialCase, case_ids, generated, recorded
+from conformance.replay import TraceError
+from conformance.runtimes import open_runtime
+from conformance.spec import load_specs
+from conformance.spec.kernel import Kernel
+
+
+class Worker:
+    """Answers requests; see ``serve``."""
+
+    def __init__(self, setup: Setup, progress: Progress) -> None:
+        self._setup = setup
+        self._progress = progress
+        self._specs = load_specs()
+        self._device: Device | None = None
+        self._library: Library | None = None
+        if setup.kernels is not None:
+            runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
+            self._device = Device(runtime, setup.device)
+            self._library = Library(setup.kernels, self._device)
+
+    def ready(self) -> Ready:
+        if self._device is None:
+            return Ready("none: recorded answers", "", 0, "reference on trial", "")
+        description = self._device.runtime.description
+        return Ready(self._device.name, self._device.arch, self._device.wave, description, metadata.version("hip-python"))
+
+    def compile(self, request: Compile) -> Compiled:
+        assert self._library is not None
+        started = time.perf_counter()
+        self._progress.begin(f"compiling {self._library.sources[request.source].label}")
+        try:
+            self._library.compile(request.source)
+        except CompileError as error:
+            return Compiled(request.source, time.perf_counter() - started, error.log)
+        except (HipError, SourceError) as error:
+            return Compiled(request.source, time.perf_counter() - started, str(error))
+        return Compiled(request.source, time.perf_counter() - started, None)
+
+    def trial(self, request: Trial) -> Outcome:
+        kernel = self._specs.kernels[request.kernel]
+        self._progress.begin(kernel.name)
+        setup = self._setup
+        if self._library is None:
+            assert setup.traces is not None
+            cases = self._selected(recorded(kernel, setup.traces, "reference"), request.cases)
+            return put_on_trial(kernel, cases, from_recording, ("recorded",), setup.command, self._progress.begin)
+        assert self._device is not None
+        found = self._library.find(kernel, request.broken)
+        if found.function is None:
+            return Outcome(kernel.name, found.status, source=found.source, message=found.message)
+        if setup.traces is not None:
+            cases = self._selected(recorded(kernel, setup.traces, "kernels"), request.cases)
+        else:
+            cases = self._generated(kernel, request.cases)
+        answer = on_device(self._device, found.function)
+        survives = self._device.runtime.guards_memory
+        outcome = put_on_trial(kernel, cases, answer, setup.orders, setup.command, self._progress.begin, survives)
+        outcome.source = found.source
+        return outcome
+
+    def _generated(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Iterator[TrialCase]:
+        for case_id in case_ids(kernel) if ids is None else ids:
+            yield generated(kernel, case_id, self._setup.salt)
+
+    @staticmethod
+    def _selected(cases: Iterator[TrialCase], ids: tuple[str, ...] | None) -> Iterator[TrialCase]:
+        return (case for case in cases if ids is None or case.id in ids)
+
+
+def serve(connection: Connection, progress: Progress) -> None:
+    """Take a ``Setup``, answer ``Ready`` or ``Refused``, then answer requests until the other side closes."""
+    setup: Setup = connection.recv()
+    try:
+        worker = Worker(setup, progress)
+    except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:
+        connection.send(Refused(str(error)))
+        return
+    connection.send(worker.ready())
+    while True:
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send(worker.compile(request) if isinstance(request, Compile) else worker.trial(request))
+        except (TraceError, ValueError) as error:
+            connection.send(Refused(str(error)))
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    serve(Connection(int(sys.argv[1])), Progress(int(sys.argv[2])))

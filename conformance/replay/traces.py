@@ -1,0 +1,204 @@
+"""Reading recorded traces: per module a JSON list of cases and an npz pool of arrays.
+
+A case holds kernel, label, grid, block, shared and its arguments in parameter order; an argument is a scalar (bytes in
+hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
+``fill`` where that is null) and after the launch (``expect``). Arrays lie in the pool as unsigned integers.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.compare.ordinals import ordinals
+from conformance.dtypes import DType, dtype
+from conformance.spec.kernel import Kernel, Parameter
+from reference.expected import Expected
+
+
+class TraceError(ValueError):
+    """A trace that cannot be used; the message names file, case and what is wrong."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One recorded launch: its arguments, and every written buffer's content after it."""
+
+    id: str
+    launch: Launch
+    answer: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class _Module:
+    """One module's cases by kernel, and its pool, read on first use."""
+
+    path: Path
+    cases: dict[str, list[dict[str, Any]]]
+
+    @cached_property
+    def pool(self) -> dict[str, NDArray[Any]]:
+        pool_path = self.path.with_suffix(".npz")
+        try:
+            with np.load(pool_path) as arrays:
+                return {key: arrays[key] for key in arrays.files}
+        except FileNotFoundError:
+            raise TraceError(f"{pool_path}: missing; it holds the arrays of {self.path.name}") from None
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise TraceError(f"{pool_path}: cannot be read as an npz file ({error})") from error
+
+
+class Traces:
+    """All traces of one folder. Raises ``TraceError`` when it holds none or one cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not folder.is_dir():
+            raise TraceError(f"{folder}: no such folder; give one that holds MODULE.json and MODULE.npz files")
+        files = sorted(folder.glob("*.json"))
+        if not files:
+            raise TraceError(f"{folder}: holds no MODULE.json file")
+        self._modules = [_read(path) for path in files]
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels that have a trace, in file order."""
+        return [kernel for module in self._modules for kernel in module.cases]
+
+    def ids(self, kernel: str) -> list[str]:
+        """The case ids of ``kernel``: ``uexp_f32(trace=contig)``."""
+        return [_id(case) for module in self._modules for case in module.cases.get(kernel, ())]
+
+    def of(self, kernel: Kernel) -> Iterator[Trace]:
+        """The traces of ``kernel``; raises ``TraceError`` when one does not fit its parameters."""
+        for module in self._modules:
+            for case in module.cases.get(kernel.name, ()):
+                yield _trace(module, case, kernel)
+
+
+def shifted(trace: Trace, reference: dict[str, Expected]) -> dict[str, Expected]:
+    """The recorded answers as expectations, with intervals as wide as the reference's.
+
+    The reference says how far the library function inside the formula may move an element; a kernel may be as far from
+    the recorded answer as the reference allows from its own.
+    """
+    starts = {argument.name: argument.start for argument in trace.launch.args if isinstance(argument, Buffer)}
+    expected: dict[str, Expected] = {}
+    for name, answer in trace.answer.items():
+        value = answer[starts[name] :]
+        bound = reference.get(name)
+        if bound is None or bound.low is None or bound.high is None:
+            expected[name] = Expected(value)
+        else:
+            row = _row_of(trace.launch, name)
+            low = _moved(value, bound.low, bound.value, row)
+            high = _moved(value, bound.high, bound.value, row)
+            expected[name] = Expected(value, low, high)
+    return expected
+
+
+def _row_of(launch: Launch, name: str) -> DType:
+    return next(
+        dtype(argument.dtype) for argument in launch.args if argument.name == name and isinstance(argument, Buffer)
+    )
+
+
+def _moved(value: NDArray[Any], bound: NDArray[Any], middle: NDArray[Any], row: DType) -> NDArray[Any]:
+    """``value`` moved by as many representable steps as ``bound`` lies from ``middle``."""
+    if row.kind != "float":
+        return value
+    target = ordinals(value, row) + (ordinals(bound, row) - ordinals(middle, row))
+    sign = np.uint64(1 << (8 * row.size - 1))
+    bits = np.where(target < 0, (-1 - target).astype(np.uint64) | sign, target.astype(np.uint64))
+    unchanged = np.asarray(bound.view(row.bits) == middle.view(row.bits))
+    return np.where(unchanged, value.view(row.bits), bits.astype(row.bits)).view(row.numpy)
+
+
+def _read(path: Path) -> _Module:
+    try:
+        rows = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise TraceError(f"{path}: cannot be read as JSON ({error})") from error
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and {"kernel", "case", "args"} <= row.keys() for row in rows
+    ):
+        raise TraceError(f"{path}: is no list of trace cases with kernel, case and args")
+    cases: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        cases.setdefault(row["kernel"], []).append(row)
+    return _Module(path, cases)
+
+
+def _id(case: dict[str, Any]) -> str:
+    return f"{case['kernel']}(trace={case['case']})"
+
+
+def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
+    where = f"{module.path}: case {_id(case)}"
+    if len(case["args"]) != len(kernel.params):
+        raise TraceError(
+            f"{where} has {len(case['args'])} arguments, the spec of {kernel.name} {len(kernel.params)} parameters"
+        )
+    args: list[Argument] = []
+    answer: dict[str, NDArray[Any]] = {}
+    try:
+        for row, parameter in zip(case["args"], kernel.params, strict=True):
+            args.append(_argument(row, parameter, module, where))
+            if row["kind"] == "buf" and row["role"] in ("out", "inout"):
+                answer[parameter.name] = _array(row, "expect", parameter, module, where)
+        grid, block = (tuple(int(n) for n in case[key]) for key in ("grid", "block"))
+        launch = Launch(kernel.name, grid, block, int(case["shared"]), tuple(args))  # type: ignore[arg-type]
+    except (KeyError, TypeError) as error:
+        raise TraceError(f"{where}: field {error} is missing or malformed") from error
+    return Trace(_id(case), launch, answer)
+
+
+def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where: str) -> Argument:
+    target = dtype(parameter.dtype)
+    if row["kind"] == "null":
+        return Null(parameter.name)
+    if row["kind"] == "scalar":
+        value = bytes.fromhex(row["value"])
+        if len(value) != target.size:
+            raise TraceError(
+                f"{where}: scalar {parameter.name} has {len(value)} bytes, {parameter.dtype} {target.size}"
+            )
+        return Scalar(parameter.name, parameter.dtype, np.frombuffer(value, target.numpy)[0])
+    if row["kind"] != "buf":
+        raise TraceError(f"{where}: argument {parameter.name} is of unknown kind {row['kind']!r}")
+    if row["data"] is None:
+        filled = np.full(int(row["n"]) * _itemsize(row), int(row["fill"]), np.uint8)
+        return Buffer(parameter.name, parameter.dtype, row["role"], filled.view(target.numpy))
+    return Buffer(parameter.name, parameter.dtype, row["role"], _array(row, "data", parameter, module, where))
+
+
+def _itemsize(row: dict[str, Any]) -> int:
+    name = row["dtype"]
+    return (
+        dtype({"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3"}[name]).size
+        if name in ("bfloat16", "float8_e4m3fn")
+        else np.dtype(name).itemsize
+    )
+
+
+def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module, where: str) -> NDArray[Any]:
+    array = module.pool.get(row[key])
+    if array is None:
+        raise TraceError(
+            f"{where}: array {row[key]} ({parameter.name}, {key}) is missing from {module.path.with_suffix('.npz').name}"
+        )
+    target = dtype(parameter.dtype)
+    if array.size * array.itemsize != int(row["n"]) * _itemsize(row) or array.nbytes % target.size:
+        raise TraceError(
+            f"{where}: array {row[key]} ({parameter.name}, {key}) has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}"
+        )
+    return np.ascontiguousarray(array).view(target.numpy)
