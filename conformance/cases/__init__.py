@@ -1,0 +1,44 @@
+"""Cases and arguments: what a kernel is tried with, and a case as the kernel's own argument list."""
+
+from __future__ import annotations
+
+from conformance.cases.arguments import Family
+from conformance.cases.case import Case
+from conformance.cases.families import elementwise
+from conformance.cases.launch import Launch
+from conformance.cases.values import Words
+from conformance.spec.kernel import Kernel
+
+__all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for"]
+
+FAMILIES: dict[str, Family] = {**elementwise.FAMILIES}
+
+
+def has_cases(kernel: Kernel) -> bool:
+    """Whether the kernel's launch family has a case generator."""
+    return kernel.launch in FAMILIES
+
+
+def _family(kernel: Kernel) -> Family:
+    try:
+        return FAMILIES[kernel.launch]
+    except KeyError:
+        known = ", ".join(FAMILIES)
+        message = f"kernel {kernel.name}: no cases for launch family {kernel.launch!r}; known: {known}"
+        raise ValueError(message) from None
+
+
+def cases_for(kernel: Kernel) -> list[Case]:
+    """The cases of ``kernel``, always the same ones in the same order; raises ``ValueError`` where it has none."""
+    return [Case(kernel.name, row) for row in _family(kernel).rows(kernel)]
+
+
+def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
+    """The argument list of ``case``, generated or written by hand: the same bytes for the same id and ``salt``.
+
+    Raises ``ValueError`` for a case of another kernel, an unknown field or value, and a family without cases. Arrays
+    may be shared between launches and read-only: copy them before writing.
+    """
+    if case.kernel != kernel.name:
+        raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
+    return _family(kernel).build(kernel, case, Words(case.seed(salt)))

@@ -1,0 +1,167 @@
+"""What the families share: reading a case's fields, operands and outputs as buffers, and the launch geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.case import Case
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.layouts import Layout, info_array, layout
+from conformance.cases.values import Words, scalar, values
+from conformance.dtypes import dtype
+from conformance.spec.kernel import Kernel
+
+BLOCK = 1024
+"""Threads of a block, as Candle launches elementwise kernels."""
+
+MAX_BLOCK = 1024
+
+TAIL = 9
+"""Poisoned elements after the last one that a kernel may write."""
+
+Row = tuple[tuple[str, str], ...]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One launch family: the rows that its kernels are tried with, and how a case becomes an argument list."""
+
+    rows: Callable[[Kernel], Sequence[Row]]
+    build: Callable[[Kernel, Case, Words], Launch]
+
+
+class Fields:
+    """A case's fields by name; raises ``ValueError`` naming the case for a field that the family does not have."""
+
+    def __init__(self, case: Case, known: Sequence[str]) -> None:
+        self.case = case
+        self._values = dict(case.fields)
+        if len(self._values) != len(case.fields):
+            raise ValueError(f"case {case.id}: a field is given twice")
+        unknown = self._values.keys() - set(known)
+        if unknown:
+            raise ValueError(f"case {case.id}: unknown field {min(unknown)!r}; its family has: {', '.join(known)}")
+
+    def has(self, name: str) -> bool:
+        return name in self._values
+
+    def text(self, name: str, default: str) -> str:
+        return self._values.get(name, default)
+
+    def choice(self, name: str, default: str, known: Sequence[str]) -> str:
+        """Field ``name``, one of ``known``; raises ``ValueError`` otherwise."""
+        value = self._values.get(name, default)
+        if value not in known:
+            raise ValueError(f"case {self.case.id}: {name} is one of {', '.join(known)}, not {value!r}")
+        return value
+
+    def number(self, name: str, default: int, least: int = 0, most: int = 2**31 - 1) -> int:
+        """Field ``name`` as an integer in ``least..most``; raises ``ValueError`` otherwise."""
+        text = self._values.get(name)
+        if text is None:
+            return default
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise ValueError(f"case {self.case.id}: {name} is an integer from {least} to {most}, not {text!r}")
+        return int(text)
+
+    def shape(self, rank: int | None = None) -> tuple[int, ...]:
+        """Field ``shape``, sizes of 0 or more; raises ``ValueError`` otherwise, or where its rank is not ``rank``."""
+        sizes = self.case.integers("shape")
+        if any(size < 0 for size in sizes) or (rank is not None and len(sizes) != rank):
+            wanted = "sizes of 0 or more" if rank is None else f"{rank} sizes of 0 or more"
+            raise ValueError(f"case {self.case.id}: shape has {wanted}, not {list(sizes)}")
+        return sizes
+
+    def layout(self, name: str, shape: tuple[int, ...], start: str, default: str = "contiguous") -> Layout:
+        """The layout that field ``name`` asks for, with its first element from field ``start`` if given."""
+        first = self.number(start, 0) if self.has(start) else None
+        return self.located(lambda: layout(self.text(name, default), shape, first))
+
+    def scalar(self, kernel: Kernel, name: str, field: str, default: str) -> Scalar:
+        """Parameter ``name`` of ``kernel`` with the value of ``field``."""
+        kind = kernel.param(name).dtype
+        text = self.text(field, default)
+        return Scalar(name, kind, self.located(lambda: scalar(kind, text)))
+
+    def located(self, make: Callable[[], T]) -> T:
+        """``make()``, with the case's id before the message of a ``ValueError``."""
+        try:
+            return make()
+        except ValueError as error:
+            raise ValueError(f"case {self.case.id}: {error}") from None
+
+
+def size_t(name: str, value: int) -> Scalar:
+    """A ``size_t`` argument."""
+    return Scalar(name, "size_t", np.uint64(value))
+
+
+def operand(kernel: Kernel, name: str, placed: Layout, data: NDArray[Any]) -> Buffer:
+    """Input ``name`` with ``data`` as its whole allocation of ``placed.length`` elements."""
+    return Buffer(name, kernel.param(name).dtype, "in", data, placed.start)
+
+
+def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, words: Words) -> Buffer:
+    """Input ``name`` filled as field ``values`` says, gaps and all."""
+    kind = dtype(kernel.param(name).dtype)
+    way = fields.text("values", "unit")
+    return operand(kernel, name, placed, fields.located(lambda: values(way, kind, placed.length, words)))
+
+
+def poisoned(kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:
+    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned."""
+    parameter = kernel.param(name)
+    kind = dtype(parameter.dtype)
+    data = np.full((start + length + TAIL) * kind.size, POISON_BYTE, dtype=np.uint8).view(kind.numpy)
+    return Buffer(name, parameter.dtype, "out" if parameter.role == "in" else parameter.role, data, start)
+
+
+def in_place(kernel: Kernel, name: str, content: NDArray[Any]) -> Buffer:
+    """Output ``name`` that the kernel also reads: ``content``, then a poisoned tail."""
+    buffer = poisoned(kernel, name, len(content))
+    buffer.data[: len(content)] = content
+    return Buffer(name, buffer.dtype, "inout", buffer.data)
+
+
+def info(fields: Fields, name: str, layouts: Sequence[Layout], nullable: bool = True) -> Argument:
+    """The info argument ``name``: null when every layout is contiguous, unless field ``info`` says otherwise.
+
+    Raises ``ValueError`` when ``info=null`` is asked for with a layout that null cannot describe, or of a kernel that
+    reads it always.
+    """
+    contiguous = all(placed.contiguous for placed in layouts)
+    asked = fields.choice("info", "null" if contiguous and nullable else "given", ("null", "given"))
+    if asked == "null":
+        if not nullable:
+            raise ValueError(f"case {fields.case.id}: this kernel reads {name} always: info=null is not allowed")
+        if not contiguous:
+            raise ValueError(f"case {fields.case.id}: info=null means contiguous operands, but a layout is not")
+        return Null(name)
+    array = info_array(layouts[0].shape, *(placed.strides for placed in layouts))
+    return Buffer(name, "size_t", "in", array)
+
+
+def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Argument], strides: bool = True) -> Launch:
+    """A launch of ``ceil(threads / block)`` blocks, at least one, with the arguments in the kernel's own order.
+
+    ``strides`` says that threads go on with further elements, so that field ``grid`` may ask for fewer blocks. Raises
+    ``ValueError`` when ``given`` lacks a parameter of the kernel, or ``grid`` is too small.
+    """
+    block = fields.number("block", BLOCK, 1, MAX_BLOCK)
+    needed = max(1, -(-threads // block))
+    grid = fields.number("grid", needed, 1)
+    if grid < needed and not strides:
+        raise ValueError(f"case {fields.case.id}: a thread has one element, so grid is {needed} or more, not {grid}")
+    missing = [parameter.name for parameter in kernel.params if parameter.name not in given]
+    if missing or len(given) != len(kernel.params):
+        takes = ", ".join(parameter.name for parameter in kernel.params)
+        raise ValueError(f"kernel {kernel.name} takes ({takes}); its family {kernel.launch} has ({', '.join(given)})")
+    args = tuple(given[parameter.name] for parameter in kernel.params)
+    return Launch(kernel.name, (grid, 1, 1), (block, 1, 1), 0, args)

@@ -1,0 +1,102 @@
+"""The rows of the one-operand families, as the text between a case id's brackets.
+
+A comment names what a row is there to catch: the ids are those of the list of known port bugs (S strides, L launch, I
+ids, N numerics, F small floats). ``{v}`` is the way of filling that shows a misread element best in the family,
+``{special}`` the length of the type's table of special values, ``{all}`` the number of its bit patterns, ``{side}`` the
+square root of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.cases.arguments import Row
+from conformance.cases.case import Case
+from conformance.cases.specials import special
+from conformance.dtypes import dtype
+
+# Every type. 1023..1025 and 31..65 are block and wave sizes and their neighbours.
+SIZES: tuple[str, ...] = (
+    "shape=[0],values=unit",  # L11
+    "shape=[1],values=unit",
+    "shape=[31],values=wide",
+    "shape=[32],values=unit",
+    "shape=[33],values=large",  # S10
+    "shape=[63],values=mid",
+    "shape=[64],values=unit",
+    "shape=[65],values=tiny",  # S10
+    "shape=[255],values=large",
+    "shape=[256],values=wide",
+    "shape=[257],values=unit",  # S10
+    "shape=[1023],values=mid",  # S10, S11
+    "shape=[1024],values=wide",
+    "shape=[1025],values=large",  # S10, S11: one element in the second block
+)
+
+GEOMETRY: tuple[str, ...] = (
+    "shape=[2500],values={v},grid=1",  # L10
+    "shape=[3,29,31],layout=transposed,values={v},grid=2",  # L10 with strides
+    "shape=[1000],values={v},block=64",
+    "shape=[300],values={v},block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[5,7,11],layout=permuted,values={v},block=256",
+)
+
+STRIDED: tuple[str, ...] = (
+    "shape=[17,19],layout=transposed,values={v}",  # S01, S08
+    "shape=[3,5,7],layout=transposed,values={v}",  # S01, S04, L07
+    "shape=[7,13,12],layout=permuted,values={v}",  # S01, S04; two blocks
+    "shape=[4,6,9],layout=outer_swapped,values={v}",  # S04: the last stride is 1
+    "shape=[2,3,2,4,3],layout=permuted,values={v}",  # rank 5
+    "shape=[6,7,8],layout=narrowed,values={v}",  # L08, L09, S04: outer strides only
+    "shape=[5,6,8],layout=narrowed_middle,values={v}",  # L09, S04: the outermost stride only
+    "shape=[3,4,5,6],layout=narrowed_transposed,values={v}",  # L08, L09, S01
+    "shape=[45],layout=stepped,values={v}",  # S04: rank 1
+    "shape=[4,9,5],layout=broadcast,values={v}",  # S03
+    "shape=[4,3,2,3,2],layout=broadcast_first,values={v}",  # S03, S04; rank 5
+    "shape=[4,5,6],layout=broadcast_middle,values={v}",  # S03, S04: the middle stride only
+    "shape=[4,5,6],layout=broadcast_last,values={v}",  # S03, S04: the last stride only
+    "shape=[70],layout=scalar,values={v}",  # S03
+    "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
+    "shape=[3,0,5],layout=transposed,values={v},info=given",  # L11
+    "shape=[],values={v}",  # rank 0
+    "shape=[],values={v},info=given",  # S06: rank 0 has an info without content
+    "shape=[3,5,7],values={v},info=given",  # S06: contiguous, yet described
+)
+
+OFFSETS: tuple[str, ...] = ("shape=[261],values={v},start=1",)  # L08, L09; 16-byte loads would be misaligned
+
+IN_PLACE: tuple[str, ...] = (
+    "shape=[105],values=unit,inp=null",  # S07
+    "shape=[1030],values=wide,inp=null,grid=1",  # S07, L10
+    "shape=[6,7],layout=transposed,values=unit,inp=null",  # S07: strides do not apply
+)
+
+SPECIAL: tuple[str, ...] = ("shape=[{special}],values=special",)  # N*, F*
+
+FLOATS: tuple[str, ...] = ("shape=[200],values=subnormal",)  # N13
+
+EXHAUSTIVE: tuple[str, ...] = ("shape=[{all}],values=exhaustive",)  # N*, F*
+
+EXHAUSTIVE_STRIDED: tuple[str, ...] = ("shape=[{side},{side}],layout=transposed,values=exhaustive",)
+
+
+def parsed(rows: Sequence[str]) -> tuple[Row, ...]:
+    """``rows`` as fields."""
+    return tuple(Case.parse(f"rows({row})").fields for row in rows)
+
+
+def filled(rows: Sequence[str], name: str, way: str = "unit") -> list[str]:
+    """``rows`` with their placeholders filled in for dtype ``name`` and the way of filling ``way``."""
+    bits = 8 * dtype(name).size
+    return [row.format(v=way, special=len(special(name)), all=1 << bits, side=1 << bits // 2) for row in rows]
+
+
+def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False) -> list[str]:
+    """The rows of an elementwise family with one operand of dtype ``name``, and ``extra``."""
+    kind = dtype(name)
+    rows = [*SIZES, *GEOMETRY, *STRIDED, *OFFSETS]
+    rows += IN_PLACE if null_input else ()
+    rows += SPECIAL
+    rows += FLOATS if kind.kind == "float" else ()
+    rows += (*EXHAUSTIVE, *EXHAUSTIVE_STRIDED) if kind.size <= 2 else ()
+    return filled([*rows, *extra], name)

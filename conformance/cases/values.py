@@ -1,0 +1,185 @@
+"""The data of operands: a named way to fill ``n`` elements, from 64-bit words that are the same on any machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.specials import FORMATS, core, exhaustive, integer_limits, special
+from conformance.dtypes import DType, dtype
+
+
+class Words:
+    """A case's stream of random 64-bit words: the raw output of PCG64, which numpy keeps stable."""
+
+    def __init__(self, seed: int) -> None:
+        self._source = np.random.PCG64(seed)
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """The next ``n`` words."""
+        words: NDArray[np.uint64] = self._source.random_raw(n)
+        return words
+
+
+Fill = Callable[[DType, int, Words], NDArray[Any]]
+
+# Exponents that a scale draws from, both ends included; clipped to the type's own. Mantissa and sign are random.
+_SCALES: dict[str, tuple[int, int]] = {
+    "tiny": (-30, -6),
+    "unit": (-4, 1),
+    "large": (2, 7),
+    "mid": (-27, 33),  # from below f16's least subnormal to above u32's range
+}
+
+_INTEGER_SCALES: dict[str, int] = {"tiny": 2, "unit": 100, "large": 30000}  # largest magnitude
+
+_TIES_FLOAT = (-1.5, -0.0, 0.0, 1.0)
+_TIES_INT = (-1, 0, 1, 2)
+_TIES_UINT = (0, 1, 2, 255)
+
+_PATTERN = 0x3FC1B2A394857667  # no two bytes alike; its leading bytes are a finite number in every float type
+
+
+def _u64(value: int) -> np.uint64:
+    return np.uint64(value)
+
+
+@lru_cache
+def _float_plan(name: str, scale: str) -> tuple[np.uint64, ...]:
+    fmt = FORMATS[name]
+    low, high = _SCALES[scale]
+    top = (1 << fmt.exponent) - 2
+    low, high = (min(max(exponent + fmt.bias, 0), top) for exponent in (low, high))
+    mantissa = (1 << fmt.mantissa) - 1
+    return _u64(low), _u64(high - low + 1), _u64(fmt.mantissa), _u64(mantissa), _u64(63 - fmt.exponent - fmt.mantissa)
+
+
+def _as_float(patterns: NDArray[np.uint64], kind: DType) -> NDArray[Any]:
+    return patterns.astype(kind.bits).view(kind.numpy)
+
+
+def _scaled_float(scale: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
+    low, count, shift, mask, sign_shift = _float_plan(kind.name, scale)
+    word = words.take(n)
+    # Bits 0-51 feed the mantissa, 52-62 the exponent, 63 the sign.
+    exponent = (((word >> _u64(52) & _u64(0x7FF)) * count) >> _u64(11)) + low
+    sign = (word >> _u64(63)) << (_u64(63) - sign_shift)
+    return _as_float((word & mask) | (exponent << shift) | sign, kind)
+
+
+def _scaled_integer(scale: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
+    word = words.take(n)
+    width = 8 * kind.size
+    if scale == "mid":  # every number of bits alike often
+        magnitude = word >> (_u64(64 - width) + word % _u64(width))
+        negative = (word >> _u64(1)) & _u64(1) if kind.kind == "int" else _u64(0)
+        return ((magnitude ^ -negative) + negative).astype(kind.bits).view(kind.numpy)
+    signed = kind.kind == "int"
+    largest = min(_INTEGER_SCALES[scale] * (1 if signed else 2), (1 << width - signed) - 1)
+    low = -largest if signed else 0
+    drawn = ((word >> _u64(32)) * _u64(largest - low + 1)) >> _u64(32)
+    return (drawn.astype(np.int64) + low).astype(kind.numpy)
+
+
+def _scale(scale: str) -> Fill:
+    def fill(kind: DType, n: int, words: Words) -> NDArray[Any]:
+        make = _scaled_float if kind.kind == "float" else _scaled_integer
+        return make(scale, kind, n, words)
+
+    return fill
+
+
+def _wide(kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """Random bit patterns: every exponent, infinities and NaN among them."""
+    return words.take(-(-n * kind.size // 8)).view(kind.bits)[:n].view(kind.numpy)
+
+
+def _subnormal(kind: DType, n: int, words: Words) -> NDArray[Any]:
+    if kind.kind != "float":
+        raise ValueError(f"values=subnormal needs a float type, not {kind.name}")
+    fmt = FORMATS[kind.name]
+    word = words.take(n)
+    sign = (word >> _u64(63)) << _u64(fmt.exponent + fmt.mantissa)
+    return _as_float((word & _u64((1 << fmt.mantissa) - 1)) | sign, kind)
+
+
+@lru_cache
+def _tie_table(name: str) -> NDArray[Any]:
+    kind = dtype(name)
+    return np.array({"float": _TIES_FLOAT, "int": _TIES_INT}.get(kind.kind, _TIES_UINT)).astype(kind.numpy)
+
+
+def _ties(kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """Four values only, so that a comparison answers either way wherever it reads."""
+    picked: NDArray[Any] = _tie_table(kind.name)[words.take(n) >> _u64(62)]
+    return picked
+
+
+def _table(table: Callable[[str], NDArray[Any]]) -> Fill:
+    def fill(kind: DType, n: int, words: Words) -> NDArray[Any]:
+        values = table(kind.name)
+        if n == len(values):
+            return values
+        # A shorter operand gets a piece of the table that depends on the seed; a longer one repeats it.
+        first = int(words.take(1)[0] % _u64(len(values))) if n < len(values) else 0
+        return np.resize(np.roll(values, -first), n)
+
+    return fill
+
+
+_FILLS: dict[str, Fill] = {
+    **{scale: _scale(scale) for scale in _SCALES},
+    "wide": _wide,
+    "subnormal": _subnormal,
+    "ties": _ties,
+    "core": _table(core),
+    "special": _table(special),
+    "exhaustive": _table(exhaustive),
+}
+
+VALUE_NAMES: tuple[str, ...] = tuple(_FILLS)
+
+
+def values(name: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """``n`` elements of dtype ``kind`` by the way called ``name``; may be read-only.
+
+    Raises ``ValueError`` for an unknown name and for a way that the dtype does not have.
+    """
+    try:
+        fill = _FILLS[name]
+    except KeyError:
+        raise ValueError(f"unknown values {name!r}; known: {', '.join(VALUE_NAMES)}") from None
+    return fill(kind, n, words)
+
+
+@lru_cache
+def scalar(name: str, text: str) -> np.generic:
+    """``text`` as a scalar of dtype ``name``, converted as Candle's host side does from f64.
+
+    A decimal number, ``nan``, ``inf``, ``0x...`` for a bit pattern, or ``pattern`` for one whose bytes all differ.
+    Integers truncate and saturate, NaN becomes 0; f8 saturates at 448. Raises ``ValueError`` for other text.
+    """
+    kind = dtype(name)
+    width = 8 * kind.size
+    if text == "pattern" or text.startswith("0x"):
+        bits = _PATTERN >> (64 - width) if text == "pattern" else int(text, 16)
+        if bits >> width:
+            raise ValueError(f"{text} does not fit in the {width} bits of {name}")
+        return np.array([bits], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
+    try:
+        number: float | int = int(text) if text.lstrip("-").isdigit() and text != "-0" else float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no scalar: expected a number, nan, inf, 0x... or pattern") from None
+    if kind.kind == "float":
+        if name == "f8e4m3" and abs(number) > 448:
+            number = 448.0 if number > 0 else -448.0
+        with np.errstate(over="ignore", under="ignore"):
+            return np.array([number], dtype=np.float64).astype(kind.numpy)[0]  # type: ignore[no-any-return]
+    low, high = integer_limits(kind)
+    clamped = 0 if math.isnan(number) else int(min(max(number, low), high))
+    return np.array([clamped], dtype=kind.numpy)[0]  # type: ignore[no-any-return]
