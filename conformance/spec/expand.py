@@ -41,11 +41,11 @@ class _Stanza:
     def _cells(self) -> Iterator[tuple[dict[str, str], int, Location]]:
         """For each kernel the values of its axes, its upstream line, and where the spec says so."""
         stanza, document = self.stanza, self.document
-        if (stanza.list is None) == (stanza.table is None):
-            raise document.error(self.place, "a stanza needs either list or table", "give exactly one of the two")
-        if stanza.list is not None:
-            for value, line in stanza.list.lines.items():
-                yield {stanza.list.axis: value}, line, (*self.place, "list", "lines", value)
+        if (stanza.row is None) == (stanza.table is None):
+            raise document.error(self.place, "a stanza needs either row or table", "give exactly one of the two")
+        if stanza.row is not None:
+            for value, line in stanza.row.lines.items():
+                yield {stanza.row.axis: value}, line, (*self.place, "row", "lines", value)
         if stanza.table is not None:
             yield from self._table_cells()
 
@@ -55,6 +55,7 @@ class _Stanza:
         place = (*self.place, "table")
         (axis, columns), *_ = table.columns.items()
         for index, column in enumerate(columns):
+            self._check_dtype(axis, column, (*place, "columns", axis, index))
             if column in columns[:index]:
                 raise self.document.error(
                     (*place, "columns", axis, index), f"{axis} {column!r} is claimed twice", "name each column once"

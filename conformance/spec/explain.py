@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from conformance.spec.errors import SpecError
 from conformance.spec.model import (
     Family,
-    KernelList,
+    KernelRow,
     KernelTable,
     Remark,
     SpecFile,
@@ -21,7 +21,7 @@ from conformance.spec.nodes import Document, Location
 # Which model the entries of a field are, to name the keys that are allowed at a place.
 _INSIDE: dict[str, type[BaseModel]] = {
     "families": Family,
-    "list": KernelList,
+    "row": KernelRow,
     "table": KernelTable,
     "tolerance": ToleranceRule,
     "notes": Remark,
@@ -32,12 +32,15 @@ _INSIDE: dict[str, type[BaseModel]] = {
 
 
 def explain(document: Document, cause: ValidationError) -> SpecError:
-    """The first finding of ``cause`` in file order as a ``SpecError``."""
+    """The first finding of ``cause`` in file order as a ``SpecError``; an unknown key, often a typo, comes first."""
     findings = cause.errors(include_url=False)
-    finding = min(findings, key=lambda item: document.line(_place(document, item["loc"])))
+    finding = min(
+        findings,
+        key=lambda item: (item["type"] != "extra_forbidden", document.line(_place(document, item["loc"]))),
+    )
     location = _place(document, finding["loc"])
     kind = finding["type"]
-    name = str(finding["loc"][-1])
+    name = str(finding["loc"][-1]) if finding["loc"] else ""
     if kind == "missing":
         expected = _expected((*location, name))
         return document.error(location, f"key {name!r} is missing{_at(location)}", f"add it: {expected}")

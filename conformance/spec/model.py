@@ -25,7 +25,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class KernelList(Strict):
+class KernelRow(Strict):
     """Kernels along one axis."""
 
     axis: Axis = Field(description="the axis that tells the kernels apart: op, dtype, src_dtype, idx_dtype or qtype")
@@ -95,20 +95,18 @@ class Family(Strict):
         description='a mapping from parameter name, in order, to "scalar TYPE", "in TYPE*", "out TYPE*" or '
         '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"',
     )
-    list: KernelList | None = Field(default=None, description="a mapping with the keys axis and lines")
+    row: KernelRow | None = Field(default=None, description="a mapping with the keys axis and lines")
     table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")
-    tolerance: tuple[ToleranceRule, ...] = Field(
-        min_length=1, strict=False, description="a list of rules with the keys when, ulp, library_ulp and source"
+    tolerance: list[ToleranceRule] = Field(
+        min_length=1, description="a list of rules with the keys when, ulp, library_ulp and source"
     )
-    notes: tuple[Remark, ...] = Field(default=(), strict=False, description="a list of mappings with text and when")
-    upstream_defects: tuple[Remark, ...] = Field(
-        default=(), strict=False, description="a list of mappings with text and when: what upstream gets wrong"
+    notes: list[Remark] = Field(default=[], description="a list of mappings with text and when")
+    upstream_defects: list[Remark] = Field(
+        default=[], description="a list of mappings with text and when: what upstream gets wrong"
     )
-    undefined: tuple[UndefinedInput, ...] = Field(
-        default=(), strict=False, description="a list of mappings with input, reason and when"
-    )
-    known_failures: tuple[Remark, ...] = Field(
-        default=(), strict=False, description="a list of mappings with text and when: kernels known to fail, and why"
+    undefined: list[UndefinedInput] = Field(default=[], description="a list of mappings with input, reason and when")
+    known_failures: list[Remark] = Field(
+        default=[], description="a list of mappings with text and when: kernels known to fail, and why"
     )
 
 
@@ -119,4 +117,4 @@ class SpecFile(Strict):
     title: Text = Field(description="what the module's kernels do, in a few words")
     source: Text = Field(description="the file in candle-kernels/src that defines them, such as unary.cu")
     source_lines: Line = Field(description="the number of lines of that file")
-    families: tuple[Family, ...] = Field(min_length=1, strict=False, description="a list of family stanzas")
+    families: list[Family] = Field(min_length=1, description="a list of family stanzas")

@@ -52,7 +52,9 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as cause:
         mark = cause.problem_mark or cause.context_mark
         line = None if mark is None else mark.line + 1
-        raise SpecError(path, line, f"not valid YAML: {cause.problem}", "correct the YAML syntax there") from None
+        begun = "" if cause.context_mark is None else f" ({cause.context}, begun on line {cause.context_mark.line + 1})"
+        problem = " ".join(f"not valid YAML: {cause.problem}{begun}".split())
+        raise SpecError(path, line, problem, "correct the YAML syntax there") from None
     except yaml.YAMLError as cause:
         problem = " ".join(str(cause).split())
         raise SpecError(path, None, f"not valid YAML: {problem}", "correct the YAML syntax") from None
