@@ -1,1 +1,39 @@
 """The ground truth: one module per Candle module, one function per kernel family, numpy on whole arrays."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from reference.expected import Expected
+
+__all__ = ["Expected", "NoReference", "evaluate"]
+
+
+class NoReference(NotImplementedError):
+    """The kernel family has no reference function yet."""
+
+
+def evaluate(
+    module: str, family: str, variant: Mapping[str, str], library_ulp: int, arguments: Mapping[str, Any]
+) -> dict[str, Expected]:
+    """What a kernel must leave in every buffer that it writes, by parameter name.
+
+    ``arguments`` holds the kernel's own arguments by name: scalars as numpy or ml_dtypes scalars, null pointers as
+    ``None``, buffers as 1-D arrays (their content before the launch, from the address that the kernel is given).
+    ``variant`` and ``library_ulp`` are those of the spec (``Kernel.variant``, ``Tolerance.library_ulp``).
+
+    Raises ``NoReference`` where ``reference/MODULE.py`` or its function ``FAMILY`` is missing.
+    """
+    name = f"reference.{module}"
+    try:
+        loaded = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise NoReference(f"module {module!r} has no reference: expected the file reference/{module}.py") from None
+    function = getattr(loaded, family, None)
+    if not callable(function):
+        raise NoReference(f"family {family!r} has no reference: expected a function {family} in reference/{module}.py")
+    return cast(Callable[..., dict[str, Expected]], function)(variant, library_ulp, **arguments)

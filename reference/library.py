@@ -1,0 +1,81 @@
+"""The library functions inside the kernels' formulas, computed in a wider type than the kernel's.
+
+float32 (and narrower) functions are computed in float64, float64 functions in ``np.longdouble``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference import errorfunction
+from reference.rounding import BF16, to_bf16
+
+Array = NDArray[Any]
+LONG = np.dtype(np.longdouble)
+
+
+@dataclass(frozen=True)
+class Function:
+    """``wide`` maps arrays of the wider type to an array of it.
+
+    ``limit`` bounds the magnitude of every result. ``asymptotic`` says that the limit is approached for large
+    arguments: where even the wider type gives the limit itself, no implementation gives anything else.
+    """
+
+    wide: Callable[..., Array]
+    limit: float = np.inf
+    asymptotic: bool = False
+
+
+FUNCTIONS: dict[str, Function] = {
+    "exp": Function(np.exp),
+    "log": Function(np.log),
+    "sin": Function(np.sin, 1.0),
+    "cos": Function(np.cos, 1.0),
+    "tanh": Function(np.tanh, 1.0, asymptotic=True),
+    "erf": Function(errorfunction.erf, 1.0, asymptotic=True),
+    "normcdf": Function(errorfunction.normcdf, 1.0, asymptotic=True),
+    "pow": Function(np.power),
+}
+
+
+def call(name: str, arguments: tuple[Array, ...], kind: np.dtype[Any], ulp: int) -> list[Array]:
+    """The function rounded to ``kind``; with ``ulp`` > 0 also ``ulp`` steps nearer to and farther from zero.
+
+    ``arguments`` hold values of ``kind`` (in any wider type). A step never crosses zero or the function's limit. A
+    result that the wider type has as an exact 0, as NaN, as an infinity or as the limit of an asymptotic function is
+    left alone; one that overflows only on rounding to ``kind`` may step back only where it is within ``ulp`` steps of
+    the largest number.
+    """
+    function = FUNCTIONS[name]
+    wider = LONG if kind == np.float64 else np.dtype(np.float64)
+    wide = function.wide(*(argument.astype(wider) for argument in arguments))
+    value = round_to(wide, kind)
+    if ulp == 0:
+        return [value]
+    unsigned = np.dtype(f"u{kind.itemsize}")
+    pattern = value.view(unsigned)
+    sign_bit = unsigned.type(1 << (8 * kind.itemsize - 1))
+    sign, magnitude = pattern & sign_bit, (pattern & ~sign_bit).astype(np.int64)
+    infinity, ceiling = (int(np.asarray([number], kind).view(unsigned)[0]) for number in (np.inf, function.limit))
+    fixed = (wide == 0) | ~np.isfinite(wide)
+    if function.asymptotic:
+        fixed |= np.abs(wide) == function.limit
+    largest = np.asarray([infinity - 1, infinity - 2], unsigned).view(kind).astype(wider)
+    # Above this an overflow is beyond doubt.
+    reach = largest[0] + ulp * (largest[0] - largest[1])
+    fixed |= np.isinf(value.astype(np.float64)) & (np.abs(wide) > reach)
+    steps = np.where(fixed, 0, ulp)
+    lower = np.maximum(magnitude - steps, 0)
+    upper = np.where(fixed, magnitude, np.minimum(magnitude + steps, ceiling))
+    return [value, *((part.astype(unsigned) | sign).view(kind) for part in (lower, upper))]
+
+
+def round_to(x: Array, kind: np.dtype[Any]) -> Array:
+    """float64 or longdouble to ``kind``, one rounding (longdouble only to float64)."""
+    return to_bf16(x) if kind == BF16 else x.astype(kind)

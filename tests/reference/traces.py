@@ -1,0 +1,162 @@
+"""Recorded CUDA launches as reference arguments, and how far an answer is from the recorded one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reference import Expected, evaluate
+
+Array = NDArray[Any]
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+TRACES = SHARED / "cuda-traces"
+KERNELS = SHARED / "candle" / "kernels.json"
+VARIANT = ("op", "dtype", "src_dtype", "dst_dtype", "idx_dtype")
+NUMPY = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8e4m3": ml_dtypes.float8_e4m3fn}
+
+
+@dataclass(frozen=True)
+class TraceCase:
+    """One recorded launch: what ``reference.evaluate`` takes, and what CUDA left in every written buffer."""
+
+    module: str
+    kernel: str
+    label: str
+    family: str
+    variant: dict[str, str]
+    arguments: dict[str, Any]
+    expected: dict[str, Array]
+
+    @property
+    def op(self) -> str:
+        return self.variant.get("op", self.family)
+
+    @property
+    def dtype(self) -> str:
+        return self.variant["dtype"]
+
+
+def require() -> None:
+    """Skips the calling test, saying why, where the recorded traces are absent."""
+    if not (TRACES.is_dir() and KERNELS.is_file()):
+        pytest.skip(f"no recorded CUDA traces: {TRACES} or {KERNELS} is absent; the reference stays unjudged here")
+
+
+@cache
+def kernels() -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = json.loads(KERNELS.read_text())["kernels"]
+    return rows
+
+
+def cases(module: str) -> Iterator[TraceCase]:
+    """Every recorded case of ``module``."""
+    pool = np.load(TRACES / f"{module}.npz")
+    for row in json.loads((TRACES / f"{module}.json").read_text()):
+        kernel = kernels()[row["kernel"]]
+        arguments: dict[str, Any] = {}
+        expected: dict[str, Array] = {}
+        for parameter, argument in zip(kernel["params"], row["args"], strict=True):
+            name = parameter["name"]
+            if argument["kind"] == "null":
+                arguments[name] = None
+            elif argument["kind"] == "scalar":
+                raw = np.frombuffer(bytes.fromhex(argument["value"]), argument["dtype"])
+                narrow = NUMPY.get(parameter["dtype"])
+                arguments[name] = (raw if narrow is None else raw.view(narrow))[0]
+            else:
+                dtype = np.dtype(getattr(ml_dtypes, argument["dtype"], argument["dtype"]))
+                if argument["data"] is None:
+                    before = np.full(argument["n"] * dtype.itemsize, argument["fill"], np.uint8).view(dtype)
+                else:
+                    before = pool[argument["data"]].view(dtype)
+                before.flags.writeable = False
+                arguments[name] = before
+                if argument["role"] != "in":
+                    expected[name] = pool[argument["expect"]].view(dtype)
+        variant = {key: kernel[key] for key in VARIANT if key in kernel}
+        yield TraceCase(module, row["kernel"], row["case"], kernel["family"], variant, arguments, expected)
+
+
+def steps(got: Array, expected: Expected) -> NDArray[np.float64]:
+    """Per element, representable steps from ``got`` to the interval ``[low, high]``; 0 inside.
+
+    NaN is 0 from NaN and infinitely far from numbers; so are zeros of different sign where there is no interval.
+    """
+    value = expected.value
+    if got.dtype != value.dtype or got.shape != value.shape:
+        raise AssertionError(f"{value.dtype}{value.shape} where {got.dtype}{got.shape} was recorded")
+    low = value if expected.low is None else expected.low
+    high = value if expected.high is None else expected.high
+    if value.dtype.kind in "iub":
+        return np.where(got == value, 0.0, np.inf)
+    mine, least, most = (_ordered(part) for part in (got, low, high))
+    distance = np.maximum(np.maximum(least - mine, mine - most), 0).astype(np.float64)
+    got_nan, value_nan = (np.isnan(part.astype(np.float64)) for part in (got, value))
+    distance[got_nan & value_nan] = 0
+    distance[got_nan != value_nan] = np.inf
+    zeros = (_magnitude(got) == 0) & (_magnitude(value) == 0)
+    distance[zeros & (_sign(got) != _sign(value))] = np.inf
+    return distance
+
+
+def _bits(x: Array) -> Array:
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _sign(x: Array) -> Array:
+    return _bits(x) >> (8 * x.dtype.itemsize - 1)
+
+
+def _magnitude(x: Array) -> Array:
+    return _bits(x) & _bits(x).dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1)
+
+
+def _ordered(x: Array) -> Array:
+    """Signed integers in the order of the values; both zeros are 0. float64 differences can exceed int64: object-free
+    arithmetic in longdouble, exact to 64 bits."""
+    magnitude = _magnitude(x).astype(np.longdouble)
+    return np.where(_sign(x) == 1, -magnitude, magnitude)
+
+
+def judge(module: str) -> Iterator[str]:
+    """One line for each recorded case of ``module`` that the reference does not allow under ``tolerance``."""
+    for case in cases(module):
+        ulp, library_ulp = tolerance(case)
+        answers = evaluate(case.module, case.family, case.variant, library_ulp, case.arguments)
+        if set(answers) != set(case.expected):
+            yield f"{case.kernel} {case.label}: wrote {sorted(answers)}, recorded {sorted(case.expected)}"
+            continue
+        for name, got in case.expected.items():
+            distance = steps(got, answers[name])
+            worst = int(distance.argmax())
+            if distance[worst] > ulp:
+                value = answers[name].value[worst]
+                found = f"{got[worst]} expected {value}, {distance[worst]} steps"
+                yield f"{case.kernel} {case.label}: {name}[{worst}] {found}"
+
+
+LIBRARY_ULP = {
+    "f32": {"exp": 2, "log": 1, "sin": 2, "cos": 2, "tanh": 2, "erf": 2, "normcdf": 5, "pow": 4},
+    "f64": {"exp": 1, "log": 1, "sin": 2, "cos": 2, "tanh": 1, "erf": 2, "normcdf": 5, "pow": 2},
+    "f16": {"normcdf": 1},
+    "bf16": {"normcdf": 1},
+    "f8e4m3": {},
+}
+"""Steps by dtype and function. float32, float64: CUDA C++ Programming Guide, "Mathematical Functions", maximum error.
+float16, bfloat16: the float32 function is within its bound, so rounding it gives at most the neighbour."""
+
+FUNCTION = {"gelu": "tanh", "gelu_erf": "normcdf", "silu": "exp", "sigmoid": "exp", "elu": "exp", "powf": "pow"}
+
+
+def tolerance(case: TraceCase) -> tuple[int, int]:
+    """``(ulp, library_ulp)`` of a case."""
+    return 0, LIBRARY_ULP.get(case.dtype, {}).get(FUNCTION.get(case.op, case.op), 0)
