@@ -1,0 +1,208 @@
+// out[i] = op(lhs[i], rhs[i]): arithmetic in the operands' type, comparisons to u8 0 or 1.
+//
+// dims_and_strides is dims, lhs strides, rhs strides; null when both are contiguous.
+#include "include/elementwise.hpp"
+#include "include/number.hpp"
+
+using namespace candle;
+
+namespace {
+
+template <class T>
+__device__ inline auto comparable(T x) {
+    if constexpr (is_integer<T>) {
+        return x;
+    } else {
+        return widen(x);
+    }
+}
+
+// The bits of +0 and -0, in either order, joined: and (either = false) or or.
+template <class T>
+__device__ inline T join_zeros(T a, T b, bool either) {
+    if constexpr (same<T, f32>) {
+        const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
+        return bit_cast<f32>(either ? x | y : x & y);
+    } else if constexpr (same<T, f64>) {
+        const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
+        return bit_cast<f64>(either ? x | y : x & y);
+    } else {
+        return T{u16(either ? a.bits | b.bits : a.bits & b.bits)};
+    }
+}
+
+// The greater (or the lesser) of two. +0 is greater than -0. NaN: f32, f64 and f8 take the other operand, f16 and
+// bf16 keep the NaN.
+template <bool Greater, class T>
+__device__ inline T extreme(T a, T b) {
+    const auto x = comparable(a);
+    const auto y = comparable(b);
+    if constexpr (!is_integer<T>) {
+        if (x != x) return is_half<T> ? a : b;
+        if (y != y) return is_half<T> ? b : a;
+        if (x == y) return join_zeros(a, b, !Greater);  // equal bits, unless zeros of different sign
+    }
+    return (Greater ? x > y : x < y) ? a : b;
+}
+
+// Namespace op: the names are those of the kernels; some are C functions too.
+namespace op {
+
+// Integers wrap: they are computed unsigned, where that is defined.
+struct Wrapping {
+    static constexpr bool wraps = true;
+};
+struct Plain {
+    static constexpr bool wraps = false;
+};
+
+struct add : Wrapping {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        return a + b;
+    }
+};
+
+struct sub : Wrapping {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        return a - b;
+    }
+};
+
+struct mul : Wrapping {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        return a * b;
+    }
+};
+
+// Nothing specifies x / 0 or the least i64 / -1: here all ones and the least i64, so that no target traps.
+struct div : Plain {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        if constexpr (is_integer<T>) {
+            if (b == 0) return T(-1);
+            if (same<T, i64> && b == T(-1)) return T(0 - u64(a));
+        }
+        return a / b;
+    }
+};
+
+struct maximum : Plain {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        return extreme<true>(a, b);
+    }
+};
+
+struct minimum : Plain {
+    template <class T>
+    static __device__ T f(T a, T b) {
+        return extreme<false>(a, b);
+    }
+};
+
+struct eq {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a == b;
+    }
+};
+struct ne {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a != b;
+    }
+};
+struct lt {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a < b;
+    }
+};
+struct le {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a <= b;
+    }
+};
+struct gt {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a > b;
+    }
+};
+struct ge {
+    template <class T>
+    static __device__ bool f(T a, T b) {
+        return a >= b;
+    }
+};
+
+}  // namespace op
+
+template <class Op, class T>
+struct Binary {
+    static constexpr int most_per_thread = 16;
+
+    __device__ T operator()(T a, T b) const {
+        if constexpr (is_f8<T>) {
+            return narrow<f8>(Op::f(widen(a), widen(b)));
+        } else if constexpr (is_integer<T> && Op::wraps) {
+            return T(Op::f(u64(a), u64(b)));
+        } else {
+            return Op::f(a, b);
+        }
+    }
+};
+
+template <class Op, class T>
+struct Compare {
+    static constexpr int most_per_thread = 16;
+
+    __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
+};
+
+}  // namespace
+
+#define BINARY(name, T)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(1024) b##name##_##T(const size_t numel, const size_t num_dims,       \
+                                                                     const size_t* dims_and_strides, const T* lhs,    \
+                                                                     const T* rhs, T* out) {                          \
+        map(numel, num_dims, dims_and_strides, Binary<op::name, T>{}, out, lhs, rhs);                                     \
+    }
+
+#define COMPARE(name, T)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(1024) name##_##T(const size_t numel, const size_t num_dims,          \
+                                                                  const size_t* dims_and_strides, const T* lhs,       \
+                                                                  const T* rhs, u8* out) {                            \
+        map(numel, num_dims, dims_and_strides, Compare<op::name, T>{}, out, lhs, rhs);                                    \
+    }
+
+// clang-format off
+BINARY(add, bf16) BINARY(add, f16) BINARY(add, f32) BINARY(add, f64)
+BINARY(add, u8) BINARY(add, u32) BINARY(add, i64) BINARY(add, f8_e4m3)
+BINARY(sub, bf16) BINARY(sub, f16) BINARY(sub, f32) BINARY(sub, f64)
+BINARY(sub, u8) BINARY(sub, u32) BINARY(sub, i64) BINARY(sub, f8_e4m3)
+BINARY(mul, bf16) BINARY(mul, f16) BINARY(mul, f32) BINARY(mul, f64)
+BINARY(mul, u8) BINARY(mul, u32) BINARY(mul, i64) BINARY(mul, f8_e4m3)
+BINARY(div, bf16) BINARY(div, f16) BINARY(div, f32) BINARY(div, f64)
+BINARY(div, u8) BINARY(div, u32) BINARY(div, i64) BINARY(div, f8_e4m3)
+BINARY(maximum, bf16) BINARY(maximum, f16) BINARY(maximum, f32) BINARY(maximum, f64)
+BINARY(maximum, u8) BINARY(maximum, u32) BINARY(maximum, i64) BINARY(maximum, f8_e4m3)
+BINARY(minimum, bf16) BINARY(minimum, f16) BINARY(minimum, f32) BINARY(minimum, f64)
+BINARY(minimum, u8) BINARY(minimum, u32) BINARY(minimum, i64) BINARY(minimum, f8_e4m3)
+COMPARE(eq, bf16) COMPARE(eq, f16) COMPARE(eq, f32) COMPARE(eq, f64)
+COMPARE(eq, u8) COMPARE(eq, u32) COMPARE(eq, i64) COMPARE(eq, f8_e4m3)
+COMPARE(ne, bf16) COMPARE(ne, f16) COMPARE(ne, f32) COMPARE(ne, f64)
+COMPARE(ne, u8) COMPARE(ne, u32) COMPARE(ne, i64) COMPARE(ne, f8_e4m3)
+COMPARE(lt, bf16) COMPARE(lt, f16) COMPARE(lt, f32) COMPARE(lt, f64)
+COMPARE(lt, u8) COMPARE(lt, u32) COMPARE(lt, i64) COMPARE(lt, f8_e4m3)
+COMPARE(le, bf16) COMPARE(le, f16) COMPARE(le, f32) COMPARE(le, f64)
+COMPARE(le, u8) COMPARE(le, u32) COMPARE(le, i64) COMPARE(le, f8_e4m3)
+COMPARE(gt, bf16) COMPARE(gt, f16) COMPARE(gt, f32) COMPARE(gt, f64)
+COMPARE(gt, u8) COMPARE(gt, u32) COMPARE(gt, i64) COMPARE(gt, f8_e4m3)
+COMPARE(ge, bf16) COMPARE(ge, f16) COMPARE(ge, f32) COMPARE(ge, f64)
+COMPARE(ge, u8) COMPARE(ge, u32) COMPARE(ge, i64) COMPARE(ge, f8_e4m3)
+// clang-format on
