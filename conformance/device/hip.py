@@ -112,7 +112,9 @@ class Device:
         try:
             from hip import hip, hiprtc
         except ImportError as error:
-            raise RuntimeError(f"hip-python cannot be imported ({error}); install it with: pip install hip-python") from error
+            raise RuntimeError(
+                f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
+            ) from error
         self._hip, self._hiprtc, self.runtime = hip, hiprtc, runtime
         self._modules: dict[str, Module] = {}
         self._free: dict[int, list[int]] = {}
@@ -157,7 +159,9 @@ class Device:
     def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
         """The code object of ``source``; raises ``CompileError`` with the log."""
         rtc = self._hiprtc
-        program = self._rtc("hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None))
+        program = self._rtc(
+            "hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None)
+        )
         try:
             words = [option.encode() for option in options]
             result = rtc.hiprtcCompileProgram(program, len(words), words or None)
@@ -227,7 +231,9 @@ class Device:
         first = ctypes.addressof(values)
         params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
         hip = self._hip
-        result = hip.hipModuleLaunchKernel(function.handle, *launch.grid, *launch.block, launch.shared, None, params, None)
+        result = hip.hipModuleLaunchKernel(
+            function.handle, *launch.grid, *launch.block, launch.shared, None, params, None
+        )
         if int(result[0]):
             self._check("hipModuleLaunchKernel", result, describe(launch))
         result = hip.hipDeviceSynchronize()
@@ -254,7 +260,9 @@ class Device:
                 before = int(np.count_nonzero(image[:pad] != CANARY))
                 after = int(np.count_nonzero(image[size - pad :] != CANARY))
                 if before or after:
-                    damaged[argument.name] = f"{before} bytes before and {after} bytes after the buffer were overwritten"
+                    damaged[argument.name] = (
+                        f"{before} bytes before and {after} bytes after the buffer were overwritten"
+                    )
                 image = image[pad : size - pad]
             buffers[argument.name] = image.view(argument.data.dtype)
         return LaunchResult(buffers, damaged)
@@ -295,4 +303,3 @@ def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.split(b"\0")[0].decode(errors="replace")
     return str(value)
-

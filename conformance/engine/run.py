@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def run(
     names = {kernel.name for kernel in kernels}
     sources = find_sources(setup.kernels) if setup.kernels is not None else []
     jobs = max(1, min(jobs, max(len(names), len(sources))))
-    setups = [replace(setup, device=index % devices) for index in range(jobs)]
+    setups = [setup.on_device(index % devices) for index in range(jobs)]
     with Pool(setups) as pool:
         ready = pool.greet()
         logs = _compile(pool, len(sources), said)

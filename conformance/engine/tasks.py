@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,8 +25,13 @@ class Setup:
     device: int
     salt: str
     traces: Path | None
+    specs: Path | None
     command: str
     """The command, up to the case, that reproduces a failure."""
+
+    def on_device(self, ordinal: int) -> Setup:
+        """The same setup on another device."""
+        return replace(self, device=ordinal)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused,
 from conformance.engine.trials import TrialCase, case_ids, generated, recorded
 from conformance.replay import TraceError
 from conformance.runtimes import open_runtime
-from conformance.spec import load_specs
+from conformance.spec.load import load_specs
 from conformance.spec.kernel import Kernel
 
 
@@ -32,7 +32,7 @@ class Worker:
     def __init__(self, setup: Setup, progress: Progress) -> None:
         self._setup = setup
         self._progress = progress
-        self._specs = load_specs()
+        self._specs = load_specs(setup.specs)
         self._device: Device | None = None
         self._library: Library | None = None
         if setup.kernels is not None:

@@ -1,0 +1,1 @@
+"""The command line: ``candle-parity run | list | replay | report``."""

@@ -1,0 +1,123 @@
+"""``candle-parity``: reads the command line and calls the command's function.
+
+Exit codes: 0 met, 1 parity below the gate or a failure, 2 bad usage or bad input (one sentence on standard error).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.cli import listing, replaying, reporting, running
+from conformance.cli.usage import UsageError
+
+RUNTIMES = ("auto", "rocm", "cpu", "cuda")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="candle-parity", description="Tells how far a HIP port of Candle's CUDA kernels is at parity with Candle."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="compile the kernels, put them on trial, report")
+    _selection(run)
+    _execution(run)
+    run.add_argument("--seed-salt", default="", metavar="S", help="other data for the same cases")
+    run.set_defaults(function=running.command)
+
+    listed = commands.add_parser("list", help="every kernel of the specs, its parameters and case count")
+    _selection(listed)
+    listed.add_argument("--json", action="store_true", help="print JSON")
+    listed.set_defaults(function=listing.command)
+
+    replay = commands.add_parser("replay", help="recorded launches against kernels or reference")
+    replay.add_argument("traces", type=Path, metavar="TRACE_DIR", help="a folder of MODULE.json and MODULE.npz files")
+    _selection(replay)
+    replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
+    _execution(replay)
+    replay.set_defaults(function=replaying.command)
+
+    report = commands.add_parser("report", help="render records")
+    report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    _outputs(report, json=False)
+    report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    report.set_defaults(function=reporting.command)
+    return parser
+
+
+def _selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="a kernel glob (u*_f32) or a full case id")
+    parser.add_argument("--module", metavar="M", help="only the kernels of this module")
+    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+
+
+def _execution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runtime", choices=RUNTIMES, default="auto", help="what runs the kernels (default: auto)")
+    parser.add_argument("--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64)")
+    parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
+    parser.add_argument(
+        "--order",
+        action="append",
+        metavar="ORDER",
+        help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
+    )
+    parser.add_argument("--fail-under", type=_percent, metavar="PCT", help="exit 1 when the coverage is below this")
+    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="workers (default: one per core or GPU)")
+    _outputs(parser, json=True)
+
+
+def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
+    if json:
+        parser.add_argument("--json", type=Path, metavar="F", help="write the record")
+    parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
+    parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
+    parser.add_argument("--csv", type=Path, metavar="F", help="write a row per kernel as CSV")
+    parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
+
+
+def _percent(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text} is no percentage (0 to 100)")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of workers (1 or more)")
+    return value
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    from conformance.build import SourceError
+    from conformance.engine.pool import EngineError
+    from conformance.record import RecordError
+    from conformance.replay import TraceError
+    from conformance.spec.errors import SelectionError, SpecError
+
+    arguments = build_parser().parse_args(argv)
+    try:
+        code: int = arguments.function(arguments)
+        sys.stdout.flush()
+        return code
+    except (SpecError, SelectionError, SourceError, EngineError, TraceError, RecordError, UsageError) as error:
+        print(f"candle-parity: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("candle-parity: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"candle-parity: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
+        return 2
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""``candle-parity run``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from conformance.cli.finishing import finish
+from conformance.cli.preparing import jobs_and_devices, progress, setup_from
+from conformance.cli.selecting import check_cases, select
+from conformance.engine.run import run
+from conformance.record.assemble import assemble
+from conformance.spec.load import load_specs
+
+
+def command(arguments: argparse.Namespace) -> int:
+    specs = load_specs(arguments.specs)
+    kernels, cases = select(specs, arguments.patterns, arguments.module)
+    check_cases(specs, cases)
+    words = ["candle-parity", "run"]
+    if arguments.seed_salt:
+        words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
+    setup = setup_from(arguments, words, traces=None)
+    jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
+    with progress() as said:
+        result = run(setup, kernels, cases, jobs, devices, said)
+    return finish(arguments, specs, assemble(specs, result, arguments.patterns), result)

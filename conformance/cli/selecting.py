@@ -1,0 +1,44 @@
+"""From the patterns of a command line to kernels and cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.cases import has_cases, launch_for
+from conformance.cases.case import Case
+from conformance.cli.usage import UsageError
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import Specs
+
+
+def select(
+    specs: Specs, patterns: Sequence[str], module: str | None
+) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
+    """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases).
+
+    A pattern is a kernel glob or a full case id. Raises ``SelectionError`` when one matches nothing.
+    """
+    cases: dict[str, list[str]] = {}
+    globs: list[str] = []
+    for pattern in patterns:
+        if "(" in pattern:
+            kernel = pattern.split("(", 1)[0]
+            cases.setdefault(kernel, []).append(pattern)
+        else:
+            globs.append(pattern)
+    kernels = specs.select([*globs, *cases], module)
+    whole = {kernel.name for kernel in specs.select(globs, module)} if globs else set()
+    return kernels, {name: tuple(ids) for name, ids in cases.items() if name not in whole}
+
+
+def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
+    """Raises ``UsageError`` for a case id that cannot be built."""
+    for name, ids in cases.items():
+        kernel = specs.kernels[name]
+        for case_id in ids:
+            try:
+                if not has_cases(kernel):
+                    raise ValueError(f"{name} has no cases yet")
+                launch_for(kernel, Case.parse(case_id))
+            except (ValueError, KeyError) as error:
+                raise UsageError(f"case {case_id}: {error}; `candle-parity list {name} --json` counts its cases") from error

@@ -1,0 +1,241 @@
+"""The parity matrix as pytest items: one per kernel of ``specs/``, run by the same engine as ``candle-parity run``.
+
+Every pytest process (the only one, or each worker of pytest-xdist) has one engine worker, on a GPU of its own where
+there are several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.build import SourceError
+from conformance.cli.preparing import setup_from
+from conformance.cli.usage import UsageError
+from conformance.device.hip import first_error
+from conformance.engine.pool import EngineError, Pool
+from conformance.engine.run import Result, default_kernels
+from conformance.engine.tasks import CaseFailure, Compile, Compiled, Outcome, Ready, Setup, Trial
+from conformance.spec.errors import SpecError
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+
+_KEY = "candle_parity"
+_STATE = pytest.StashKey["Parity"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("candle-parity")
+    group.addoption("--parity-fail-under", type=float, metavar="PCT", help="fail when the coverage is below this")
+    group.addoption("--parity-runtime", default="auto", choices=("auto", "rocm", "cpu", "cuda"))
+    group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
+    group.addoption("--parity-kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
+    group.addoption("--parity-json", type=Path, metavar="F", help="write the record")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_STATE] = Parity(config)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
+        return SpecFile.from_parent(parent, path=file_path)
+    return None
+
+
+class SpecFile(pytest.File):
+    """A spec as a pytest file: an item per kernel."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        try:
+            kernels = self.config.stash[_STATE].specs.kernels.values()
+        except SpecError as error:
+            raise self.CollectError(str(error)) from error
+        for kernel in kernels:
+            if kernel.module == self.path.stem:
+                yield KernelItem.from_parent(self, name=kernel.name, kernel=kernel)
+
+
+class KernelItem(pytest.Item):
+    """One kernel on trial over all its cases."""
+
+    def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.kernel = kernel
+
+    def runtest(self) -> None:
+        parity = self.config.stash[_STATE]
+        outcome = parity.trial(self.kernel)
+        self.user_properties.append((_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready)}))
+        if outcome.status in ("missing", "known_failure"):
+            pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        if outcome.status != "pass":
+            raise NotAtParity(outcome)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, NotAtParity):
+            return explain(excinfo.value.outcome)
+        if isinstance(excinfo.value, EngineError | SourceError | UsageError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+class NotAtParity(Exception):
+    """A kernel that is not at parity."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(f"{outcome.kernel}: {outcome.status}")
+        self.outcome = outcome
+
+
+def explain(outcome: Outcome) -> str:
+    """What failed, the worst elements, and the commands that show them again."""
+    lines = [f"{outcome.kernel}: {outcome.status}, {outcome.failed} of {outcome.cases} cases"]
+    if outcome.message:
+        lines.append(outcome.message)
+    for failure in outcome.failures[:5]:
+        lines += [f"  {failure.case}", f"    {failure.why}"]
+        if failure.got is not None:
+            lines.append(f"    got {failure.got}, expected {failure.expected}")
+        lines.append(f"    {failure.reproduce}")
+    return "\n".join(lines)
+
+
+class Parity:
+    """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._specs: Specs | None = None
+        self._pool: Pool | None = None
+        self._setup: Setup | None = None
+        self._ready: Ready | None = None
+        self._broken: dict[int, str] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.started = datetime.now(UTC)
+
+    @property
+    def specs(self) -> Specs:
+        if self._specs is None:
+            self._specs = load_specs()
+        return self._specs
+
+    @property
+    def ready(self) -> Ready:
+        assert self._ready is not None
+        return self._ready
+
+    @property
+    def setup(self) -> Setup:
+        """The worker's setup; raises ``UsageError`` and ``EngineError`` as the command line does."""
+        if self._setup is None:
+            option = self._config.getoption
+            arguments = argparse.Namespace(
+                runtime=option("--parity-runtime"),
+                wave=option("--parity-wave"),
+                kernels=option("--parity-kernels"),
+                order=None,
+                specs=None,
+            )
+            worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+            setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
+            self._setup = setup.on_device(int(worker.removeprefix("gw")))
+        return self._setup
+
+    def trial(self, kernel: Kernel) -> Outcome:
+        if self._pool is None:
+            self._open()
+        assert self._pool is not None
+        (outcome,) = self._pool.answers([Trial(kernel.name, None, self._broken)])
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def _open(self) -> None:
+        from conformance.build import find_sources
+
+        sources = find_sources(self.setup.kernels or default_kernels())
+        self._pool = Pool([self.setup])
+        self._ready = self._pool.greet()
+        for answer in self._pool.answers([Compile(index) for index in range(len(sources))]):
+            assert isinstance(answer, Compiled)
+            if answer.error is not None:
+                self._broken[answer.source] = first_error(answer.error)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.__exit__()
+
+    def heard(self, properties: dict[str, Any]) -> None:
+        """Take an outcome that an item reported, in this process or another."""
+        fields = properties["outcome"]
+        failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
+        outcome = Outcome(**fields, failures=failures)
+        self.outcomes[outcome.kernel] = outcome
+        self._ready = self._ready or Ready(**properties["ready"])
+
+    def result(self) -> Result:
+        seconds = (datetime.now(UTC) - self.started).total_seconds()
+        return Result(self.setup, self.ready, self.outcomes, self.started, seconds)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" and _ACTIVE:
+        for key, value in report.user_properties:
+            if key == _KEY and isinstance(value, dict):
+                _ACTIVE[0].heard(dict(value))
+
+
+_ACTIVE: list[Parity] = []
+"""The controller's state: pytest hands ``pytest_runtest_logreport`` no config."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        _ACTIVE.append(session.config.stash[_STATE])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    parity = session.config.stash[_STATE]
+    parity.close()
+    gate = session.config.getoption("--parity-fail-under")
+    if gate is None or hasattr(session.config, "workerinput") or session.config.option.collectonly:
+        return
+    if _coverage(parity) < gate and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _coverage(parity: Parity) -> float:
+    passed = sum(outcome.status == "pass" for outcome in parity.outcomes.values())
+    return 100.0 * passed / len(parity.specs.kernels)
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    from conformance.record.assemble import assemble
+    from conformance.record.files import write_record
+    from conformance.report.terminal import render_terminal
+
+    parity = config.stash[_STATE]
+    if _ACTIVE:
+        _ACTIVE.clear()
+    if not parity.outcomes:
+        return
+    record = assemble(parity.specs, parity.result(), ())
+    terminalreporter.section("parity")
+    terminalreporter.write_line(render_terminal(record, parity.specs))
+    gate = config.getoption("--parity-fail-under")
+    if gate is not None:
+        verdict = "met" if _coverage(parity) >= gate else "NOT met"
+        terminalreporter.write_line(f"coverage {_coverage(parity):.2f}%, gate {gate:g}%: {verdict}")
+    if config.getoption("--parity-json") is not None:
+        write_record(record, config.getoption("--parity-json"))
