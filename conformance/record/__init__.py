@@ -1,0 +1,32 @@
+"""The JSON record of a run, schema 1: what every report is rendered from."""
+
+from conformance.record.files import RecordError, read_record, record_text, write_record
+from conformance.record.merge import merge
+from conformance.record.model import (
+    STATUSES,
+    Failure,
+    KernelResult,
+    Record,
+    RunInfo,
+    Status,
+    Summary,
+    every_kernel,
+    summarise,
+)
+
+__all__ = [
+    "STATUSES",
+    "Failure",
+    "KernelResult",
+    "Record",
+    "RecordError",
+    "RunInfo",
+    "Status",
+    "Summary",
+    "every_kernel",
+    "merge",
+    "read_record",
+    "record_text",
+    "summarise",
+    "write_record",
+]

@@ -1,0 +1,185 @@
+"""The shape of a record. Unknown fields are ignored on reading, so that fields can be added under schema 1."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from conformance.spec.load import Specs
+
+Status = Literal[
+    "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
+]
+STATUSES: tuple[Status, ...] = get_args(Status)
+"""In the order of the design; what each means is in the README."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+def _finite(value: object) -> object:
+    """JSON has neither infinity nor NaN: both become null, which reads "beyond counting"."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Ulp = Annotated[float | None, BeforeValidator(_finite)]
+
+
+class Row(BaseModel):
+    """A JSON object that is not changed once made."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True)
+
+
+class Failure(Row):
+    """A case that failed, by its worst element.
+
+    ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
+    representable steps of the buffer's type (null where there is none, as between a number and NaN), ``reproduce`` a
+    shell command.
+    """
+
+    case: str
+    why: str
+    index: int | None = None
+    got: str | None = None
+    expected: str | None = None
+    ulp: Ulp = None
+    reproduce: str = ""
+
+
+class KernelResult(Row):
+    """What became of one kernel.
+
+    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases.
+    ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
+    kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
+    ``seconds`` is wall time.
+    """
+
+    name: str
+    module: str
+    family: str
+    status: Status
+    cases: Count = 0
+    failed: Count = 0
+    max_ulp: Ulp = None
+    source: str | None = None
+    upstream: str
+    failures: tuple[Failure, ...] = ()
+    message: str | None = None
+    seconds: float | None = None
+    source_lines: Count | None = None
+
+
+class RunInfo(Row):
+    """What was run, on what, and when.
+
+    ``started`` is ISO 8601 in UTC, ``seconds`` wall time. ``wave`` is the wave (warp) size. ``kernels`` is the path
+    that was given. ``orders`` are the thread orders of the cpu runtime. ``source_lines`` counts lines per source file.
+    ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
+    is the folder that recorded cases came from. ``git`` is the commit of the port, ``patterns`` what was selected
+    (empty: everything).
+    """
+
+    runtime: str
+    device: str
+    wave: int | None = None
+    kernels: str | None = None
+    started: str
+    seconds: Annotated[float, Field(ge=0)]
+    hip_python: str | None = None
+    upstream_commit: str
+    arch: str | None = None
+    host: str | None = None
+    orders: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    git: str | None = None
+    subject: Literal["kernels", "reference"] = "kernels"
+    traces: str | None = None
+    source_lines: dict[str, Count] = {}
+
+
+class Summary(Row):
+    """Kernels by status, cases, and the coverage: 100 * pass / total, in percent. A known failure is no pass."""
+
+    total: Count
+    passed: Count = Field(alias="pass")
+    fail: Count
+    signature: Count
+    missing: Count
+    compile_error: Count
+    crash: Count
+    timeout: Count
+    known_failure: Count
+    not_run: Count
+    cases: Count
+    cases_failed: Count
+    coverage: Annotated[float, Field(ge=0, le=100)]
+
+    def count(self, status: Status) -> int:
+        """How many kernels have ``status``."""
+        return int(getattr(self, "passed" if status == "pass" else status))
+
+
+class Record(Row):
+    """One run over every kernel of the specs."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    run: RunInfo
+    summary: Summary
+    kernels: tuple[KernelResult, ...]
+
+    @classmethod
+    def of(cls, run: RunInfo, kernels: Iterable[KernelResult]) -> Record:
+        """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
+        rows = tuple(kernels)
+        return cls(run=run, summary=summarise(rows), kernels=rows)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = Counter(kernel.name for kernel in self.kernels)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise ValueError(f"kernel {twice[0]} is recorded twice")
+        counted = summarise(self.kernels)
+        if counted != self.summary:
+            wrong = [key for key, value in counted if value != getattr(self.summary, key)]
+            raise ValueError(f"the summary does not agree with the kernels in {', '.join(wrong)}")
+        return self
+
+
+def summarise(kernels: Iterable[KernelResult]) -> Summary:
+    """Counts ``kernels`` by status. The coverage is rounded to 4 decimals and is 0 without kernels."""
+    rows = list(kernels)
+    counts = Counter(row.status for row in rows)
+    return Summary.model_validate(
+        {
+            "total": len(rows),
+            **{status: counts[status] for status in STATUSES},
+            "cases": sum(row.cases for row in rows),
+            "cases_failed": sum(row.failed for row in rows),
+            "coverage": round(100 * counts["pass"] / len(rows), 4) if rows else 0.0,
+        }
+    )
+
+
+def every_kernel(specs: Specs, results: Iterable[KernelResult]) -> list[KernelResult]:
+    """``results`` in spec order, with a ``not_run`` row for each kernel of the specs that has none.
+
+    Raises ``ValueError`` for a result of a kernel that no spec has.
+    """
+    given = {result.name: result for result in results}
+    unknown = sorted(given.keys() - specs.kernels.keys())
+    if unknown:
+        raise ValueError(f"a result for {unknown[0]}, which no spec has")
+    return [
+        given.get(name)
+        or KernelResult(
+            name=name, module=kernel.module, family=kernel.family, status="not_run", upstream=kernel.upstream
+        )
+        for name, kernel in specs.kernels.items()
+    ]
