@@ -42,7 +42,7 @@ def read(buffer: Array, numel: int, dims: Sequence[int] | None, strides: Sequenc
             raise ValueError(f"{count} elements asked of a buffer of {buffer.size}")
         return buffer[:count]
     raw = bits(buffer)
-    flat = _view(raw, dims, strides).reshape(-1)
+    flat = view(raw, dims, strides).reshape(-1)
     if flat.size != count:
         # A thread's index wraps at the product of the dimensions.
         flat = np.resize(flat, count)
@@ -68,13 +68,17 @@ def write(buffer: Array, numel: int, dims: Sequence[int], strides: Sequence[int]
     scalar = bits(np.asarray(value, dtype=buffer.dtype).reshape(1))[0]
     raw = bits(buffer)
     if count >= math.prod(dims):
-        _view(raw, dims, strides)[...] = scalar
+        view(raw, dims, strides)[...] = scalar
     else:
         index = np.arange(raw.size, dtype=np.int64)
-        raw[_view(index, dims, strides).reshape(-1)[:count]] = scalar
+        raw[view(index, dims, strides).reshape(-1)[:count]] = scalar
 
 
-def _view(raw: Array, dims: Sequence[int], strides: Sequence[int]) -> Array:
+def view(raw: Array, dims: Sequence[int], strides: Sequence[int]) -> Array:
+    """``raw`` (a numpy dtype, 1-D) seen with ``dims`` and ``strides`` in elements, sharing its memory.
+
+    Raises ``ValueError`` when an element lies beyond ``raw``.
+    """
     size = raw.dtype.itemsize
     try:
         return np.ndarray(tuple(dims), raw.dtype, raw, 0, tuple(stride * size for stride in strides))

@@ -100,7 +100,8 @@ def steps(got: Array, expected: Expected) -> NDArray[np.float64]:
         return np.where(got == value, 0.0, np.inf)
     mine, least, most = (_ordered(part) for part in (got, low, high))
     distance = np.maximum(np.maximum(least - mine, mine - most), 0).astype(np.float64)
-    got_nan, value_nan = (np.isnan(part.astype(np.float64)) for part in (got, value))
+    with np.errstate(invalid="ignore"):
+        got_nan, value_nan = (np.isnan(part.astype(np.float64)) for part in (got, value))
     distance[got_nan & value_nan] = 0
     distance[got_nan != value_nan] = np.inf
     zeros = (_magnitude(got) == 0) & (_magnitude(value) == 0)
