@@ -1,9 +1,9 @@
-"""The rows of the one-operand families, as the text between a case id's brackets.
+"""Rows that several families share, as the text between a case id's brackets.
 
 A comment names what a row is there to catch: the ids are those of the list of known port bugs (S strides, L launch, I
 ids, N numerics, F small floats). ``{v}`` is the way of filling that shows a misread element best in the family,
 ``{special}`` the length of the type's table of special values, ``{all}`` the number of its bit patterns, ``{side}`` the
-square root of that.
+square root of that, ``{core}`` and ``{pairs}`` the length of the short table and its square.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections.abc import Sequence
 
 from conformance.cases.arguments import Row
 from conformance.cases.case import Case
-from conformance.cases.specials import special
+from conformance.cases.specials import core, special
 from conformance.dtypes import dtype
 
 # Every type. 1023..1025 and 31..65 are block and wave sizes and their neighbours.
 SIZES: tuple[str, ...] = (
-    "shape=[0],values=unit",  # L11
-    "shape=[1],values=unit",
+    "shape=[0],values={v}",  # L11
+    "shape=[1],values={v}",
     "shape=[31],values=wide",
-    "shape=[32],values=unit",
+    "shape=[32],values={v}",
     "shape=[33],values=large",  # S10
     "shape=[63],values=mid",
-    "shape=[64],values=unit",
+    "shape=[64],values={v}",
     "shape=[65],values=tiny",  # S10
     "shape=[255],values=large",
     "shape=[256],values=wide",
-    "shape=[257],values=unit",  # S10
+    "shape=[257],values={v}",  # S10
     "shape=[1023],values=mid",  # S10, S11
     "shape=[1024],values=wide",
     "shape=[1025],values=large",  # S10, S11: one element in the second block
@@ -36,15 +36,13 @@ SIZES: tuple[str, ...] = (
 GEOMETRY: tuple[str, ...] = (
     "shape=[2500],values={v},grid=1",  # L10
     "shape=[3,29,31],layout=transposed,values={v},grid=2",  # L10 with strides
-    "shape=[1000],values={v},block=64",
-    "shape=[300],values={v},block=96,grid=2",  # L10; a block that is no power of two
-    "shape=[5,7,11],layout=permuted,values={v},block=256",
+    "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is no power of two
 )
 
 STRIDED: tuple[str, ...] = (
     "shape=[17,19],layout=transposed,values={v}",  # S01, S08
     "shape=[3,5,7],layout=transposed,values={v}",  # S01, S04, L07
-    "shape=[7,13,12],layout=permuted,values={v}",  # S01, S04; two blocks
+    "shape=[7,13,12],layout=permuted,values={v},block=256",  # S01, S04; five blocks
     "shape=[4,6,9],layout=outer_swapped,values={v}",  # S04: the last stride is 1
     "shape=[2,3,2,4,3],layout=permuted,values={v}",  # rank 5
     "shape=[6,7,8],layout=narrowed,values={v}",  # L08, L09, S04: outer strides only
@@ -66,9 +64,9 @@ STRIDED: tuple[str, ...] = (
 OFFSETS: tuple[str, ...] = ("shape=[261],values={v},start=1",)  # L08, L09; 16-byte loads would be misaligned
 
 IN_PLACE: tuple[str, ...] = (
-    "shape=[105],values=unit,inp=null",  # S07
+    "shape=[105],values={v},inp=null",  # S07
     "shape=[1030],values=wide,inp=null,grid=1",  # S07, L10
-    "shape=[6,7],layout=transposed,values=unit,inp=null",  # S07: strides do not apply
+    "shape=[6,7],layout=transposed,values={v},inp=null",  # S07: strides do not apply
 )
 
 SPECIAL: tuple[str, ...] = ("shape=[{special}],values=special",)  # N*, F*
@@ -88,7 +86,8 @@ def parsed(rows: Sequence[str]) -> tuple[Row, ...]:
 def filled(rows: Sequence[str], name: str, way: str = "unit") -> list[str]:
     """``rows`` with their placeholders filled in for dtype ``name`` and the way of filling ``way``."""
     bits = 8 * dtype(name).size
-    return [row.format(v=way, special=len(special(name)), all=1 << bits, side=1 << bits // 2) for row in rows]
+    numbers = {"special": len(special(name)), "core": len(core(name)), "pairs": len(core(name)) ** 2}
+    return [row.format(v=way, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
 
 
 def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False) -> list[str]:

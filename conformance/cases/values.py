@@ -132,14 +132,15 @@ def _table(table: Callable[[str], NDArray[Any]]) -> Fill:
     return fill
 
 
+TABLES: dict[str, Callable[[str], NDArray[Any]]] = {"core": core, "special": special, "exhaustive": exhaustive}
+"""The ways of filling that go through a fixed table in order."""
+
 _FILLS: dict[str, Fill] = {
     **{scale: _scale(scale) for scale in _SCALES},
     "wide": _wide,
     "subnormal": _subnormal,
     "ties": _ties,
-    "core": _table(core),
-    "special": _table(special),
-    "exhaustive": _table(exhaustive),
+    **{name: _table(table) for name, table in TABLES.items()},
 }
 
 VALUE_NAMES: tuple[str, ...] = tuple(_FILLS)
@@ -157,12 +158,21 @@ def values(name: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
     return fill(kind, n, words)
 
 
+def _limit(kind: DType, text: str) -> np.generic:
+    if kind.kind == "float":
+        sign = 1 << (8 * kind.size - 1) if text == "min" else 0
+        return np.array([FORMATS[kind.name].largest | sign], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
+    low, high = integer_limits(kind)
+    return np.array([low if text == "min" else high], dtype=kind.numpy)[0]  # type: ignore[no-any-return]
+
+
 @lru_cache
 def scalar(name: str, text: str) -> np.generic:
     """``text`` as a scalar of dtype ``name``, converted as Candle's host side does from f64.
 
-    A decimal number, ``nan``, ``inf``, ``0x...`` for a bit pattern, or ``pattern`` for one whose bytes all differ.
-    Integers truncate and saturate, NaN becomes 0; f8 saturates at 448. Raises ``ValueError`` for other text.
+    A decimal number, ``nan``, ``inf``, ``min`` or ``max`` (finite), ``0x...`` for a bit pattern, or ``pattern``
+    for one whose bytes all differ. Integers truncate and saturate, NaN becomes 0; f8 saturates at 448. Raises
+    ``ValueError`` for other text.
     """
     kind = dtype(name)
     width = 8 * kind.size
@@ -171,10 +181,12 @@ def scalar(name: str, text: str) -> np.generic:
         if bits >> width:
             raise ValueError(f"{text} does not fit in the {width} bits of {name}")
         return np.array([bits], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
+    if text in ("min", "max"):
+        return _limit(kind, text)
     try:
         number: float | int = int(text) if text.lstrip("-").isdigit() and text != "-0" else float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no scalar: expected a number, nan, inf, 0x... or pattern") from None
+        raise ValueError(f"{text!r} is no scalar: expected a number, nan, inf, min, max, 0x... or pattern") from None
     if kind.kind == "float":
         if name == "f8e4m3" and abs(number) > 448:
             number = 448.0 if number > 0 else -448.0

@@ -20,20 +20,21 @@ from conformance.cases.launch import Argument, Launch, Null
 from conformance.cases.layouts import layout
 from conformance.cases.rows import one_operand, parsed
 from conformance.cases.values import Words
+from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
-# By-value parameters: parameter, field, value where the field is absent.
-_SCALARS: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "unary": (),
-    "cast": (),
-    "unary1": (("param", "param", "1.75"),),
-    "affine": (("mul", "mul", "2.5"), ("add", "add", "-0.75")),
+# By-value parameters, each a field of its own name, with the value where the field is absent: float types, integers.
+_SCALARS: dict[str, dict[str, tuple[str, str]]] = {
+    "unary": {},
+    "cast": {},
+    "unary1": {"param": ("1.75", "2")},  # N19: not 1
+    "affine": {"mul": ("2.5", "3"), "add": ("-0.75", "7")},
 }
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     family: ("shape", "layout", "values", "info", "start", "out_start", "grid", "block")
     + (() if family == "cast" else ("inp",))
-    + tuple(field for _, field, _ in scalars)
+    + tuple(scalars)
     for family, scalars in _SCALARS.items()
 }
 
@@ -44,10 +45,59 @@ _COPY: tuple[str, ...] = (
     "shape=[5,6,7],layout=narrowed,values=wide,start=7,out_start=5",  # L08, L09, S08
 )
 
+# Not alpha=inf: whether exp(x) - 1 is 0 there depends on the last bit of exp.
 _PARAMETERS: dict[str, tuple[str, ...]] = {
-    "elu": ("0", "-0.5", "100", "nan"),  # N19
-    "powf": ("0", "0.5", "2", "3", "-1", "-2.5", "inf", "-inf", "nan"),  # N09
+    "elu": ("0", "1", "-0.5", "100", "nan"),  # N19
+    "powf": ("0", "0.5", "1", "2", "3", "-1", "-2.5", "inf", "-inf", "nan"),  # N09
 }
+
+_UNARY1: tuple[str, ...] = (
+    "shape=[1100],values=large,param={p}",  # L02, L05, N19
+    "shape=[{special}],values=special,param={p}",  # N09
+)
+
+_AFFINE_FLOAT: tuple[str, ...] = (
+    "shape=[{special}],values=special,mul=3,add=-1",  # N14: 1/3 cancels
+    "shape=[{special}],values=special,mul=10,add=-1",  # N14: 0.1 cancels
+    "shape=[{special}],values=special,mul=-1,add=0",  # N08
+    "shape=[{special}],values=special,mul=0,add=-0.0",  # N08
+    "shape=[{special}],values=special,mul=inf,add=-inf",  # N12
+    "shape=[{special}],values=special,mul=1,add=nan",  # N12
+    "shape=[{special}],values=special,mul=max,add=max",  # F05: overflow before the sum
+    "shape=[{special}],values=special,mul=0x1,add=0",  # N13
+    "shape=[1100],values=mid,mul=pattern,add=-3.25",  # L02: mul and add differ in every byte
+    "shape=[1100],values=tiny,mul=-3,add=0.0078125",  # N14, F01
+)
+
+_AFFINE_INTEGER: tuple[str, ...] = (
+    "shape=[{special}],values=special,mul=max,add=max",  # N17: wraps
+    "shape=[{special}],values=special,mul=-1,add=0",  # the host makes 0 of -1 for unsigned types
+    "shape=[{special}],values=special,mul=0,add=5",
+    "shape=[{special}],values=special,mul=1,add=min",
+    "shape=[1100],values=wide,mul=pattern,add=1",  # L02, N17
+)
+
+_CAST: tuple[str, ...] = (
+    "shape=[4000],values=mid",  # N15, F01, F05: inside the ranges of the smaller types
+    "shape=[2000],values=wide",  # N15, F06
+)
+
+
+@lru_cache
+def _unary1_rows(name: str, op: str) -> tuple[Row, ...]:
+    swept = [row.replace("{p}", param) for param in _PARAMETERS.get(op, ("1",)) for row in _UNARY1]
+    return parsed(one_operand(name, swept, null_input=True))
+
+
+@lru_cache
+def _affine_rows(name: str) -> tuple[Row, ...]:
+    extra = _AFFINE_FLOAT if dtype(name).kind == "float" else _AFFINE_INTEGER
+    return parsed(one_operand(name, extra, null_input=True))
+
+
+@lru_cache
+def _cast_rows(name: str) -> tuple[Row, ...]:
+    return parsed(one_operand(name, _CAST))
 
 
 @lru_cache
@@ -65,8 +115,9 @@ def build(kernel: Kernel, case: Case, words: Words) -> Launch:
         "num_dims": size_t("num_dims", len(shape)),
         "info": info(fields, "info", (placed,)),
     }
-    for parameter, field, default in _SCALARS[kernel.launch]:
-        given[parameter] = fields.scalar(kernel, parameter, field, default)
+    for name, (of_float, of_integer) in _SCALARS[kernel.launch].items():
+        default = of_float if dtype(kernel.param(name).dtype).kind == "float" else of_integer
+        given[name] = fields.scalar(kernel, name, name, default)
     if fields.has("inp"):
         fields.choice("inp", "null", ("null",))
         content = drawn(fields, kernel, "out", layout("contiguous", shape), words)
@@ -80,4 +131,7 @@ def build(kernel: Kernel, case: Case, words: Words) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "unary": Family(lambda kernel: _unary_rows(kernel.param("inp").dtype, kernel.variant.get("op", "")), build),
+    "unary1": Family(lambda kernel: _unary1_rows(kernel.param("inp").dtype, kernel.variant.get("op", "")), build),
+    "affine": Family(lambda kernel: _affine_rows(kernel.param("inp").dtype), build),
+    "cast": Family(lambda kernel: _cast_rows(kernel.param("inp").dtype), build),
 }

@@ -1,0 +1,146 @@
+"""Two operands, one output: binary and compare."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.arguments import Family, Fields, Row, info, launch, operand, poisoned, size_t
+from conformance.cases.case import Case
+from conformance.cases.launch import Argument, Launch
+from conformance.cases.layouts import Layout
+from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, SIZES, filled, parsed
+from conformance.cases.specials import integer_limits
+from conformance.cases.values import TABLES, Words, values
+from conformance.dtypes import DType, dtype
+from conformance.spec.kernel import Kernel
+
+_OPERANDS = ("lhs", "rhs")
+
+_FIELDS = ("shape", "layout", *_OPERANDS, "lhs_start", "rhs_start", "values", "info", "grid", "block")
+
+# Four paths of each kernel: left strided, right strided, both, none.
+_LAYOUTS: tuple[str, ...] = (
+    "shape=[3,5,7],layout=transposed,values={v}",  # S01, L07
+    "shape=[17,19],lhs=transposed,values={v}",  # S01, S02
+    "shape=[17,19],rhs=transposed,values={v}",  # S01, S02
+    "shape=[5,6,7],lhs=transposed,rhs=permuted,values={v}",  # S02
+    "shape=[7,13,12],lhs=outer_swapped,rhs=narrowed,values={v}",  # S02, S04; two blocks
+    "shape=[4,9,5],lhs=broadcast,values={v}",  # S03
+    "shape=[4,9,5],rhs=broadcast,values={v}",  # S03
+    "shape=[4,5,6],lhs=broadcast_first,rhs=broadcast_last,values={v}",  # S02, S03, S04
+    "shape=[4,5,6],rhs=broadcast_middle,values={v}",  # S03, S04: the middle stride only
+    "shape=[6,7,8],lhs=narrowed,values={v}",  # L08, L09: one side has an offset
+    "shape=[5,6,8],rhs=narrowed_middle,values={v}",  # L08, L09, S04: the outermost stride only
+    "shape=[3,4,5,6],lhs=narrowed_transposed,rhs=narrowed_all,values={v}",  # L08, L09, S02; rank 4
+    "shape=[2,3,2,4,3],lhs=permuted,rhs=scalar,values={v}",  # S02, S03; rank 5
+    "shape=[70],lhs=scalar,values={v}",  # S03
+    "shape=[70],rhs=scalar,values={v}",  # S03
+    "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
+    "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
+    "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
+    "shape=[],values={v}",  # rank 0
+    "shape=[],values={v},info=given",  # S06
+    "shape=[3,5,7],values={v},info=given",  # S06
+    "shape=[261],values={v},lhs_start=1",  # L08, L09; a 16-byte load would be misaligned on this side only
+    "shape=[261],values={v},rhs_start=3",  # L08, L09
+    "shape=[5,6,7],lhs=transposed,values={v},lhs_start=5,rhs_start=3",  # L09: a strided and a contiguous offset
+)
+
+_PAIRS: tuple[str, ...] = (
+    "shape=[{pairs}],values=core",  # N01, N08, N11, N13, N18, R03, F03-F05: all pairs of the specials
+    "shape=[{core},{core}],lhs=broadcast,rhs=broadcast_first,values=core",  # the same through strides
+)
+
+_ALL_PAIRS: tuple[str, ...] = (
+    "shape=[65536],values=exhaustive",
+    "shape=[256,256],lhs=broadcast,rhs=broadcast_first,values=exhaustive",
+)
+
+
+@lru_cache
+def _rows(name: str, way: str) -> tuple[Row, ...]:
+    kind = dtype(name)
+    rows = [*SIZES, *GEOMETRY, *_LAYOUTS]
+    rows += FLOATS if kind.kind == "float" else ()
+    rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
+    return parsed(filled(rows, name, way))
+
+
+@lru_cache(maxsize=256)
+def _pairs(way: str, name: str, n: int, division: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Two contiguous operands of ``n`` elements that meet in every pair of a table; 16-bit types in 65,536 pairs.
+
+    There each operand takes every pattern once, the second in the order of multiples of an odd number.
+    """
+    kind = dtype(name)
+    table = TABLES[way](name)
+    count = len(table)
+    index = np.arange(n, dtype=np.int64)
+    if kind.size == 2 and way == "exhaustive":
+        lhs, rhs = table[index % count], table[(index * 40503 + 12345) % count]
+    else:
+        lhs, rhs = table[index // count % count], table[index % count]
+    if division:
+        lhs, rhs = _divisible(lhs, rhs, kind, paired=True)
+    lhs.flags.writeable = rhs.flags.writeable = False
+    return lhs, rhs
+
+
+def _divisible(lhs: NDArray[Any], rhs: NDArray[Any], kind: DType, paired: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The operands without divisions that upstream leaves undefined: by zero, and the least integer by -1.
+
+    ``paired`` says that elements meet at equal places; otherwise the least integer leaves ``lhs`` altogether.
+    """
+    one = kind.numpy.type(1)
+    rhs = np.where(rhs == 0, one, rhs)
+    if kind.kind == "int":
+        least = integer_limits(kind)[0]
+        if paired:
+            rhs = np.where((lhs == least) & (rhs == -1), one, rhs)
+        else:
+            lhs = np.where(lhs == least, kind.numpy.type(least + 1), lhs)
+    return lhs, rhs
+
+
+def _data(
+    kernel: Kernel, fields: Fields, left: Layout, right: Layout, words: Words
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    kind = dtype(kernel.param("lhs").dtype)
+    way = fields.text("values", "unit")
+    division = kernel.variant.get("op") == "div" and kind.kind != "float"
+    plain = left.contiguous and right.contiguous and left.start == right.start == 0 and left.numel > 0
+    if plain and way in ("core", "exhaustive"):
+        return fields.located(partial(_pairs, way, kind.name, left.numel, division))
+    lhs = fields.located(partial(values, way, kind, left.length, words))
+    rhs = fields.located(partial(values, way, kind, right.length, words))
+    return _divisible(lhs, rhs, kind, paired=False) if division else (lhs, rhs)
+
+
+def build(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """The launch of ``case``: both operands read through their layouts, the output contiguous."""
+    fields = Fields(case, _FIELDS)
+    shape = fields.shape()
+    default = fields.text("layout", "contiguous")
+    left, right = (fields.layout(name, shape, f"{name}_start", default) for name in _OPERANDS)
+    lhs, rhs = _data(kernel, fields, left, right, words)
+    numel = left.numel
+    given: dict[str, Argument] = {
+        "numel": size_t("numel", numel),
+        "num_dims": size_t("num_dims", len(shape)),
+        "dims_and_strides": info(fields, "dims_and_strides", (left, right)),
+        "lhs": operand(kernel, "lhs", left, lhs),
+        "rhs": operand(kernel, "rhs", right, rhs),
+        "out": poisoned(kernel, "out", numel),
+    }
+    return launch(kernel, fields, numel, given)
+
+
+FAMILIES: dict[str, Family] = {
+    "binary": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "unit"), build),
+    # Random numbers are hardly ever equal: only a few values tell a misread element from the right one.
+    "compare": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "ties"), build),
+}

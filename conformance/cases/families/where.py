@@ -1,0 +1,109 @@
+"""Three operands of two types, one output: where."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, operand, poisoned, size_t
+from conformance.cases.case import Case
+from conformance.cases.launch import Argument, Launch
+from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, SIZES, SPECIAL, filled, parsed
+from conformance.cases.specials import integer_limits
+from conformance.cases.values import TABLES, Words
+from conformance.dtypes import DType, dtype
+from conformance.spec.kernel import Kernel
+
+_OPERANDS = ("ids", "t", "f")
+
+_MASKS = ("mixed", "zero", "nonzero", "high")
+
+_STARTS = tuple(f"{name}_start" for name in _OPERANDS)
+
+_FIELDS = ("shape", "layout", *_OPERANDS, *_STARTS, "values", "mask", "info", "grid", "block")
+
+# Candle never passes a null info here.
+_LAYOUTS: tuple[str, ...] = (
+    "shape=[3,5,7],layout=transposed,values={v}",  # S01, L07
+    "shape=[17,19],ids=transposed,values={v}",  # S01, S02
+    "shape=[17,19],t=transposed,values={v}",  # S01, S02
+    "shape=[17,19],f=transposed,values={v}",  # S01, S02
+    "shape=[5,6,7],ids=transposed,t=permuted,f=outer_swapped,values={v}",  # S02
+    "shape=[7,13,12],ids=permuted,t=narrowed,values={v}",  # S02; two blocks
+    "shape=[4,9,5],ids=broadcast,values={v}",  # S03
+    "shape=[4,9,5],t=broadcast,f=scalar,values={v}",  # S02, S03
+    "shape=[4,5,6],ids=broadcast_first,t=broadcast_last,f=broadcast_middle,values={v}",  # S02, S03, S04
+    "shape=[4,5,6],ids=broadcast_middle,values={v}",  # S04: the middle stride of one operand only
+    "shape=[4,5,6],f=broadcast_last,values={v}",  # S04: the last stride of one operand only
+    "shape=[6,7,8],ids=narrowed,values={v}",  # L08, L09
+    "shape=[5,6,8],t=narrowed_middle,f=narrowed,values={v}",  # L08, L09, S04
+    "shape=[3,4,5,6],layout=narrowed_transposed,values={v}",  # L08, S01; rank 4
+    "shape=[2,3,2,4,3],ids=reversed,t=permuted,values={v}",  # S02; rank 5
+    "shape=[70],ids=scalar,values={v}",  # S03
+    "shape=[45],ids=stepped,f=stepped,values={v}",  # S04: rank 1
+    "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
+    "shape=[3,0,5],t=transposed,values={v}",  # L11
+    "shape=[],values={v}",  # rank 0
+    "shape=[261],values={v},ids_start=1",  # L08, L09
+    "shape=[261],values={v},t_start=3",  # L08, L09
+    "shape=[261],values={v},f_start=1",  # L08, L09
+    "shape=[300],values=wide,mask=zero",
+    "shape=[300],values=wide,mask=nonzero",  # I03
+    "shape=[300],values=wide,mask=high",  # I03: nonzero ids whose low byte is zero, where the type has them
+)
+
+
+@lru_cache
+def _rows(name: str) -> tuple[Row, ...]:
+    exhaustive = EXHAUSTIVE if dtype(name).size <= 2 else ()
+    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *SPECIAL, *exhaustive], name))
+
+
+@lru_cache
+def _id_table(name: str, mask: str) -> NDArray[Any]:
+    """The ids of ``mask``: half of the table zero, the others as unlike each other as the type allows."""
+    kind = dtype(name)
+    width = 8 * kind.size
+    low, high = integer_limits(kind)
+    # I03: a kernel that reads fewer bytes than the id has sees zero in most of these.
+    sparse = [value for value in (1 << 8, 3 << 14, 1 << 16, 1 << 24, 1 << 32, 5 << 40, 1 << 56) if value <= high]
+    sparse += [low if low < 0 else 1 << (width - 1)]
+    nonzero = [*sparse, 1, 2, high, -1 if low < 0 else 3]
+    chosen = {"zero": [0], "nonzero": nonzero, "high": sparse, "mixed": nonzero}[mask]
+    zeros = [0] * (len(chosen) if mask in ("mixed", "high") else 0)
+    return np.array(chosen + zeros, dtype=kind.numpy)
+
+
+def _ids(kind: DType, mask: str, n: int, words: Words) -> NDArray[Any]:
+    table = _id_table(kind.name, mask)
+    picked: NDArray[Any] = table[((words.take(n) >> np.uint64(32)) * np.uint64(len(table))) >> np.uint64(32)]
+    return picked
+
+
+def build(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """The launch of ``case``: all three operands read through their layouts, the output contiguous."""
+    fields = Fields(case, _FIELDS)
+    shape = fields.shape()
+    default = fields.text("layout", "contiguous")
+    ids, t, f = layouts = [fields.layout(name, shape, f"{name}_start", default) for name in _OPERANDS]
+    mask = fields.choice("mask", "mixed", _MASKS)
+    true = drawn(fields, kernel, "t", t, words)
+    false = drawn(fields, kernel, "f", f, words)
+    if fields.text("values", "unit") in TABLES:  # t and f must not hold the same value at the same place
+        false = operand(kernel, "f", f, np.roll(false.data, len(false.data) // 2 + 1))
+    given: dict[str, Argument] = {
+        "numel": size_t("numel", ids.numel),
+        "num_dims": size_t("num_dims", len(shape)),
+        "info": info(fields, "info", layouts, nullable=False),
+        "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, words)),
+        "t": true,
+        "f": false,
+        "out": poisoned(kernel, "out", ids.numel),
+    }
+    return launch(kernel, fields, ids.numel, given)
+
+
+FAMILIES: dict[str, Family] = {"where": Family(lambda kernel: _rows(kernel.param("t").dtype), build)}
