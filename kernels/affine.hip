@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 struct Affine {
-    static constexpr int most_per_thread = 16;
+    static constexpr int most_per_thread = any_number;
     T mul, add;
 
     __device__ T operator()(T x) const {

@@ -8,7 +8,7 @@ namespace {
 
 template <class To, class From>
 struct Cast {
-    static constexpr int most_per_thread = 16;
+    static constexpr int most_per_thread = any_number;
 
     __device__ To operator()(From x) const { return convert<To>(x); }
 };

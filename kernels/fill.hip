@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 __device__ inline void fill(size_t numel, T value, T* out) {
-    constexpr int width = pack_width(16, sizeof(T));
+    constexpr int width = pack_width(any_number, sizeof(T));
     const size_t step = thread_count();
     size_t done = 0;
     if (is_aligned<width>(out)) {
@@ -46,7 +46,7 @@ __device__ inline void copy_rows(const U* src, U* dst, size_t rows, u32 cols, si
 
 template <class T>
 __device__ inline void copy2d(const T* src, T* dst, u32 d1, u32 d2, u32 src_s, u32 dst_s) {
-    constexpr int width = pack_width(16, sizeof(T));
+    constexpr int width = pack_width(any_number, sizeof(T));
     // A single row has no use for its pitch.
     const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
     if (whole_packs && is_aligned<width>(src) && is_aligned<width>(dst)) {

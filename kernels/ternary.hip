@@ -9,7 +9,7 @@ namespace {
 
 template <class Id, class T>
 struct Where {
-    static constexpr int most_per_thread = 16;
+    static constexpr int most_per_thread = any_number;
 
     __device__ T operator()(Id id, T t, T f) const { return id != 0 ? t : f; }
 };

@@ -89,8 +89,10 @@ __device__ inline Pack<T, N> load_pack(const T* p) {
     return *reinterpret_cast<const Pack<T, N>*>(p);
 }
 
-// Elements per thread and step: 16 bytes of the widest operand, at most what the operation allows.
+// Elements per thread and step: 16 bytes of the widest operand, at most what the operation allows. An operation that
+// sets a limit has long code; two of it for two f64 would cost registers and save no memory transaction.
 constexpr int pack_width(int most, size_t widest) {
+    if (most < any_number && widest == 8) return 1;
     return most < int(16 / widest) ? most : int(16 / widest);
 }
 

@@ -13,7 +13,7 @@ namespace candle {
 struct Stepwise {
     static constexpr bool library = false;
     static constexpr bool on_bits = false;
-    static constexpr int most_per_thread = 16;
+    static constexpr int most_per_thread = any_number;
 };
 
 struct StepwiseLong : Stepwise {
@@ -23,7 +23,7 @@ struct StepwiseLong : Stepwise {
 struct Library {
     static constexpr bool library = true;
     static constexpr bool on_bits = false;
-    static constexpr int most_per_thread = 16;
+    static constexpr int most_per_thread = any_number;
 };
 
 struct LibraryLong : Library {
