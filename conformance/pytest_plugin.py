@@ -41,7 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_STATE] = Parity(config)
+    parity = config.stash[_STATE] = Parity(config)
+    config.pluginmanager.register(parity, "candle-parity-outcomes")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -175,9 +176,15 @@ class Parity:
         if self._pool is not None:
             self._pool.__exit__()
 
-    def heard(self, properties: dict[str, Any]) -> None:
-        """Take an outcome that an item reported, in this process or another."""
-        fields = properties["outcome"]
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the outcome that an item reported, in this process or in a worker of pytest-xdist."""
+        if report.when == "call":
+            for key, value in report.user_properties:
+                if key == _KEY and isinstance(value, dict):
+                    self._take(dict(value))
+
+    def _take(self, properties: dict[str, Any]) -> None:
+        fields = dict(properties["outcome"])
         failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
         outcome = Outcome(**fields, failures=failures)
         self.outcomes[outcome.kernel] = outcome
@@ -186,22 +193,6 @@ class Parity:
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()
         return Result(self.setup, self.ready, self.outcomes, self.started, seconds)
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call" and _ACTIVE:
-        for key, value in report.user_properties:
-            if key == _KEY and isinstance(value, dict):
-                _ACTIVE[0].heard(dict(value))
-
-
-_ACTIVE: list[Parity] = []
-"""The controller's state: pytest hands ``pytest_runtest_logreport`` no config."""
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    if not hasattr(session.config, "workerinput"):
-        _ACTIVE.append(session.config.stash[_STATE])
 
 
 @pytest.hookimpl(trylast=True)
@@ -221,13 +212,11 @@ def _coverage(parity: Parity) -> float:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    from conformance.record.assemble import assemble
+    from conformance.engine.recording import assemble
     from conformance.record.files import write_record
     from conformance.report.terminal import render_terminal
 
     parity = config.stash[_STATE]
-    if _ACTIVE:
-        _ACTIVE.clear()
     if not parity.outcomes:
         return
     record = assemble(parity.specs, parity.result(), ())

@@ -119,5 +119,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"candle-parity: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
         return 2
 
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, setup_from
 from conformance.cli.usage import UsageError
+from conformance.engine.recording import assemble
 from conformance.engine.run import run
-from conformance.record.assemble import assemble
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
@@ -51,11 +51,7 @@ def _select(
         if not found:
             raise UsageError(f"{arguments.traces}: pattern {pattern!r} matches no traced kernel")
         names |= found
-    chosen = [
-        kernel
-        for kernel in specs.select((), arguments.module)
-        if kernel.name in names
-    ]
+    chosen = [kernel for kernel in specs.select((), arguments.module) if kernel.name in names]
     if not chosen:
         raise UsageError(f"{arguments.traces}: no traced kernel of module {arguments.module} matches")
     return chosen, cases

@@ -41,4 +41,6 @@ def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
                     raise ValueError(f"{name} has no cases yet")
                 launch_for(kernel, Case.parse(case_id))
             except (ValueError, KeyError) as error:
-                raise UsageError(f"case {case_id}: {error}; `candle-parity list {name} --json` counts its cases") from error
+                raise UsageError(
+                    f"case {case_id}: {error}; `candle-parity list {name} --json` counts its cases"
+                ) from error

@@ -37,17 +37,20 @@ class CompiledParameter:
 
     @property
     def is_pointer(self) -> bool:
-        return self.type.rstrip(" const__restrict").endswith("*") or self.type.endswith("]")
+        return self.pointee != " ".join(self._bare.split())
 
     @property
     def pointee(self) -> str:
         """The type pointed to (or the type itself), without qualifiers."""
-        bare = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict)\b", " ", self.type)
-        return " ".join(bare.replace("*", " ").split())
+        return " ".join(self._bare.replace("*", " ").split())
+
+    @property
+    def _bare(self) -> str:
+        return re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict)\b", " ", self.type)
 
 
 def signature_difference(kernel: Kernel, parameters: Sequence[CompiledParameter] | None) -> str | None:
-    """The first difference between ``kernel``'s parameters and the compiled ones, in words; ``None`` when there is none.
+    """The first difference between ``kernel``'s parameters and the compiled ones, in words, or ``None``.
 
     ``parameters`` is ``None`` where the runtime cannot tell: nothing is checked then.
     """

@@ -75,7 +75,11 @@ def put_on_trial(
         failure: CaseFailure | None = None
         for order in orders:
             outcome.launches += 1
-            reproduce = f"{command} --order {order} {shlex.quote(case.id)}" if len(orders) > 1 else f"{command} {shlex.quote(case.id)}"
+            reproduce = (
+                f"{command} --order {order} {shlex.quote(case.id)}"
+                if len(orders) > 1
+                else f"{command} {shlex.quote(case.id)}"
+            )
             try:
                 mismatch, largest = _compare(kernel, case, answer(case, order))
             except HipError as error:
@@ -113,16 +117,16 @@ def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:
         if outcome.failed:
             outcome.message = kernel.known_failure
             return "known_failure"
-        outcome.message = f"passes, though the spec declares a known failure ({kernel.known_failure}); remove it from the spec"
+        outcome.message = (
+            f"passes, though the spec declares a known failure ({kernel.known_failure}); remove it from the spec"
+        )
         return "fail"
     if not outcome.failed:
         return "pass"
-    return next((status for status in ("crash", "timeout") if status in faults), "fail")  # type: ignore[return-value]
+    return next((status for status in ("crash", "timeout") if status in faults), "fail")
 
 
-def _compare(
-    kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]
-) -> tuple[Mismatch | None, float]:
+def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) -> tuple[Mismatch | None, float]:
     """The first buffer that is not as expected, and the largest distance met."""
     largest = 0.0
     for argument in case.launch.args:

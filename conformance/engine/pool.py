@@ -37,7 +37,7 @@ class _Worker:
         self.progress = Progress()
         self.request: Compile | Trial | None = None
         self.since = time.monotonic()
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
         ours, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-m", "conformance.engine.worker", str(theirs.fileno()), str(self.progress.fd)]
@@ -116,7 +116,11 @@ class Pool:
 
     def greet(self) -> Ready:
         """What the workers run on; raises ``EngineError`` when one cannot be set up."""
-        return [worker.greet() for worker in self._workers][0]
+        first, *others = self._workers
+        ready = first.greet()
+        for worker in others:
+            worker.greet()
+        return ready
 
     def answers(self, requests: Iterable[Compile | Trial]) -> Iterator[Compiled | Outcome]:
         """Each request's answer as it comes, in any order. A worker's death is an answer too: ``crash`` or
@@ -156,8 +160,10 @@ class Pool:
         worker.request = None
         if isinstance(answer, Refused):
             raise EngineError(answer.why)
-        assert isinstance(answer, Compiled | Outcome)
-        if isinstance(answer, Outcome) and answer.poisoned:
+        if isinstance(answer, Compiled):
+            return answer
+        assert isinstance(answer, Outcome)
+        if answer.poisoned:
             self._replace(worker)
         return answer
 

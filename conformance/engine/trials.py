@@ -44,7 +44,7 @@ def generated(kernel: Kernel, case_id: str, salt: str) -> TrialCase:
 
 
 def recorded(kernel: Kernel, traces: Path, subject: str) -> Iterator[TrialCase]:
-    """The recorded cases of ``kernel``; expected is the reference's answer, or for subject ``kernels`` the recording."""
+    """The recorded cases of ``kernel``; expected is the reference's answer, or the recording for ``kernels``."""
     for trace in _traces(traces).of(kernel):
         expected = _reference(kernel, trace.launch) if subject == "reference" or kernel.tolerance.library_ulp else {}
         if subject == "kernels":

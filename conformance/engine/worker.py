@@ -21,9 +21,9 @@ from conformance.engine.progress import Progress
 from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused, Setup, Trial
 from conformance.engine.trials import TrialCase, case_ids, generated, recorded
 from conformance.replay import TraceError
-from conformance.runtimes import open_runtime
-from conformance.spec.load import load_specs
+from conformance.runtimes import device_count, open_runtime
 from conformance.spec.kernel import Kernel
+from conformance.spec.load import load_specs
 
 
 class Worker:
@@ -37,14 +37,16 @@ class Worker:
         self._library: Library | None = None
         if setup.kernels is not None:
             runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
-            self._device = Device(runtime, setup.device)
+            self._device = Device(runtime, setup.device % max(device_count(setup.runtime), 1))
             self._library = Library(setup.kernels, self._device)
 
     def ready(self) -> Ready:
         if self._device is None:
             return Ready("none: recorded answers", "", 0, "reference on trial", "")
         description = self._device.runtime.description
-        return Ready(self._device.name, self._device.arch, self._device.wave, description, metadata.version("hip-python"))
+        return Ready(
+            self._device.name, self._device.arch, self._device.wave, description, metadata.version("hip-python")
+        )
 
     def compile(self, request: Compile) -> Compiled:
         assert self._library is not None

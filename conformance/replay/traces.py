@@ -181,24 +181,20 @@ def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where:
     return Buffer(parameter.name, parameter.dtype, row["role"], _array(row, "data", parameter, module, where))
 
 
+_ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
+
+
 def _itemsize(row: dict[str, Any]) -> int:
     name = row["dtype"]
-    return (
-        dtype({"bfloat16": "bf16", "float8_e4m3fn": "f8e4m3"}[name]).size
-        if name in ("bfloat16", "float8_e4m3fn")
-        else np.dtype(name).itemsize
-    )
+    return _ML_DTYPES[name] if name in _ML_DTYPES else int(np.dtype(name).itemsize)
 
 
 def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module, where: str) -> NDArray[Any]:
     array = module.pool.get(row[key])
+    what = f"{where}: array {row[key]} ({parameter.name}, {key})"
     if array is None:
-        raise TraceError(
-            f"{where}: array {row[key]} ({parameter.name}, {key}) is missing from {module.path.with_suffix('.npz').name}"
-        )
+        raise TraceError(f"{what} is missing from {module.path.with_suffix('.npz').name}")
     target = dtype(parameter.dtype)
-    if array.size * array.itemsize != int(row["n"]) * _itemsize(row) or array.nbytes % target.size:
-        raise TraceError(
-            f"{where}: array {row[key]} ({parameter.name}, {key}) has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}"
-        )
+    if array.nbytes != int(row["n"]) * _itemsize(row) or array.nbytes % target.size:
+        raise TraceError(f"{what} has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}")
     return np.ascontiguousarray(array).view(target.numpy)

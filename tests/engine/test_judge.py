@@ -1,0 +1,135 @@
+"""One kernel on trial: how answers become an outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.device import HipError
+from conformance.engine.judge import KEPT_FAILURES, Damage, put_on_trial
+from conformance.engine.trials import TrialCase
+from conformance.spec.load import load_specs
+from reference.expected import Expected
+
+KERNEL = load_specs().kernels["uneg_f32"]
+
+
+def trial_case(name="case(a=1)", start=0) -> TrialCase:
+    inp = Buffer("inp", "f32", "in", np.array([9, 1, 2], np.float32), start=1)
+    out = Buffer("out", "f32", "out", np.array([7, 7, 7], np.float32), start=start)
+    launch = Launch("uneg_f32", (1, 1, 1), (32, 1, 1), 0, (Scalar("numel", "size_t", np.uint64(2)), inp, out))
+    return TrialCase(name, launch, {"out": Expected(np.array([-1, -2, 7], np.float32)[: 3 - start])})
+
+
+def right(case: TrialCase, order: str):
+    inp, out = (argument.data.copy() for argument in case.launch.args[1:])
+    out[:2] = [-1, -2]
+    return {"inp": inp, "out": out}
+
+
+def judged(answer, cases=None, kernel=KERNEL, orders=("forward",), **rest):
+    return put_on_trial(
+        kernel, [trial_case()] if cases is None else cases, answer, orders, "run", lambda _: None, **rest
+    )
+
+
+def test_a_right_answer_in_every_order_passes():
+    outcome = judged(right, orders=("forward", "reverse"))
+    assert (outcome.status, outcome.cases, outcome.failed, outcome.launches) == ("pass", 1, 0, 2)
+
+
+def test_an_answer_that_is_wrong_in_one_order_fails_and_says_which():
+    def answer(case, order):
+        buffers = right(case, order)
+        buffers["out"][0] += order == "reverse"
+        return buffers
+
+    outcome = judged(answer, orders=("forward", "reverse"))
+    assert outcome.status == "fail"
+    assert "thread order reverse" in outcome.failures[0].why
+    assert outcome.failures[0].reproduce == "run --order reverse 'case(a=1)'"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "index", "words"),
+    [
+        ("inp", 2, "element 2 of input inp was overwritten"),
+        ("inp", 0, "element 0 of input inp was overwritten"),
+        ("out", 2, "out[2]"),
+    ],
+)
+def test_a_byte_written_where_the_kernel_has_no_business_fails(buffer, index, words):
+    def answer(case, order):
+        buffers = right(case, order)
+        buffers[buffer][index] = 55
+        return buffers
+
+    outcome = judged(answer)
+    assert outcome.status == "fail"
+    assert words in outcome.failures[0].why
+
+
+def test_a_write_before_the_start_of_an_output_fails():
+    def answer(case, order):
+        inp, out = (argument.data.copy() for argument in case.launch.args[1:])
+        out[:] = [55, -1, -2]
+        return {"inp": inp, "out": out}
+
+    case = trial_case(start=1)
+    assert "before the start of out" in judged(answer, [case]).failures[0].why
+
+
+def test_a_nan_input_that_stays_as_it_is_is_no_write():
+    case = trial_case()
+    case.launch.args[1].data[2] = np.nan
+    assert judged(right, [case]).status == "pass"
+
+
+def test_damage_outside_the_buffers_fails():
+    def answer(case, order):
+        raise Damage("out: 4 bytes after")
+
+    assert judged(answer).failures[0].why == "out: 4 bytes after"
+
+
+@pytest.mark.parametrize(("code", "status"), [(700, "crash"), (719, "crash"), (702, "timeout"), (1, "fail")])
+def test_a_hip_error_becomes_the_status_that_fits(code, status):
+    def answer(case, order):
+        raise HipError("hipModuleLaunchKernel", code, "hipErrorX", "k<<<>>>", "thread 7 did it")
+
+    outcome = judged(answer)
+    assert outcome.status == status
+    assert "thread 7 did it" in outcome.failures[0].why
+
+
+def test_three_faults_end_a_kernel_and_one_where_the_device_does_not_survive():
+    def answer(case, order):
+        raise HipError("hipModuleLaunchKernel", 700, "hipErrorIllegalAddress")
+
+    cases = [trial_case(f"case(a={n})") for n in range(9)]
+    assert judged(answer, cases).cases == 3
+    outcome = judged(answer, cases, survives_faults=False)
+    assert (outcome.cases, outcome.poisoned) == (1, True)
+
+
+def test_no_case_is_not_a_pass():
+    outcome = judged(right, [])
+    assert (outcome.status, outcome.message) == ("not_run", "no case was run")
+
+
+def test_a_known_failure_that_passes_is_an_error():
+    known = replace(KERNEL, known_failure="issue 7")
+    outcome = judged(right, kernel=known)
+    assert outcome.status == "fail"
+    assert "remove it from the spec" in outcome.message
+    wrong = judged(lambda case, order: {"inp": case.launch.args[1].data, "out": case.launch.args[2].data}, kernel=known)
+    assert wrong.status == "known_failure"
+
+
+def test_all_failures_are_counted_and_the_first_are_kept():
+    cases = [trial_case(f"case(a={n})") for n in range(KEPT_FAILURES + 5)]
+    outcome = judged(lambda case, order: {"inp": case.launch.args[1].data, "out": case.launch.args[2].data}, cases)
+    assert (outcome.failed, len(outcome.failures)) == (KEPT_FAILURES + 5, KEPT_FAILURES)

@@ -1,0 +1,116 @@
+"""Reading recorded traces: what a good one becomes, and what each defect is answered with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conformance.cases.launch import Buffer, Null, Scalar
+from conformance.compare import judge
+from conformance.dtypes import dtype
+from conformance.replay.traces import TraceError, Traces, shifted
+from conformance.spec.load import load_specs
+from reference.expected import Expected
+
+KERNEL = load_specs().kernels["uexp_f32"]
+
+
+def case(**changes):
+    size_t = {"kind": "scalar", "dtype": "uint64", "value": "0300000000000000"}
+    inp = {"kind": "buf", "name": "inp", "role": "in", "dtype": "float32", "n": 3, "data": "aa"}
+    out = {
+        "kind": "buf",
+        "name": "out",
+        "role": "out",
+        "dtype": "float32",
+        "n": 4,
+        "data": None,
+        "fill": 165,
+        "expect": "bb",
+    }
+    row = {"kernel": "uexp_f32", "case": "tiny", "grid": [1, 1, 1], "block": [1024, 1, 1], "shared": 0}
+    return row | {"args": [size_t, size_t, {"kind": "null"}, inp, out]} | changes
+
+
+def write(folder: Path, rows=None, pool=None) -> Traces:
+    rows = [case()] if rows is None else rows
+    arrays = {"aa": np.zeros(3, np.uint32), "bb": np.array([1, 2, 3, 0xA5A5A5A5], np.uint32)} if pool is None else pool
+    (folder / "unary.json").write_text(json.dumps(rows))
+    np.savez(folder / "unary.npz", **arrays)
+    return Traces(folder)
+
+
+def test_a_trace_becomes_a_launch_and_its_answer(tmp_path):
+    (trace,) = write(tmp_path).of(KERNEL)
+    assert trace.id == "uexp_f32(trace=tiny)"
+    assert trace.launch.block == (1024, 1, 1)
+    numel, _, info, inp, out = trace.launch.args
+    assert isinstance(numel, Scalar)
+    assert int(numel.value) == 3
+    assert isinstance(info, Null)
+    assert isinstance(inp, Buffer)
+    assert inp.data.dtype == np.float32
+    assert out.data.tobytes() == b"\xa5" * 16
+    assert trace.answer["out"].view(np.uint32).tolist() == [1, 2, 3, 0xA5A5A5A5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "pool", "words"),
+    [
+        ([case()], {"aa": np.zeros(3, np.uint32)}, "array bb (out, expect) is missing from unary.npz"),
+        ([case()], {"aa": np.zeros(2, np.uint32), "bb": np.zeros(4, np.uint32)}, "array aa (inp, data) has 8 bytes"),
+        ([case(args=[])], None, "0 arguments, the spec of uexp_f32 5 parameters"),
+        ([case(args=[{"kind": "blob"}] * 5)], None, "unknown kind 'blob'"),
+        ([case(grid=None)], None, "missing or malformed"),
+    ],
+)
+def test_a_defective_case_names_the_file_and_the_case(tmp_path, rows, pool, words):
+    with pytest.raises(TraceError) as caught:
+        list(write(tmp_path, rows, pool).of(KERNEL))
+    assert words in str(caught.value)
+    assert "unary.json: case uexp_f32(trace=tiny)" in str(caught.value)
+
+
+def test_a_missing_or_truncated_pool_is_named(tmp_path):
+    traces = write(tmp_path)
+    whole = (tmp_path / "unary.npz").read_bytes()
+    (tmp_path / "unary.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TraceError, match=r"unary\.npz: cannot be read"):
+        list(traces.of(KERNEL))
+    (tmp_path / "unary.npz").unlink()
+    with pytest.raises(TraceError, match=r"unary\.npz: missing"):
+        list(Traces(tmp_path).of(KERNEL))
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"kernel": 1}'])
+def test_a_file_that_is_no_list_of_cases_is_named(tmp_path, text):
+    (tmp_path / "unary.json").write_text(text)
+    with pytest.raises(TraceError, match=r"unary\.json"):
+        Traces(tmp_path)
+
+
+def test_a_folder_without_traces_is_named(tmp_path):
+    with pytest.raises(TraceError, match=r"holds no MODULE\.json"):
+        Traces(tmp_path)
+    with pytest.raises(TraceError, match="no such folder"):
+        Traces(tmp_path / "absent")
+
+
+def test_an_answer_is_allowed_as_far_away_as_the_reference_allows_and_no_step_more(tmp_path):
+    (trace,) = write(tmp_path).of(KERNEL)
+    one = np.ones(4, np.float32)
+    up = (one.view(np.uint32) + 2).view(np.float32)
+    bound = shifted(trace, {"out": Expected(one, one, up)})["out"]
+    row, before = dtype("f32"), np.zeros(4, np.float32)
+
+    def verdict(steps: int):
+        got = trace.answer["out"].copy()
+        got.view(np.uint32)[1] += np.uint32(steps)
+        return judge("out", got, bound, before, row, 0)[0]
+
+    assert verdict(2) is None
+    assert verdict(3) is not None
+    assert verdict(-1 & 0xFFFFFFFF) is not None
