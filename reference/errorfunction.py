@@ -31,18 +31,27 @@ _WEIGHTS = tuple(2 * np.exp(-node) for node in _NODES)
 
 def erf(x: Array) -> Array:
     """erf(x), odd, keeping the sign of zero."""
-    z = np.abs(x)
-    square = np.minimum(z, 20) ** 2
-    return np.copysign(np.where(z < 1, _erf_series(np.minimum(z, 1)), 1 - np.exp(-square) * _scaled_erfc(z)), x)
+    # erf(20) is 1 even in longdouble.
+    z = np.minimum(np.abs(x), 20)
+    result = np.empty_like(z)
+    near = z < 1
+    far = ~near
+    result[near] = _erf_series(z[near])
+    result[far] = 1 - np.exp(-(z[far] ** 2)) * _scaled_erfc(z[far])
+    return np.asarray(np.copysign(result, x))
 
 
 def normcdf(x: Array) -> Array:
     """Phi(x), the standard normal distribution function."""
     # Phi(-200) is zero even in longdouble's range, so limiting |x| changes nothing and keeps 0 * infinity away.
-    near = np.minimum(np.abs(x), 200)
-    z = near / np.sqrt(x.dtype.type(2))
-    below = np.where(z < 1, (1 - _erf_series(np.minimum(z, 1))) / 2, _gauss(near) * _scaled_erfc(z) / 2)
-    return np.where(x > 0, 1 - below, below)
+    size = np.minimum(np.abs(x), 200)
+    z = size / np.sqrt(x.dtype.type(2))
+    below = np.empty_like(z)
+    near = z < 1
+    far = ~near
+    below[near] = (1 - _erf_series(z[near])) / 2
+    below[far] = _gauss(size[far]) * _scaled_erfc(z[far]) / 2
+    return np.asarray(np.where(x > 0, 1 - below, below))
 
 
 def _erf_series(z: Array) -> Array:
@@ -57,18 +66,17 @@ def _erf_series(z: Array) -> Array:
 
 
 def _scaled_erfc(z: Array) -> Array:
-    """exp(z^2) erfc(z) for z >= 1 (smaller z is read as 1)."""
+    """exp(z^2) erfc(z) for 1 <= z <= 200."""
     kind = z.dtype.type
-    z = np.clip(z, 1, 1000)
     square = z * z
     total = 1 / square
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         total = total + kind(weight) / (square + kind(node))
+    result: Array = kind(_STEP / _PI) * z * total
     # Beyond pi / h the pole lies outside the sum's strip and contributes nothing.
-    inside = np.minimum(z, kind(_PI / _STEP))
-    pole = np.where(z < inside.dtype.type(_PI / _STEP), 2 * np.exp(inside * inside), 0)
-    pole = pole / (1 - np.exp(2 * kind(_PI / _STEP) * inside))
-    result: Array = kind(_STEP / _PI) * z * total + pole
+    inside = z < kind(_PI / _STEP)
+    z = z[inside]
+    result[inside] += 2 * np.exp(z * z) / (1 - np.exp(2 * kind(_PI / _STEP) * z))
     return result
 
 

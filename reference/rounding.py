@@ -16,18 +16,13 @@ from numpy.typing import NDArray
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
+Array = NDArray[Any]
 
 
 def f32_odd(x: F64) -> F32:
     """float64 -> float32, rounded to odd. Beyond the largest float32 that is the largest float32, not infinity."""
     nearest = x.astype(np.float32)
-    back = nearest.astype(np.float64)
-    bits = nearest.view(np.int32)
-    # In sign-magnitude bits +1 is away from zero: towards x exactly when |x| is the larger magnitude.
-    step = np.where(np.abs(x) > np.abs(back), np.int32(1), np.int32(-1))
-    move = (back != x) & ((bits & 1) == 0) & ~np.isnan(x)
-    odd: NDArray[np.int32] = bits + step * move
-    return odd.view(np.float32)
+    return _to_odd(nearest, x - nearest, np.dtype(np.int32))
 
 
 def sum_odd(a: F64, b: F64) -> F64:
@@ -35,14 +30,21 @@ def sum_odd(a: F64, b: F64) -> F64:
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)
-    bits = total.view(np.int64)
-    step = np.where(np.signbit(error) == np.signbit(total), np.int64(1), np.int64(-1))
-    move = (error != 0) & ((bits & 1) == 0) & np.isfinite(total)
-    odd: NDArray[np.int64] = bits + step * move
-    return odd.view(np.float64)
+    return _to_odd(total, error, np.dtype(np.int64))
 
 
-def to_bf16(x: F64) -> NDArray[Any]:
+def _to_odd(nearest: Array, error: F64, bits: np.dtype[Any]) -> Array:
+    """``nearest`` changed in place: where inexact and even, its neighbour towards ``nearest + error``."""
+    inexact = np.flatnonzero(error)
+    if inexact.size:
+        left, pattern = error[inexact], nearest.view(bits)[inexact]
+        # In sign-magnitude bits +1 is away from zero. Infinities leave a NaN as error and stay.
+        away = np.where((left < 0) == (pattern < 0), bits.type(1), bits.type(-1))
+        nearest.view(bits)[inexact] += np.where(np.isnan(left) | (pattern & 1 != 0), bits.type(0), away)
+    return nearest
+
+
+def to_bf16(x: F64) -> Array:
     """float64 -> bfloat16, one rounding."""
     return f32_odd(x).astype(BF16)
 

@@ -102,7 +102,8 @@ def hard_sums(digits: int, least: int, most: int, dtype: Any, seed: int) -> tupl
     def number(low: int, high: int) -> Array:
         significand = rng.integers(1 << (digits - 1), 1 << digits, count) | 1
         sign = rng.choice([-1, 1], count)
-        return np.ldexp((significand * sign).astype(np.float64), rng.integers(low, high, count)).astype(dtype)
+        numbers = np.ldexp((significand * sign).astype(np.float64), rng.integers(low, high, count))
+        return np.asarray(numbers, dtype)
 
     middle = -digits
     a, b = number(middle - 2, middle + 2), number(middle - 2, middle + 2)

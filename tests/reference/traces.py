@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import load_specs
 from reference import Expected, evaluate
 
 Array = NDArray[Any]
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TRACES = SHARED / "cuda-traces"
-KERNELS = SHARED / "candle" / "kernels.json"
-VARIANT = ("op", "dtype", "src_dtype", "dst_dtype", "idx_dtype")
 NUMPY = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8e4m3": ml_dtypes.float8_e4m3fn}
 
 
@@ -28,33 +28,26 @@ NUMPY = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8e4m3": ml_dtypes.floa
 class TraceCase:
     """One recorded launch: what ``reference.evaluate`` takes, and what CUDA left in every written buffer."""
 
-    module: str
-    kernel: str
+    kernel: Kernel
     label: str
-    family: str
-    variant: dict[str, str]
     arguments: dict[str, Any]
     expected: dict[str, Array]
 
-    @property
-    def op(self) -> str:
-        return self.variant.get("op", self.family)
-
-    @property
-    def dtype(self) -> str:
-        return self.variant["dtype"]
+    def answers(self, library_ulp: int) -> dict[str, Expected]:
+        """What the reference says of this launch."""
+        kernel = self.kernel
+        return evaluate(kernel.module, kernel.family, kernel.variant, library_ulp, self.arguments)
 
 
 def require() -> None:
     """Skips the calling test, saying why, where the recorded traces are absent."""
-    if not (TRACES.is_dir() and KERNELS.is_file()):
-        pytest.skip(f"no recorded CUDA traces: {TRACES} or {KERNELS} is absent; the reference stays unjudged here")
+    if not TRACES.is_dir():
+        pytest.skip(f"no recorded CUDA traces: {TRACES} is absent, so the reference stays unjudged here")
 
 
 @cache
-def kernels() -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = json.loads(KERNELS.read_text())["kernels"]
-    return rows
+def kernels() -> dict[str, Kernel]:
+    return load_specs().kernels
 
 
 def cases(module: str) -> Iterator[TraceCase]:
@@ -64,13 +57,13 @@ def cases(module: str) -> Iterator[TraceCase]:
         kernel = kernels()[row["kernel"]]
         arguments: dict[str, Any] = {}
         expected: dict[str, Array] = {}
-        for parameter, argument in zip(kernel["params"], row["args"], strict=True):
-            name = parameter["name"]
+        for parameter, argument in zip(kernel.params, row["args"], strict=True):
+            name = parameter.name
             if argument["kind"] == "null":
                 arguments[name] = None
             elif argument["kind"] == "scalar":
                 raw = np.frombuffer(bytes.fromhex(argument["value"]), argument["dtype"])
-                narrow = NUMPY.get(parameter["dtype"])
+                narrow = NUMPY.get(parameter.dtype)
                 arguments[name] = (raw if narrow is None else raw.view(narrow))[0]
             else:
                 dtype = np.dtype(getattr(ml_dtypes, argument["dtype"], argument["dtype"]))
@@ -82,8 +75,7 @@ def cases(module: str) -> Iterator[TraceCase]:
                 arguments[name] = before
                 if argument["role"] != "in":
                     expected[name] = pool[argument["expect"]].view(dtype)
-        variant = {key: kernel[key] for key in VARIANT if key in kernel}
-        yield TraceCase(module, row["kernel"], row["case"], kernel["family"], variant, arguments, expected)
+        yield TraceCase(kernel, row["case"], arguments, expected)
 
 
 def steps(got: Array, expected: Expected) -> NDArray[np.float64]:
@@ -97,9 +89,9 @@ def steps(got: Array, expected: Expected) -> NDArray[np.float64]:
     low = value if expected.low is None else expected.low
     high = value if expected.high is None else expected.high
     if value.dtype.kind in "iub":
-        return np.where(got == value, 0.0, np.inf)
+        return np.asarray(np.where(got == value, 0.0, np.inf))
     mine, least, most = (_ordered(part) for part in (got, low, high))
-    distance = np.maximum(np.maximum(least - mine, mine - most), 0).astype(np.float64)
+    distance: NDArray[np.float64] = np.maximum(np.maximum(least - mine, mine - most), 0).astype(np.float64)
     with np.errstate(invalid="ignore"):
         got_nan, value_nan = (np.isnan(part.astype(np.float64)) for part in (got, value))
     distance[got_nan & value_nan] = 0
@@ -114,16 +106,15 @@ def _bits(x: Array) -> Array:
 
 
 def _sign(x: Array) -> Array:
-    return _bits(x) >> (8 * x.dtype.itemsize - 1)
+    return np.asarray(_bits(x) >> (8 * x.dtype.itemsize - 1))
 
 
 def _magnitude(x: Array) -> Array:
-    return _bits(x) & _bits(x).dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1)
+    return np.asarray(_bits(x) & _bits(x).dtype.type((1 << (8 * x.dtype.itemsize - 1)) - 1))
 
 
 def _ordered(x: Array) -> Array:
-    """Signed integers in the order of the values; both zeros are 0. float64 differences can exceed int64: object-free
-    arithmetic in longdouble, exact to 64 bits."""
+    """Ranks in the order of the values; both zeros are 0. In longdouble, since float64 ranks can differ by 2^63."""
     magnitude = _magnitude(x).astype(np.longdouble)
     return np.where(_sign(x) == 1, -magnitude, magnitude)
 
@@ -131,33 +122,15 @@ def _ordered(x: Array) -> Array:
 def judge(module: str) -> Iterator[str]:
     """One line for each recorded case of ``module`` that the reference does not allow under ``tolerance``."""
     for case in cases(module):
-        ulp, library_ulp = tolerance(case)
-        answers = evaluate(case.module, case.family, case.variant, library_ulp, case.arguments)
+        tolerance = case.kernel.tolerance
+        answers = case.answers(tolerance.library_ulp)
         if set(answers) != set(case.expected):
-            yield f"{case.kernel} {case.label}: wrote {sorted(answers)}, recorded {sorted(case.expected)}"
+            yield f"{case.kernel.name} {case.label}: wrote {sorted(answers)}, recorded {sorted(case.expected)}"
             continue
         for name, got in case.expected.items():
             distance = steps(got, answers[name])
             worst = int(distance.argmax())
-            if distance[worst] > ulp:
+            if distance[worst] > tolerance.ulp:
                 value = answers[name].value[worst]
                 found = f"{got[worst]} expected {value}, {distance[worst]} steps"
-                yield f"{case.kernel} {case.label}: {name}[{worst}] {found}"
-
-
-LIBRARY_ULP = {
-    "f32": {"exp": 2, "log": 1, "sin": 2, "cos": 2, "tanh": 2, "erf": 2, "normcdf": 5, "pow": 4},
-    "f64": {"exp": 1, "log": 1, "sin": 2, "cos": 2, "tanh": 1, "erf": 2, "normcdf": 5, "pow": 2},
-    "f16": {"normcdf": 1},
-    "bf16": {"normcdf": 1},
-    "f8e4m3": {},
-}
-"""Steps by dtype and function. float32, float64: CUDA C++ Programming Guide, "Mathematical Functions", maximum error.
-float16, bfloat16: the float32 function is within its bound, so rounding it gives at most the neighbour."""
-
-FUNCTION = {"gelu": "tanh", "gelu_erf": "normcdf", "silu": "exp", "sigmoid": "exp", "elu": "exp", "powf": "pow"}
-
-
-def tolerance(case: TraceCase) -> tuple[int, int]:
-    """``(ulp, library_ulp)`` of a case."""
-    return 0, LIBRARY_ULP.get(case.dtype, {}).get(FUNCTION.get(case.op, case.op), 0)
+                yield f"{case.kernel.name} {case.label}: {name}[{worst}] {found}"
