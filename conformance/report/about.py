@@ -1,0 +1,82 @@
+"""What a report says of a run: its name in a column, where it was executed, and how to run a kernel again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from conformance.record import Record, RunInfo
+
+Records = Record | Sequence[Record]
+
+_EXECUTED = {
+    "cpu": "run on the host through the cpu runtime; not executed on an AMD GPU",
+    "cuda": "run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
+    "rocm": "executed on an AMD GPU through the ROCm runtime",
+}
+
+
+def listed(records: Records) -> list[Record]:
+    """One record or several, as a list; raises ``ValueError`` for none."""
+    found = [records] if isinstance(records, Record) else list(records)
+    if not found:
+        raise ValueError("a report needs at least one record")
+    return found
+
+
+def executed(run: RunInfo) -> str:
+    """Where the kernels ran, in words that cannot be mistaken."""
+    if run.subject == "reference":
+        return "recorded answers compared with the reference; no kernel was run"
+    return _EXECUTED.get(run.runtime, f"run through the runtime {run.runtime}; not known to be an AMD GPU")
+
+
+def labels(records: Sequence[Record]) -> list[str]:
+    """A short name for each record's column, all different."""
+    names: list[str] = []
+    for record in records:
+        run = record.run
+        what = "reference" if run.subject == "reference" else run.runtime
+        if run.runtime not in ("cpu",) and run.arch:
+            what += f" {run.arch}"
+        name = what if run.wave is None else f"{what} wave{run.wave}"
+        same = sum(other == name or other.startswith(f"{name} #") for other in names)
+        names.append(f"{name} #{same + 1}" if same else name)
+    return names
+
+
+def rerun(run: RunInfo, kernel: str) -> str:
+    """The command that runs one kernel again as in ``run``."""
+    words = ["candle-parity"]
+    if run.traces is not None:
+        words += ["replay", run.traces, "--subject", run.subject]
+    else:
+        words += ["run"]
+    if run.subject == "kernels":
+        words += ["--runtime", run.runtime]
+        if run.runtime == "cpu" and run.wave is not None:
+            words += ["--wave", str(run.wave)]
+        if run.kernels not in (None, "kernels"):
+            words += ["--kernels", str(run.kernels)]
+    return shlex.join([*words, kernel])
+
+
+def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
+    """What was run, on what and when, as pairs of a heading and a text."""
+    minutes, seconds = divmod(run.seconds, 60)
+    return [
+        ("Executed", executed(run)),
+        ("Runtime", run.runtime if run.subject == "kernels" else "none"),
+        ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
+        ("Host", run.host or "–"),
+        ("Wave size", "–" if run.wave is None else str(run.wave)),
+        ("Thread orders", ", ".join(run.orders) or "the device's own"),
+        ("Kernels", run.kernels or "–"),
+        ("Commit of the port", run.git or "–"),
+        ("Upstream", f"{upstream} at {run.upstream_commit}"),
+        ("Recorded cases", run.traces or "–"),
+        ("Selected", ", ".join(run.patterns) or "everything"),
+        ("Started", run.started),
+        ("Took", f"{int(minutes)} min {seconds:.0f} s" if minutes else f"{seconds:.1f} s"),
+        ("hip-python", run.hip_python or "–"),
+    ]

@@ -1,0 +1,83 @@
+"""The JUnit report: a test case per kernel, a suite per module (and record)."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, labels, listed, rerun
+from conformance.report.tally import of_module, results
+from conformance.report.text import visible
+from conformance.spec.load import Specs
+
+# failure: a wrong answer. error: no answer. skipped: nothing to judge, as in the pytest items.
+_ELEMENT = {
+    "fail": "failure",
+    "signature": "error",
+    "compile_error": "error",
+    "crash": "error",
+    "timeout": "error",
+    "missing": "skipped",
+    "known_failure": "skipped",
+    "not_run": "skipped",
+}
+
+
+def render_junit(records: Records, specs: Specs) -> str:
+    """An XML 1.0 document with one test case per kernel and record, and no character that XML forbids."""
+    found = listed(records)
+    root = ElementTree.Element("testsuites", name="candle-parity")
+    for name, record in zip(labels(found), found, strict=True):
+        rows = results(record, specs)
+        for module in specs.modules:
+            title = module if len(found) == 1 else f"{module} ({name})"
+            _suite(root, title, record, of_module(rows, module))
+    ElementTree.indent(root, " ")
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _suite(root: ElementTree.Element, title: str, record: Record, rows: list[KernelResult]) -> None:
+    kinds = [_ELEMENT.get(row.status, "") for row in rows]
+    suite = ElementTree.SubElement(
+        root,
+        "testsuite",
+        name=visible(title),
+        tests=str(len(rows)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+        time=f"{sum(row.seconds or 0 for row in rows):.3f}",
+        timestamp=visible(record.run.started),
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    facts = {"runtime": record.run.runtime, "device": record.run.device, "executed": executed(record.run)}
+    for key, value in facts.items():
+        ElementTree.SubElement(properties, "property", name=key, value=visible(value))
+    for row, kind in zip(rows, kinds, strict=True):
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=f"{row.module}.{row.family}",
+            name=row.name,
+            time=f"{row.seconds or 0:.3f}",
+        )
+        if kind:
+            first = row.message or (row.failures[0].why if row.failures else row.status)
+            detail = ElementTree.SubElement(case, kind, type=row.status, message=visible(first))
+            if kind != "skipped":
+                detail.text = visible(_detail(record, row))
+
+
+def _detail(record: Record, row: KernelResult) -> str:
+    lines = [f"{row.status}: {row.failed} of {row.cases} cases failed; upstream {row.upstream}; source {row.source}"]
+    if row.message:
+        lines.append(row.message)
+    for failure in row.failures:
+        lines += [failure.case, f"  {failure.why}"]
+        if failure.got is not None:
+            lines.append(f"  element {failure.index}: got {failure.got}, expected {failure.expected}")
+        lines.append(f"  {failure.reproduce}")
+    if not row.failures:
+        lines.append(rerun(record.run, row.name))
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""The HTML report: one file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, facts, labels, listed, rerun
+from conformance.report.failures import SHOWN_MESSAGE, upstream_url
+from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
+from conformance.report.text import visible
+from conformance.spec.load import Specs
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c1c1c; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+table { border-collapse: collapse; margin: .5rem 0; }
+th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: left; vertical-align: top; }
+th { background: #f4f4f4; } td.n { text-align: right; } td.c { text-align: center; }
+pre { background: #f6f6f6; padding: .5rem; overflow-x: auto; white-space: pre-wrap; }
+.pass { color: #126b2a; } .fail, .crash, .timeout, .compile_error, .signature { color: #a40000; }
+.missing, .not_run { color: #777; } .known_failure { color: #8a5a00; }
+@media (prefers-color-scheme: dark) {
+  body { background: #161616; color: #ddd; } th { background: #262626; } th, td { border-color: #333; }
+  pre { background: #222; } a { color: #8ab4f8; } .pass { color: #6fcf87; }
+  .fail, .crash, .timeout, .compile_error, .signature { color: #ff8a80; } .known_failure { color: #e0b050; }
+}
+"""
+
+
+def render_html(records: Records, specs: Specs) -> str:
+    """A self-contained HTML 5 document: what was run, modules, dtype grids, and every kernel with its failures."""
+    found = listed(records)
+    names = labels(found)
+    rows = [results(record, specs) for record in found]
+    parts = ["<h1>Parity with Candle's CUDA kernels</h1>", "<ul>"]
+    for name, record, part in zip(names, found, rows, strict=True):
+        count = tally(part)
+        said = f"<b>{count.passing} of {count.total} kernels at parity ({count.percent}%)</b>"
+        parts.append(f"<li>{_safe(name)}: {said}, {executed(record.run)} ({_safe(record.run.device)})</li>")
+    parts += ["</ul>", "<h2>What was run</h2>", *_what_was_run(found, names, specs)]
+    parts += ["<h2>Modules</h2>", *_modules(names, rows, specs)]
+    for name, record in zip(names, found, strict=True):
+        parts += [f"<h2>Families and dtypes: {_safe(name)}</h2>", *_grid(record, specs)]
+    parts += ["<h2>Kernels</h2>", *_kernels(found, names, rows, specs)]
+    head = f'<meta charset="utf-8"><title>Candle parity</title><style>{_STYLE}</style>'
+    body = "\n".join(parts)
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _safe(text: str) -> str:
+    return escape(visible(text))
+
+
+def _table(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    """A table of cells that are HTML already; a cell may bring its own ``<td ...>``."""
+    lines = ["<table><thead><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"]
+    for row in body:
+        cells = "".join(item if item.startswith("<td") else f"<td>{item}</td>" for item in row)
+        lines.append(f"<tr>{cells}</tr>")
+    return [*lines, "</tbody></table>"]
+
+
+def _number(value: object) -> str:
+    return f'<td class="n">{value}</td>'
+
+
+def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
+    columns = [facts(record.run, specs.upstream_repository) for record in found]
+    body = [[pairs[0][0], *(_safe(text) for _, text in pairs)] for pairs in zip(*columns, strict=True)]
+    return _table(["", *map(_safe, names)], body)
+
+
+def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[str]:
+    heads = ["Module", "Operations", "Kernels"]
+    for name in names:
+        heads += [f"Present ({_safe(name)})", "Passing", "%", ""]
+    body = []
+    for module in specs.modules.values():
+        mine = [of_module(part, module.name) for part in rows]
+        body.append([module.name, _safe(module.title), _number(len(mine[0])), *_figures(mine)])
+    return _table(heads, [*body, ["<b>all</b>", "", _number(len(rows[0])), *_figures(rows)]])
+
+
+def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
+    figures = []
+    for part in parts:
+        count = tally(part)
+        figures += [_number(count.present), _number(count.passing), _number(count.percent), count.mark]
+    return figures
+
+
+def _grid(record: Record, specs: Specs) -> list[str]:
+    body = [
+        [module, family, *(f'<td class="c">{cell}</td>' for cell in cells)]
+        for module, family, cells in grid(record, specs)
+    ]
+    return _table(["Module", "Family", *DTYPE_COLUMNS], body)
+
+
+def _kernels(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    body = []
+    for columns in zip(*rows, strict=True):
+        first = columns[0]
+        link = f'<a href="{upstream_url(first, specs)}">{first.upstream}</a>'
+        cells = [_result(record, row) for record, row in zip(found, columns, strict=True)]
+        body.append([first.name, first.family, link, *cells])
+    return _table(["Kernel", "Family", "Upstream", *map(_safe, names)], body)
+
+
+def _result(record: Record, row: KernelResult) -> str:
+    status = f'<span class="{row.status}">{row.status}</span>'
+    if row.cases:
+        status += f" {row.cases - row.failed}/{row.cases} cases, {ulps(row.max_ulp)}"
+    said = []
+    if row.message:
+        said.append(f"<pre>{_safe(row.message[:SHOWN_MESSAGE])}</pre>")
+    for failure in row.failures:
+        lines = [failure.case, failure.why]
+        if failure.got is not None:
+            lines.append(f"element {failure.index}: got {failure.got}, expected {failure.expected}")
+        text = "\n".join([*lines, failure.reproduce])
+        said.append(f"<pre>{_safe(text)}</pre>")
+    if not said:
+        return status
+    if not row.failures and row.status not in ("missing", "not_run"):
+        said.append(f"<pre>{_safe(rerun(record.run, row.name))}</pre>")
+    return f"<details><summary>{status}</summary>{''.join(said)}</details>"

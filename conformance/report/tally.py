@@ -1,0 +1,127 @@
+"""The figures of every report: kernels present and passing, by module, family and dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.record import KernelResult, Record, every_kernel
+from conformance.spec.load import Specs
+
+DTYPE_COLUMNS = ("f64", "f32", "f16", "bf16", "f8e4m3", "i64", "i32", "i16", "u32", "u8")
+
+ABSENT = ("missing", "not_run")
+"""Statuses without a verdict."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Kernels in all, those for which a source exists, and those at parity."""
+
+    total: int
+    present: int
+    passing: int
+
+    @property
+    def percent(self) -> str:
+        """100 * passing / total with one decimal, rounded down: nothing but everything is 100.0."""
+        return f"{math.floor(1000 * self.passing / self.total) / 10:.1f}" if self.total else "–"
+
+    @property
+    def mark(self) -> str:
+        """✅ all at parity, ❌ none, ⚠️ some."""
+        if self.total and self.passing == self.total:
+            return "✅"
+        return "⚠️" if self.passing else "❌"
+
+
+def is_present(kernel: KernelResult) -> bool:
+    """Whether the port has a source for the kernel, whatever became of it."""
+    return kernel.source is not None or kernel.status not in ABSENT
+
+
+def tally(kernels: Iterable[KernelResult]) -> Tally:
+    """The figures of ``kernels``."""
+    rows = list(kernels)
+    return Tally(len(rows), sum(map(is_present, rows)), sum(row.status == "pass" for row in rows))
+
+
+def results(record: Record, specs: Specs) -> list[KernelResult]:
+    """A result for every kernel of the specs, in their order; a kernel that no spec has is left out."""
+    return every_kernel(specs, (kernel for kernel in record.kernels if kernel.name in specs.kernels))
+
+
+def unknown(record: Record, specs: Specs) -> list[str]:
+    """The names of the record that no spec has: the record is of other specs than these."""
+    return [kernel.name for kernel in record.kernels if kernel.name not in specs.kernels]
+
+
+def of_module(rows: Sequence[KernelResult], module: str) -> list[KernelResult]:
+    """The results of one module."""
+    return [row for row in rows if row.module == module]
+
+
+def of_family(rows: Sequence[KernelResult], module: str, family: str) -> list[KernelResult]:
+    """The results of one family."""
+    return [row for row in rows if row.module == module and row.family == family]
+
+
+def worst(rows: Iterable[KernelResult]) -> str:
+    """The kernel that is furthest from parity among those with a verdict, or the largest error of those that pass."""
+    order = ("crash", "timeout", "compile_error", "signature", "fail", "known_failure")
+    bad = [row for row in rows if row.status in order]
+    if bad:
+        row = min(bad, key=lambda item: (order.index(item.status), -item.failed, item.name))
+        if row.status == "fail" and row.cases:
+            return f"{row.name}: {row.failed} of {row.cases} cases fail"
+        return f"{row.name}: {row.status}"
+    passing = [row for row in rows if row.status == "pass" and row.max_ulp]
+    if not passing:
+        return ""
+    row = max(passing, key=lambda item: (item.max_ulp or 0, item.name))
+    return f"{row.name}: {ulps(row.max_ulp)}"
+
+
+def ulps(value: float | None) -> str:
+    """A distance in words."""
+    return "–" if value is None else f"{value:g} ulp"
+
+
+def cell(rows: Sequence[KernelResult]) -> str:
+    """A cell of the dtype grid: ✅ all at parity, – no verdict on any, else ❌ with passing/all; empty without rows."""
+    if not rows:
+        return ""
+    passing = sum(row.status == "pass" for row in rows)
+    if passing == len(rows):
+        return "✅"
+    if all(row.status in ABSENT for row in rows):
+        return "–"
+    return f"❌ {passing}/{len(rows)}" if len(rows) > 1 else "❌"
+
+
+def grid(record: Record, specs: Specs) -> list[tuple[str, str, list[str]]]:
+    """The dtype grid: module, family, and a cell for each of ``DTYPE_COLUMNS``."""
+    cells: dict[tuple[str, str, str], list[KernelResult]] = {}
+    for row in results(record, specs):
+        dtype = specs.kernels[row.name].variant["dtype"]
+        cells.setdefault((row.module, row.family, dtype), []).append(row)
+    return [
+        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in DTYPE_COLUMNS])
+        for module in specs.modules.values()
+        for family in module.families
+    ]
+
+
+def source_files(rows: Iterable[KernelResult]) -> list[str]:
+    """The files that define the kernels, sorted."""
+    return sorted({row.source.rsplit(":", 1)[0] for row in rows if row.source})
+
+
+def source_lines(rows: Sequence[KernelResult], lines: Mapping[str, int]) -> int | None:
+    """The length in lines of the files that define the kernels, else of the kernels; ``None`` where unknown."""
+    files = source_files(rows)
+    if files and all(file in lines for file in files):
+        return sum(lines[file] for file in files)
+    known = [row.source_lines for row in rows if row.source_lines is not None]
+    return sum(known) if known else None

@@ -1,0 +1,49 @@
+"""Makes any text safe to put into Markdown, HTML and XML."""
+
+from __future__ import annotations
+
+import re
+
+# What XML 1.0 forbids, and the terminal would act upon: control characters but tab and newline, surrogates, the two
+# non-characters; and the characters that turn the direction of text.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_TICKS = re.compile("`+")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def visible(text: str) -> str:
+    """``text`` with each character that cannot be shown written as an escape such as ``\\x1b``."""
+    return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """``text`` made visible, with every run of white space one blank."""
+    return " ".join(visible(text).split())
+
+
+def shortened(text: str, length: int) -> str:
+    """``text`` of at most ``length`` characters, the last of them an ellipsis where something was cut off."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def plain(text: str) -> str:
+    """``text`` on one line with Markdown's signs escaped, for a paragraph or a table cell."""
+    return _MARKUP.sub(r"\\\1", one_line(text))
+
+
+def code(text: str) -> str:
+    """``text`` as a code span on one line, for a table cell too."""
+    line = one_line(text)
+    longest = max((len(ticks) for ticks in _TICKS.findall(line)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    # A pipe ends a table cell even inside a code span, unless escaped.
+    return f"{ticks}{pad}{line}{pad}{ticks}".replace("|", "\\|")
+
+
+def fence(text: str, language: str = "") -> list[str]:
+    """``text`` as the lines of a fenced block that nothing inside can end."""
+    body = visible(text).rstrip("\n").split("\n")
+    longest = max((len(ticks) for line in body for ticks in _TICKS.findall(line)), default=0)
+    ticks = "`" * max(3, longest + 1)
+    return [f"{ticks}{language}", *body, ticks]

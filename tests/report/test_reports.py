@@ -1,0 +1,366 @@
+"""Reports of small hand-made records: every status, several machines, and text that tries to break out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.record import STATUSES, Failure, KernelResult, Record, RunInfo, Status, every_kernel
+from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
+from conformance.report.tally import Tally
+from conformance.report.text import code, fence, plain, visible
+from conformance.spec.load import Specs, load_specs
+
+NASTY = "a | b\n# no heading\n```\n<script>alert(1)</script> & ]]> \x00\x1b[31mred\x07 \ud800 \uffff é `tick` \u202e"
+RENDERERS: list[Callable[..., str]] = [render_terminal, render_markdown, render_html, render_csv, render_junit]
+
+# One kernel of the unary module for each status.
+EXAMPLES: dict[Status, str] = {
+    "pass": "uexp_f32",
+    "fail": "usilu_f16",
+    "signature": "uneg_f32",
+    "missing": "uelu_f32",
+    "compile_error": "ulog_f32",
+    "crash": "usin_f32",
+    "timeout": "ucos_f32",
+    "known_failure": "utanh_f32",
+    "not_run": "uabs_f32",
+}
+
+
+@pytest.fixture(scope="module")
+def specs() -> Specs:
+    return load_specs()
+
+
+def run_info(**changes: Any) -> RunInfo:
+    values: dict[str, Any] = {
+        "runtime": "cpu",
+        "device": "host, 2 cores",
+        "wave": 64,
+        "kernels": "kernels",
+        "started": "2026-01-02T03:04:05Z",
+        "seconds": 75.0,
+        "hip_python": "10.0",
+        "upstream_commit": "2a13b0f",
+        "orders": ("forward", "reverse"),
+        "source_lines": {"kernels/unary.hip": 123},
+        **changes,
+    }
+    return RunInfo(**values)
+
+
+def result(specs: Specs, name: str, status: Status, **changes: Any) -> KernelResult:
+    kernel = specs.kernels[name]
+    has_source = status not in ("missing", "not_run")
+    values: dict[str, Any] = {
+        "name": name,
+        "module": kernel.module,
+        "family": kernel.family,
+        "status": status,
+        "upstream": kernel.upstream,
+        "source": "kernels/unary.hip:88" if has_source else None,
+        "cases": 4 if status in ("pass", "fail") else 0,
+        "failed": 3 if status == "fail" else 0,
+        **changes,
+    }
+    return KernelResult(**values)
+
+
+def record(specs: Specs, run: RunInfo | None = None, text: str = "off by a step") -> Record:
+    failure = Failure(
+        case="usilu_f16(shape=[3,5],layout=transposed)",
+        why=text,
+        index=3,
+        got="-0",
+        expected="1.5",
+        ulp=9.0,
+        reproduce="candle-parity run --order reverse 'usilu_f16(shape=[3,5],layout=transposed)'",
+    )
+    rows = [
+        result(
+            specs,
+            name,
+            status,
+            max_ulp={"pass": 1.0, "fail": 9.0}.get(status),
+            failures=(failure,) if status == "fail" else (),
+            message=text if status in ("compile_error", "crash", "signature", "timeout", "known_failure") else None,
+        )
+        for status, name in EXAMPLES.items()
+    ]
+    return Record.of(run or run_info(), every_kernel(specs, rows))
+
+
+def test_every_status_has_an_example() -> None:
+    assert set(EXAMPLES) == set(STATUSES)
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_output_is_the_same_every_time(specs: Specs, render: Callable[..., str]) -> None:
+    assert render(record(specs), specs) == render([record(specs)], load_specs())
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_nothing_to_report_is_an_error(specs: Specs, render: Callable[..., str]) -> None:
+    with pytest.raises(ValueError, match="at least one record"):
+        render([], specs)
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+@pytest.mark.parametrize("text", [NASTY, "", "|||", "```", "\x1b]0;title\x07"])
+def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str], text: str) -> None:
+    nasty = record(specs, run_info(device=f"gpu {text}", kernels=text, patterns=(text,), host=text), text)
+    output = render([nasty, nasty], specs)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202e]", output)
+    output.encode("utf-8")
+
+
+@pytest.mark.parametrize("render", [render_terminal, render_markdown, render_html])
+def test_a_host_run_is_never_called_an_amd_run(specs: Specs, render: Callable[..., str]) -> None:
+    said = "run on the host through the cpu runtime; not executed on an AMD GPU"
+    output = render(record(specs), specs)
+    assert said in output
+    assert "AMD" not in output.replace(said, "").replace("AMD in these places", "")
+    assert "executed on an AMD GPU through the ROCm runtime" in render(
+        record(specs, run_info(runtime="rocm", device="gfx1100", wave=32)), specs
+    )
+    assert "not executed on an AMD GPU" in render(record(specs, run_info(runtime="cuda")), specs)
+    assert "no kernel was run" in render(record(specs, run_info(subject="reference", traces="traces")), specs)
+
+
+def test_the_percentage_is_over_every_kernel(specs: Specs) -> None:
+    # A record of one passing kernel, all others absent: still one of 748.
+    lonely = Record.of(run_info(), [result(specs, "uexp_f32", "pass")])
+    assert "1 of 748 kernels at parity (0.1%)" in render_markdown(lonely, specs)
+    assert "1 of 748 kernels at parity (0.1%)" in render_terminal(lonely, specs)
+    assert len(render_csv(lonely, specs).splitlines()) == 749
+
+
+@pytest.mark.parametrize(
+    ("tally", "percent", "mark"),
+    [
+        (Tally(748, 748, 748), "100.0", "✅"),
+        (Tally(10_000, 10_000, 9_999), "99.9", "⚠️"),
+        (Tally(748, 10, 0), "0.0", "❌"),
+        (Tally(0, 0, 0), "–", "❌"),
+    ],
+)
+def test_percentages_round_down(tally: Tally, percent: str, mark: str) -> None:
+    assert (tally.percent, tally.mark) == (percent, mark)
+
+
+def section(markdown: str, heading: str) -> str:
+    return markdown.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_markdown_modules(specs: Specs) -> None:
+    output = section(render_markdown(record(specs), specs), "Modules")
+    unary = next(line for line in output.splitlines() if line.startswith("| unary "))
+    cells = [cell.strip() for cell in unary.strip("|").split("|")]
+    assert cells[:2] == ["unary", "Unary maths and activations"]
+    assert cells[2:4] == ["`kernels/unary.hip`", "123"]
+    assert cells[4].startswith("[unary.cu](https://github.com/huggingface/candle/blob/2a13b0f3")
+    assert cells[5:] == ["233", "123", "7/123", "1/123", "0.8", "⚠️"]
+    assert "| cast " in output
+    conv = next(line for line in output.splitlines() if line.startswith("| conv "))
+    assert conv.endswith("| 0/66 | 0/66 | 0.0 | ❌ |")
+
+
+def test_markdown_dtype_grid(specs: Specs) -> None:
+    rows = [result(specs, name, "pass") for name in specs.kernels if name.startswith("affine_")]
+    rows[0] = rows[0].model_copy(update={"status": "fail"})  # affine_bf16
+    rows.append(result(specs, "uexp_f32", "pass"))
+    output = section(render_markdown(Record.of(run_info(), rows), specs), "Families and dtypes")
+    cells = {
+        tuple(cell.strip() for cell in line.strip("|").split("|"))[1]: [cell.strip() for cell in line.split("|")[3:-1]]
+        for line in output.splitlines()
+        if line.startswith("| ")
+    }
+    assert cells["Family"] == ["f64", "f32", "f16", "bf16", "f8e4m3", "i64", "i32", "i16", "u32", "u8"]
+    assert cells["affine"] == ["✅", "✅", "✅", "❌", "✅", "✅", "✅", "✅", "✅", "✅"]
+    assert cells["unary"] == ["–", "❌ 1/22", "–", "–", "–", "–", "", "", "–", "–"]
+    assert len(cells) == 2 + sum(len(module.families) for module in specs.modules.values())
+
+
+def test_markdown_says_what_failed_and_how_to_see_it_again(specs: Specs) -> None:
+    output = section(render_markdown(record(specs), specs), "Not at parity")
+    for status, name in EXAMPLES.items():
+        assert (f"`{name}`" in output) == (status not in ("pass", "missing", "not_run")), name
+    assert "got `-0`, expected `1.5`, 9 ulp apart" in output
+    assert "candle-parity run --order reverse 'usilu_f16(shape=[3,5],layout=transposed)'" in output
+    assert "candle-parity run --runtime cpu --wave 64 ulog_f32" in output
+    assert "blob/2a13b0f3ff62f7e67013597f2996f764c5735e21/candle-kernels/src/unary.cu#L177" in output
+    missing = section(render_markdown(record(specs), specs), "Missing or not run")
+    assert "- unary, no source (1): `uelu_f32`" in missing
+    assert "- affine, not run (10): affine (all 10)" in missing
+
+
+def test_kernels_that_one_message_is_about_are_told_together(specs: Specs) -> None:
+    names = [name for name in specs.kernels if name.startswith("ucopy_")]
+    rows = [result(specs, name, "compile_error", message="unary.hip:3: no such header") for name in names]
+    output = render_markdown(Record.of(run_info(), rows), specs)
+    assert output.count("no such header") == 1
+    assert "### Sources that do not compile (8)" in output
+    assert all(f"`{name}`" in output for name in names)
+
+
+def test_long_messages_are_cut_and_say_so(specs: Specs) -> None:
+    rows = [result(specs, "ucopy_f32", "compile_error", message="x" * 10_000)]
+    output = render_markdown(Record.of(run_info(), rows), specs)
+    assert "x" * 4001 not in output
+    assert "6000 more characters in the record" in output
+
+
+def test_markdown_tells_upstream_defects_and_what_is_not_compared(specs: Specs) -> None:
+    output = render_markdown(record(specs), specs)
+    assert "8 times too small" in section(output, "What upstream gets wrong")
+    assert "INT64\\_MIN / -1" in section(output, "Inputs that are not compared")
+
+
+def test_markdown_of_several_machines_has_a_column_each(specs: Specs) -> None:
+    both = [record(specs), record(specs, run_info(runtime="rocm", device="AMD Radeon", arch="gfx1100", wave=32))]
+    output = render_markdown(both, specs)
+    assert "Passing (cpu wave64)" in output
+    assert "Passing (rocm gfx1100 wave32)" in output
+    assert "## Not at parity: rocm gfx1100 wave32" in output
+    header = next(line for line in output.splitlines() if line.startswith("| Module | Operations"))
+    row = next(line for line in output.splitlines() if line.startswith("| affine | "))
+    assert header.count("|") == row.count("|")
+
+
+def test_records_of_one_kind_keep_different_labels(specs: Specs) -> None:
+    output = render_markdown([record(specs), record(specs)], specs)
+    assert "cpu wave64 \\#2" in output
+
+
+def test_nasty_text_stays_inside_its_place(specs: Specs) -> None:
+    clean = render_markdown(record(specs, run_info(device="x"), "y"), specs)
+    nasty = render_markdown(record(specs, run_info(device="x"), NASTY), specs)
+
+    def outline(text: str) -> list[str]:
+        """Headings and table rows outside fenced blocks."""
+        kept, closing = [], ""
+        for line in text.splitlines():
+            opened = re.match(r" *(`{3,})", line)
+            if closing:
+                closing = "" if line.strip() == closing else closing
+            elif opened:
+                closing = opened[1]
+            elif line.startswith(("#", "|")):
+                kept.append(line)
+        return kept
+
+    assert outline(nasty) == outline(clean)
+    assert "<script>" not in re.sub(r"(?ms)^ *(`{3,}).*?^ *\1$", "", nasty).replace("\\<script\\>", "")
+
+
+@pytest.mark.parametrize("text", ["a`b", "``", "`", "", "a|b", " x "])
+def test_code_spans_end_where_they_should(text: str) -> None:
+    span = code(text)
+    ticks = re.match("`+", span)
+    assert ticks is not None
+    assert span.endswith(ticks[0])
+    inside = span[len(ticks[0]) : -len(ticks[0])]
+    assert not re.search(f"(?<!`)`{{{len(ticks[0])}}}(?!`)", inside)
+    assert not re.search(r"(?<!\\)\|", span)
+
+
+def test_text_helpers() -> None:
+    assert visible("a\x00b\x1b\ud800\t\n") == "a\\x00b\\x1b\\ud800\t\n"
+    assert plain("a|b\n*c*") == "a\\|b \\*c\\*"
+    assert fence("a\n````\nb") == ["`````", "a", "````", "b", "`````"]
+
+
+def test_terminal_table(specs: Specs) -> None:
+    output = render_terminal(record(specs), specs)
+    lines = output.splitlines()
+    unary = next(line for line in lines if line.startswith("unary "))
+    assert unary.split()[1:6] == ["123", "7", "1", "0.8", "⚠️"]
+    assert any(line.startswith("· unary1") for line in lines)
+    assert not any(line.startswith("· conv2d") for line in lines)
+    assert "usin_f32: crash" in output
+    assert "739 not_run" in output or "740 not_run" in output
+    assert all(len(line) < 140 for line in lines)
+
+
+def test_csv_has_a_row_per_kernel(specs: Specs) -> None:
+    rows = list(csv.DictReader(io.StringIO(render_csv(record(specs, text=NASTY), specs))))
+    assert [row["kernel"] for row in rows] == list(specs.kernels)
+    by_name = {row["kernel"]: row for row in rows}
+    assert {status: by_name[name]["status"] for status, name in EXAMPLES.items()} == {s: s for s in EXAMPLES}
+    assert by_name["usilu_f16"]["failed"] == "3"
+    assert by_name["usilu_f16"]["upstream"] == "unary.cu:177"
+    assert by_name["uelu_f32"]["present"] == "no"
+    assert by_name["ulog_f32"]["present"] == "yes"
+    two = list(csv.reader(io.StringIO(render_csv([record(specs), record(specs, run_info(wave=32))], specs))))
+    assert "status (cpu wave32)" in two[0]
+    assert {len(row) for row in two} == {len(two[0])}
+
+
+def test_junit_has_a_case_per_kernel(specs: Specs) -> None:
+    root = ElementTree.fromstring(render_junit(record(specs, text=NASTY), specs))
+    assert [suite.get("name") for suite in root] == list(specs.modules)
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert list(cases) == list(specs.kernels)
+    children = {status: [child.tag for child in cases[name]] for status, name in EXAMPLES.items()}
+    assert children == {
+        "pass": [],
+        "fail": ["failure"],
+        "signature": ["error"],
+        "missing": ["skipped"],
+        "compile_error": ["error"],
+        "crash": ["error"],
+        "timeout": ["error"],
+        "known_failure": ["skipped"],
+        "not_run": ["skipped"],
+    }
+    unary = next(suite for suite in root if suite.get("name") == "unary")
+    counts = {key: unary.get(key) for key in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "123", "failures": "1", "errors": "4", "skipped": "117"}
+    assert "usilu_f16(shape" in (cases["usilu_f16"][0].text or "")
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is closed out of order, and notes what it met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.met: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.met.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_html_is_whole_and_needs_nothing_else(specs: Specs) -> None:
+    parser = Balanced()
+    parser.feed(render_html([record(specs, text=NASTY), record(specs, run_info(wave=32))], specs))
+    assert parser.open == []
+    tags = [tag for tag, _ in parser.met]
+    assert not {"script", "link", "img", "iframe"} & set(tags)
+    assert not any("src" in attributes for _, attributes in parser.met)
+    assert tags.count("details") >= 2 * 6
+
+
+def test_html_lists_every_kernel(specs: Specs) -> None:
+    output = render_html(record(specs), specs)
+    assert all(f"<td>{name}</td>" in output for name in specs.kernels)
+
+
+def test_kernels_that_no_spec_has_are_told(specs: Specs) -> None:
+    stray = KernelResult(name="stray_f32", module="x", family="x", status="pass", upstream="x.cu:1")
+    output = render_markdown(Record.of(run_info(), [stray]), specs)
+    assert "1 kernels that no spec has, such as `stray_f32`" in output
+    assert "0 of 748" in output
