@@ -75,13 +75,10 @@ struct abs : Stepwise {
 };
 
 struct recip : Stepwise {
-    static constexpr bool on_bits = true;
     template <class T>
     static __device__ T f(T x) {
         return constant<T>(1.0) / x;
     }
-    // Candle encodes this one from f64, where NaN keeps its sign.
-    static __device__ f8 f(f8 x) { return (x.bits & 0x7f) == 0x7f ? x : narrow<f8>(1.0f / widen(x)); }
 };
 
 struct exp : LibraryLong {
