@@ -158,10 +158,16 @@ def values(name: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
     return fill(kind, n, words)
 
 
+def _from_bits(kind: DType, bits: int) -> np.generic:
+    if not 0 <= bits < 1 << (8 * kind.size):
+        raise ValueError("too many bits")
+    return np.array([bits], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
+
+
 def _limit(kind: DType, text: str) -> np.generic:
     if kind.kind == "float":
         sign = 1 << (8 * kind.size - 1) if text == "min" else 0
-        return np.array([FORMATS[kind.name].largest | sign], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
+        return _from_bits(kind, FORMATS[kind.name].largest | sign)
     low, high = integer_limits(kind)
     return np.array([low if text == "min" else high], dtype=kind.numpy)[0]  # type: ignore[no-any-return]
 
@@ -176,17 +182,15 @@ def scalar(name: str, text: str) -> np.generic:
     """
     kind = dtype(name)
     width = 8 * kind.size
-    if text == "pattern" or text.startswith("0x"):
-        bits = _PATTERN >> (64 - width) if text == "pattern" else int(text, 16)
-        if bits >> width:
-            raise ValueError(f"{text} does not fit in the {width} bits of {name}")
-        return np.array([bits], dtype=kind.bits).view(kind.numpy)[0]  # type: ignore[no-any-return]
     if text in ("min", "max"):
         return _limit(kind, text)
     try:
+        if text == "pattern" or text.startswith("0x"):
+            return _from_bits(kind, _PATTERN >> (64 - width) if text == "pattern" else int(text, 16))
         number: float | int = int(text) if text.lstrip("-").isdigit() and text != "-0" else float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no scalar: expected a number, nan, inf, min, max, 0x... or pattern") from None
+        expected = f"a number, nan, inf, min, max, pattern, or 0x and at most {width} bits"
+        raise ValueError(f"{text!r} is no scalar of type {name}: expected {expected}") from None
     if kind.kind == "float":
         if name == "f8e4m3" and abs(number) > 448:
             number = 448.0 if number > 0 else -448.0
