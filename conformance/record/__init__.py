@@ -1,6 +1,6 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
-from conformance.record.files import RecordError, read_record, record_text, write_record
+from conformance.record.files import RecordError, read_record, record_text, write_record, write_text
 from conformance.record.merge import merge
 from conformance.record.model import (
     STATUSES,
@@ -29,4 +29,5 @@ __all__ = [
     "record_text",
     "summarise",
     "write_record",
+    "write_text",
 ]

@@ -1,9 +1,10 @@
 """Reports: pure functions from records and specs to text. The percentage is always over every kernel of the specs."""
 
+from conformance.record.files import write_text
 from conformance.report.csv_rows import render_csv
 from conformance.report.junit import render_junit
 from conformance.report.markdown import render_markdown
 from conformance.report.page import render_html
 from conformance.report.terminal import render_terminal
 
-__all__ = ["render_csv", "render_html", "render_junit", "render_markdown", "render_terminal"]
+__all__ = ["render_csv", "render_html", "render_junit", "render_markdown", "render_terminal", "write_text"]

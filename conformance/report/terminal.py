@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from conformance.record import STATUSES, KernelResult
 from conformance.report.about import Records, executed, labels, listed
 from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
@@ -45,11 +47,13 @@ def render_terminal(records: Records, specs: Specs) -> str:
         counts = {status: sum(row.status == status for row in part) for status in STATUSES}
         said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         where = f"{one_line(record.run.device)}: {executed(record.run)}"
-        lines += [
-            f"{name}: {total.passing} of {total.total} kernels at parity ({total.percent}%): {said}",
-            f"  {where}",
-        ]
+        lines.append(f"{name}: {total.passing} of {total.total} kernels at parity ({total.percent}%)")
+        lines += [*_indented(said), *_indented(where)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
 
 
 def _figures(parts: list[list[KernelResult]]) -> list[str]:
