@@ -53,7 +53,7 @@ def render_terminal(records: Records, specs: Specs) -> str:
 
 
 def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.wrap(text, 110, initial_indent="  ", subsequent_indent="  ")
 
 
 def _figures(parts: list[list[KernelResult]]) -> list[str]:
