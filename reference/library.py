@@ -32,6 +32,11 @@ class Function:
     asymptotic: bool = False
 
 
+def _power(base: Array, exponent: Array) -> Array:
+    """C99 pow. ``np.power`` turns a scalar exponent of 0.5 into sqrt, which differs at -0 and -inf; an array stays."""
+    return np.power(base, np.broadcast_to(exponent, base.shape).copy())
+
+
 FUNCTIONS: dict[str, Function] = {
     "exp": Function(np.exp),
     "log": Function(np.log),
@@ -40,7 +45,7 @@ FUNCTIONS: dict[str, Function] = {
     "tanh": Function(np.tanh, 1.0, asymptotic=True),
     "erf": Function(errorfunction.erf, 1.0, asymptotic=True),
     "normcdf": Function(errorfunction.normcdf, 1.0, asymptotic=True),
-    "pow": Function(np.power),
+    "pow": Function(_power),
 }
 
 

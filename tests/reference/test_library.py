@@ -143,3 +143,11 @@ def test_every_pattern_lies_in_its_interval(op: str, dtype: str) -> None:
     assert np.isnan(low[~number]).all()
     if dtype != "f8e4m3":  # a step of float32 rarely shows in three bits
         assert (low < high)[number].mean() > 0.01
+
+
+@pytest.mark.parametrize("kind", [F32, F64])
+def test_a_power_of_a_half_is_pow_and_not_sqrt(kind: np.dtype[Any]) -> None:
+    base = np.array([-np.inf, -0.0, 4.0], kind)
+    (value,) = call("pow", (base, np.array([0.5], kind)), kind, 0)
+    assert value.tolist() == [np.inf, 0.0, 2.0]
+    assert not np.signbit(value).any()
