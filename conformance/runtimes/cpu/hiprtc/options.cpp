@@ -1,0 +1,281 @@
+#include "options.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+#include "process.h"
+
+namespace hiprtc {
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool starts_with(const std::string &text, std::string_view prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// An array of JSON strings; \u escapes are not needed for command lines and are refused.
+Words parse_json(const std::string &variable, const std::string &value) {
+  auto fail = [&]() -> Words { throw std::runtime_error(variable + " is not a JSON array of strings: " + value); };
+  Words words;
+  size_t at = 1;
+  auto skip_space = [&] { at = std::min(value.find_first_not_of(" \t\n", at), value.size()); };
+  for (skip_space(); at < value.size() && value[at] != ']'; skip_space()) {
+    if (value[at++] != '"') return fail();
+    std::string word;
+    while (at < value.size() && value[at] != '"') {
+      if (value[at] == '\\' && (++at == value.size() || std::string_view("\"\\/").find(value[at]) == std::string::npos))
+        return fail();
+      word += value[at++];
+    }
+    if (at++ >= value.size()) return fail();
+    words.push_back(word);
+    skip_space();
+    if (at < value.size() && value[at] == ',') ++at;
+  }
+  return at < value.size() ? words : fail();
+}
+
+// The folder ../include beside this very library.
+std::string default_include() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void *>(&find_toolchain), &info) == 0 || info.dli_fname == nullptr) return "";
+  std::string file = info.dli_fname;
+  size_t slash = file.rfind('/');
+  return (slash == std::string::npos ? "." : file.substr(0, slash)) + "/../include";
+}
+
+Words first_program(std::initializer_list<const char *> names) {
+  for (const char *name : names)
+    if (std::string path = find_program(name); !path.empty()) return {path};
+  return {};
+}
+
+struct Kind {
+  bool clang, zig;
+};
+
+// Which compiler a command is, from its own predefined macros.
+Kind ask_kind(const Words &compiler) {
+  static std::mutex mutex;
+  static std::map<Words, Kind> known;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (auto found = known.find(compiler); found != known.end()) return found->second;
+  TemporaryFolder folder;
+  Words command = compiler;
+  command.insert(command.end(), {"-dM", "-E", "-x", "c++", "/dev/null"});
+  Finished finished = run(command, folder.file("macros"));
+  if (!finished.started)
+    throw std::runtime_error(finished.output +
+                             "\nno C++ compiler for the cpu runtime: install clang++ or g++, or set HIPCPU_CXX");
+  if (finished.status != 0)
+    throw std::runtime_error("'" + compiler[0] + "' does not work as a C++ compiler (HIPCPU_CXX):\n" + finished.output);
+  bool zig = false;
+  for (const std::string &word : compiler) zig = zig || word.find("zig") != std::string::npos;
+  return known[compiler] = {finished.output.find("__clang__ ") != std::string::npos, zig};
+}
+
+}  // namespace
+
+Words split_words(const std::string &variable, const std::string &value) {
+  size_t first = value.find_first_not_of(" \t\n");
+  if (first != std::string::npos && value[first] == '[') return parse_json(variable, value.substr(first));
+  std::istringstream stream(value);
+  Words words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+Toolchain find_toolchain() {
+  Toolchain found;
+  found.compiler = split_words("HIPCPU_CXX", environment("HIPCPU_CXX"));
+  if (found.compiler.empty())
+    found.compiler = first_program({"clang++", "clang++-20", "clang++-19", "clang++-18", "g++"});
+  if (found.compiler.empty())
+    throw std::runtime_error("no C++ compiler for the cpu runtime in PATH: install clang++ or g++, or set HIPCPU_CXX");
+  Kind kind = ask_kind(found.compiler);
+  found.clang = kind.clang;
+  found.zig = kind.zig;
+  found.linker = split_words("HIPCPU_LD", environment("HIPCPU_LD"));
+  if (found.linker.empty()) found.linker = first_program({"ld.lld", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld"});
+  if (found.linker.empty()) throw std::runtime_error("no linker in PATH: install lld or binutils, or set HIPCPU_LD");
+  found.include = environment("HIPCPU_INCLUDE");
+  if (found.include.empty()) found.include = default_include();
+  if (access((found.include + "/simt/prelude.h").c_str(), R_OK) != 0)
+    throw std::runtime_error("the cpu runtime's headers are not in '" + found.include +
+                             "' (no simt/prelude.h): set HIPCPU_INCLUDE to the folder that has them");
+  found.flags = split_words("HIPCPU_CXXFLAGS", environment("HIPCPU_CXXFLAGS"));
+  return found;
+}
+
+namespace {
+
+// What to do with an option, by its beginning; the first row that fits decides.
+enum class Use { preprocess, compile, level, standard, drop };
+struct Row {
+  std::string_view prefix;
+  Use use;
+  bool exact;       // the whole word, not only its beginning
+  bool takes_next;  // when it stands alone, the next word belongs to it
+};
+constexpr std::array rows = {
+    Row{"-include", Use::preprocess, true, true},
+    Row{"-isystem", Use::preprocess, false, true},
+    Row{"-iquote", Use::preprocess, false, true},
+    Row{"-I", Use::preprocess, false, true},
+    Row{"-D", Use::preprocess, false, true},
+    Row{"-U", Use::preprocess, false, true},
+    Row{"--std=", Use::standard, false, false},
+    Row{"-std=", Use::standard, false, false},
+    Row{"-O", Use::level, false, false},
+    // Floating point: a port that asks for fast maths must get its wrong answers here too.
+    Row{"-ffp-", Use::compile, false, false},
+    Row{"-ffast-math", Use::compile, true, false},
+    Row{"-fno-fast-math", Use::compile, true, false},
+    Row{"-ffinite-math-only", Use::compile, true, false},
+    Row{"-fno-finite-math-only", Use::compile, true, false},
+    Row{"-fno-honor-", Use::compile, false, false},
+    Row{"-fhonor-", Use::compile, false, false},
+    Row{"-fno-signed-zeros", Use::compile, true, false},
+    Row{"-fassociative-math", Use::compile, true, false},
+    Row{"-freciprocal-math", Use::compile, true, false},
+    Row{"-funsafe-math-optimizations", Use::compile, true, false},
+    Row{"-fno-strict-aliasing", Use::compile, true, false},
+    Row{"-fwrapv", Use::compile, true, false},
+    Row{"-W", Use::compile, false, false},
+    Row{"-w", Use::compile, true, false},
+    // Things of the GPU compiler that mean nothing on the host.
+    Row{"--offload-", Use::drop, false, false},
+    Row{"--gpu-architecture", Use::drop, false, true},
+    Row{"-arch", Use::drop, false, true},
+    Row{"--cuda-", Use::drop, false, false},
+    Row{"--hip-", Use::drop, false, false},
+    Row{"-hip-pch", Use::drop, true, false},
+    Row{"-mllvm", Use::drop, true, true},
+    Row{"-Xclang", Use::drop, true, true},
+    Row{"-mcpu=", Use::drop, false, false},
+    Row{"-mcumode", Use::drop, true, false},
+    Row{"-mno-cumode", Use::drop, true, false},
+    Row{"-mwavefrontsize64", Use::drop, true, false},
+    Row{"-mno-wavefrontsize64", Use::drop, true, false},
+    Row{"-mcode-object-version=", Use::drop, false, false},
+    Row{"-munsafe-fp-atomics", Use::drop, true, false},
+    Row{"-mno-unsafe-fp-atomics", Use::drop, true, false},
+    Row{"-fgpu-", Use::drop, false, false},
+    Row{"-fno-gpu-", Use::drop, false, false},
+    Row{"-fcuda-", Use::drop, false, false},
+    Row{"-fPIC", Use::drop, true, false},
+    Row{"-g", Use::drop, false, false},
+    Row{"-nogpu", Use::drop, false, false},
+    Row{"--rocm-", Use::drop, false, false},
+    Row{"-x", Use::drop, false, true},
+};
+
+const Row *row_of(const std::string &word) {
+  for (const Row &row : rows)
+    if (row.exact ? word == row.prefix : starts_with(word, row.prefix)) return &row;
+  return nullptr;
+}
+
+// Years of -std that have what the headers need.
+std::string standard_of(const std::string &value) {
+  for (std::string_view modern : {"20", "2a", "23", "2b", "26", "2c"})
+    if (value.size() > 2 && value.substr(value.size() - 2) == modern) return value;
+  return "gnu++20";
+}
+
+}  // namespace
+
+Options parse_options(const Words &words) {
+  Options options;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string &word = words[i];
+    if (word.empty()) continue;
+    const Row *row = row_of(word);
+    if (row == nullptr) {
+      if (options.bad.empty()) options.bad = word;
+      continue;
+    }
+    bool pair = row->takes_next && word == row->prefix && i + 1 < words.size();
+    switch (row->use) {
+      case Use::preprocess:
+        options.preprocess.push_back(word);
+        if (pair) options.preprocess.push_back(words[i + 1]);
+        break;
+      case Use::compile:
+        options.compile.push_back(word);
+        break;
+      case Use::level:
+        // -O3 costs compile time on heavily unrolled kernels and gains nothing here; -Ofast is -O3 with fast maths.
+        options.compile.push_back(word == "-O3" || word == "-Ofast" ? "-O2" : word);
+        if (word == "-Ofast") options.compile.push_back("-ffast-math");
+        break;
+      case Use::standard:
+        options.standard = standard_of(word.substr(word.find('=') + 1));
+        break;
+      case Use::drop:
+        break;
+    }
+    if (pair) ++i;
+  }
+  return options;
+}
+
+Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
+  // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__.
+  Words flags = {"-std=" + options.standard, "-march=native", "-fno-exceptions", "-fno-rtti", "-O2"};
+  if (toolchain.zig) flags.push_back("-fno-sanitize=undefined");
+  flags.insert(flags.end(), toolchain.flags.begin(), toolchain.flags.end());
+  flags.insert(flags.end(), options.compile.begin(), options.compile.end());
+  return flags;
+}
+
+Words compile_flags(const Toolchain &toolchain, const Options &options) {
+  Words flags = {
+      "-fPIC",
+      "-fno-math-errno",
+      "-fno-builtin-printf",  // else printf("x\n") becomes puts, which goes past the module's own printf
+      "-fno-semantic-interposition",
+      "-fno-threadsafe-statics",
+      "-fvisibility-inlines-hidden",
+      "-fno-strict-aliasing",  // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
+      "-fsanitize=bounds"};
+  if (toolchain.clang) {
+    const std::initializer_list<const char *> clang = {
+        "-fsanitize-trap=bounds",
+        // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
+        "-ffp-contract=fast-honor-pragmas",
+        // A _Float16 or __bf16 expression is rounded after every operation, as on the GPU.
+        "-fexcess-precision=16",
+        // An out-of-range float-to-integer conversion saturates and NaN gives 0, as the GPU's instructions do.
+        "-fno-strict-float-cast-overflow",
+        // The default threshold takes 30 s over kernels that unroll large loops by pragma.
+        "-mllvm", "-pragma-unroll-threshold=64", "-Wno-unknown-attributes", "-Wno-ignored-attributes",
+        "-Wno-unknown-pragmas", "-Wno-undefined-internal"};
+    flags.insert(flags.end(), clang.begin(), clang.end());
+  } else {
+    const std::initializer_list<const char *> gcc = {"-fsanitize-undefined-trap-on-error", "-ffp-contract=fast",
+                                                     "-fno-gnu-unique",  // two modules must not share a variable
+                                                     "-Wno-attributes", "-Wno-unknown-pragmas"};
+    flags.insert(flags.end(), gcc.begin(), gcc.end());
+  }
+  // The caller's words come last, so that they win.
+  const Words last = preprocess_flags(toolchain, options);
+  flags.insert(flags.end(), last.begin(), last.end());
+  return flags;
+}
+
+}  // namespace hiprtc

@@ -1,0 +1,44 @@
+// What hiprtc's caller and the environment ask for, as compiler command lines.
+//
+// Environment, each a list of words separated by spaces or a JSON array of strings:
+//   HIPCPU_CXX       the C++ compiler: clang++, g++, or "python -m ziglang c++"; default: the first found in PATH
+//   HIPCPU_LD        the linker; default: ld.lld or ld from PATH
+//   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include beside this library
+//   HIPCPU_CXXFLAGS  further compiler flags, after ours
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hiprtc {
+
+// Words of an environment variable's value. Throws std::runtime_error naming the variable for a bad JSON array.
+std::vector<std::string> split_words(const std::string &variable, const std::string &value);
+
+struct Toolchain {
+  std::vector<std::string> compiler;
+  std::vector<std::string> linker;
+  std::string include;
+  std::vector<std::string> flags;  // from HIPCPU_CXXFLAGS
+  bool clang = false;              // as against g++
+  bool zig = false;
+};
+
+// Reads the environment and asks the compiler what it is (once per command and process). Throws std::runtime_error
+// with a message for the program log when there is no compiler, linker or include folder.
+Toolchain find_toolchain();
+
+// The caller's options, sorted.
+struct Options {
+  std::vector<std::string> preprocess;  // -I -D -U -include and the like
+  std::vector<std::string> compile;     // optimisation level, floating-point options, warnings
+  std::string standard = "gnu++20";     // the shadow headers need C++20, so an older -std is raised
+  std::string bad;                      // the first option that is not known, "" if all are
+};
+Options parse_options(const std::vector<std::string> &words);
+
+// Flags of the preprocessing and of the compiling run, the caller's last; without include paths.
+std::vector<std::string> preprocess_flags(const Toolchain &toolchain, const Options &options);
+std::vector<std::string> compile_flags(const Toolchain &toolchain, const Options &options);
+
+}  // namespace hiprtc

@@ -1,0 +1,168 @@
+#include "program.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "../include/simt/seal.h"
+#include "literal.h"
+#include "object.h"
+#include "options.h"
+#include "process.h"
+#include "registration.h"
+#include "scanner.h"
+
+namespace hiprtc {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+namespace {
+
+constexpr size_t log_limit = 256 * 1024;  // bytes; a template error can be megabytes long
+
+// The libraries that this process has loaded, by path. Modules name them, so that expf and friends bind to today's
+// versions: a reference without a version gets the oldest.
+std::string path_of_library(const char *name) {
+  void *handle = dlopen(name, RTLD_LAZY);
+  if (handle == nullptr) throw std::runtime_error(std::string("cannot find ") + name + ": " + dlerror());
+  link_map *map = nullptr;
+  dlinfo(handle, RTLD_DI_LINKMAP, &map);
+  std::string path = map != nullptr ? map->l_name : "";
+  dlclose(handle);
+  return path;
+}
+
+void replace_all(std::string &text, const std::string &from, const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+// Writes a named header below `folder`; names may have folders, but may not lead out of it.
+void write_header(const std::string &folder, const std::string &name, const std::string &content) {
+  fs::path relative = fs::path(name).lexically_normal();
+  if (name.empty() || relative.is_absolute() || *relative.begin() == "..")
+    throw std::runtime_error("header name " + literal(name) + " is not a relative path");
+  fs::path path = fs::path(folder) / relative;
+  fs::create_directories(path.parent_path());
+  write_file(path.string(), content);
+}
+
+Words joined(std::initializer_list<Words> parts) {
+  Words all;
+  for (const Words &part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace
+
+Program::Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers)
+    : source_(std::move(source)), name_(name.empty() ? "hip_program" : std::move(name)), headers_(std::move(headers)) {}
+
+const std::string *Program::lowered_name(const std::string &expression) const {
+  auto found = lowered_.find(expression);
+  return found == lowered_.end() ? nullptr : &found->second;
+}
+
+void Program::add_to_log(const std::string &text, const std::string &folder) {
+  std::string clean = text;
+  replace_all(clean, folder + "/headers/", "");
+  replace_all(clean, folder + "/", "");
+  log_ += clean;
+  if (log_.size() > log_limit) {
+    log_.resize(log_limit);
+    log_ += "\n[log cut here]\n";
+  }
+}
+
+Program::Outcome Program::compile(const Words &options) {
+  compiled_ = false;
+  log_.clear();
+  code_.clear();
+  lowered_.clear();
+  try {
+    Outcome outcome = build(options);
+    compiled_ = outcome == Outcome::compiled;
+    return outcome;
+  } catch (const std::exception &error) {
+    log_ += std::string(error.what()) + "\n";
+    return Outcome::failed;
+  }
+}
+
+Program::Outcome Program::build(const Words &words) {
+  Options options = parse_options(words);
+  if (!options.bad.empty()) {
+    log_ = "unknown option '" + options.bad + "'\n";
+    return Outcome::bad_option;
+  }
+  Toolchain tools = find_toolchain();
+  TemporaryFolder folder;
+  fs::create_directory(folder.file("headers"));
+  for (const auto &[content, name] : headers_) write_header(folder.file("headers"), name, content);
+
+  const Words include = {"-I", tools.include, "-I", folder.file("headers")};
+  // The prelude is HIP's; another dialect would be another file here.
+  const Words prelude = {"-include", "simt/prelude.h"};
+
+  // 1. Preprocess. The last line expands to the module's tables, with a placeholder for the rows.
+  const std::string source = folder.file("source.hip");
+  const std::string first_line = "#line 1 " + literal(name_) + "\n";
+  write_file(source, first_line + source_ + registration_request());
+  Finished step = run(joined({tools.compiler,
+                              preprocess_flags(tools, options),
+                              include,
+                              options.preprocess,
+                              prelude,
+                              {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
+                      folder.file("output"));
+  add_to_log(step.output, folder.path());
+  if (!step.started || step.status != 0) return Outcome::failed;
+
+  // 2. Find the kernels and append their registration.
+  Scan found = scan(read_file(folder.file("expanded")));
+  Registration registration = register_kernels(found, expressions_);
+  const std::string complete = folder.file("complete.ii");
+  write_file(complete, registration.source);
+
+  // 3. Compile.
+  step = run(joined({tools.compiler,
+                     compile_flags(tools, options),
+                     {"-x", "c++", "-c", complete, "-o", folder.file("object.o")}}),
+             folder.file("output"));
+  if (!step.started || step.status != 0) {
+    // The compiler read preprocessed text, so its messages quote expanded macros. Ask it again about the source as the
+    // user wrote it; if it finds the error there too, that is the better log.
+    write_file(source, first_line + source_);
+    Words written = {"-x", "c++", "-fsyntax-only", source};
+    if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
+    Finished again =
+        run(joined({tools.compiler, compile_flags(tools, options), include, options.preprocess, prelude, written}),
+            folder.file("output"));
+    add_to_log(again.started && again.status != 0 ? again.output : step.output, folder.path());
+    return Outcome::failed;
+  }
+  add_to_log(step.output, folder.path());
+
+  // 4. Give every kernel the name that the compiler gave its symbol.
+  std::string object = read_file(folder.file("object.o"));
+  Words names = symbols_in(object, address_section, registration.count);
+  patch_names(object, name_section, name_width, names);
+  write_file(folder.file("object.o"), object);
+  for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
+
+  // 5. Link.
+  step = run(joined({tools.linker,
+                     {"-shared", "-Bsymbolic", "-z", "noexecstack", "-o", folder.file("module.so"),
+                      folder.file("object.o"), path_of_library("libm.so.6"), path_of_library("libc.so.6")}}),
+             folder.file("output"));
+  add_to_log(step.output, folder.path());
+  if (!step.started || step.status != 0) return Outcome::failed;
+  code_ = read_file(folder.file("module.so"));
+  simt_append_seal(code_);
+  return Outcome::compiled;
+}
+
+}  // namespace hiprtc

@@ -1,0 +1,249 @@
+#include "scanner.h"
+
+#include <map>
+#include <string_view>
+
+#include "literal.h"
+#include "tokens.h"
+
+namespace hiprtc {
+namespace {
+
+// How simt/qualifiers.h spells __global__ and __shared__, token by token.
+constexpr std::string_view kernel_marker = "\"simt_kernel\"";
+constexpr std::string_view shared_marker = "thread_local";
+
+struct Change {
+  size_t begin, end;  // offsets in the source
+  std::string text;
+};
+
+class Scanner {
+ public:
+  explicit Scanner(const std::string &source) : source_(source), tokens_(tokenize(source)) {}
+
+  Scan read() {
+    for (at_ = 0; at_ < size(); ++at_) step();
+    size_t done = 0;
+    for (const Change &change : changes_) {
+      result_.source.append(source_, done, change.begin - done);
+      result_.source += change.text;
+      done = change.end;
+    }
+    result_.source.append(source_, done);
+    return std::move(result_);
+  }
+
+ private:
+  enum class Scope { named, transparent, opaque };
+
+  size_t size() const { return tokens_.all.size(); }
+  std::string_view text(size_t i) const { return i < size() ? tokens_.all[i].text : std::string_view(); }
+  bool is_word(size_t i) const { return i < size() && tokens_.all[i].is_word; }
+
+  // Index just past the group that opens at i; `open` is one of ( [ {.
+  size_t past_group(size_t i) const {
+    int depth = 0;
+    for (; i < size(); ++i) {
+      char c = text(i)[0];
+      bool one = text(i).size() == 1;
+      if (one && (c == '(' || c == '[' || c == '{')) ++depth;
+      if (one && (c == ')' || c == ']' || c == '}') && --depth == 0) return i + 1;
+    }
+    return size();
+  }
+
+  // Index just past the attributes and the like at i, or i itself: __attribute__((...)), [[...]], alignas(...),
+  // __declspec(...), decltype(...), noexcept(...), explicit(...), requires-free.
+  size_t past_attribute(size_t i) const {
+    std::string_view word = text(i);
+    if ((word == "__attribute__" || word == "__attribute" || word == "alignas" || word == "_Alignas" ||
+         word == "__declspec" || word == "decltype" || word == "__typeof__" || word == "typeof" ||
+         word == "explicit") &&
+        text(i + 1) == "(")
+      return past_group(i + 1);
+    if (word == "[" && text(i + 1) == "[") return past_group(i);
+    return i;
+  }
+
+  void step() {
+    std::string_view word = text(at_);
+    bool at_declarations = scopes_.empty() || scopes_.back() != Scope::opaque;
+    if (word == "__noinline__" && text(at_ - 1) != "(" && text(at_ - 1) != ",") {
+      changes_.push_back({tokens_.all[at_].begin, tokens_.all[at_].end(), "__attribute__((noinline))"});
+      result_.bare_noinline = true;
+    }
+    if (word == shared_marker && rewrite_dynamic_shared()) return;
+    if (word == "{") {
+      if (at_declarations)
+        open_scope();
+      else
+        scopes_.push_back(Scope::opaque);
+      start_ = at_ + 1;
+    } else if (word == "}") {
+      close_scope();
+      start_ = at_ + 1;
+    } else if (word == ";") {
+      // An explicit instantiation ends so; a mere declaration does too, and is not a kernel yet.
+      if (at_declarations && text(start_) == "template" && text(start_ + 1) != "<") record_kernel();
+      start_ = at_ + 1;
+    } else if (at_declarations && (word == "(" || word == "[")) {
+      // Nothing in parentheses starts a scope at this level (default arguments, lambdas in attributes), but a dynamic
+      // shared array or __noinline__ cannot be there either.
+      at_ = past_group(at_) - 1;
+    }
+  }
+
+  // The declaration start_..at_ is followed by {.
+  void open_scope() {
+    size_t first = start_;
+    if (text(first) == "inline" && text(first + 1) == "namespace") ++first;
+    if (text(first) == "namespace") {
+      std::string name;
+      for (size_t i = first + 1; i < at_; ++i) {
+        size_t past = past_attribute(i);
+        if (past != i)
+          i = past - 1;
+        else if (text(i) != "inline")
+          name += text(i);
+      }
+      namespaces_.push_back(name);
+      scopes_.push_back(Scope::named);
+      return;
+    }
+    if (text(first) == "extern" && first + 2 == at_ && text(first + 1)[0] == '"') {
+      scopes_.push_back(Scope::transparent);
+      return;
+    }
+    bool pattern = text(first) == "template" && text(first + 1) == "<" && text(first + 2) != ">";
+    if (!pattern) record_kernel();
+    scopes_.push_back(Scope::opaque);
+  }
+
+  void close_scope() {
+    if (scopes_.empty()) return;
+    if (scopes_.back() == Scope::named) namespaces_.pop_back();
+    scopes_.pop_back();
+  }
+
+  // Records the declaration start_..at_ if it carries the kernel marker. The name stands before the first parameter
+  // list behind the marker.
+  void record_kernel() {
+    size_t i = start_;
+    bool marked = false;
+    for (; i < at_; ++i) {
+      size_t past = past_attribute(i);
+      if (past == i) {
+        if (marked && text(i) == "(") break;
+        continue;
+      }
+      for (size_t inside = i; inside < past; ++inside) marked = marked || text(inside) == kernel_marker;
+      i = past - 1;
+    }
+    if (!marked || i >= at_ || i == start_) return;
+    size_t close = past_group(i) - 1;
+    Kernel kernel;
+    kernel.namespaces = namespaces_;
+    kernel.parameters = std::string(between(i + 1, close));
+    size_t name_end = i, name = i - 1;
+    if (text(name) == ">") {
+      int depth = 0;
+      for (; name > start_; --name) {
+        if (text(name) == ">") ++depth;
+        if (text(name) == "<" && --depth == 0) break;
+      }
+      --name;
+    }
+    if (!is_word(name)) return;
+    while (name >= start_ + 3 && text(name - 1) == ":" && text(name - 2) == ":" && is_word(name - 3)) name -= 3;
+    kernel.name = std::string(between(name, name_end));
+    while (!kernel.name.empty() && kernel.name.back() == ' ') kernel.name.pop_back();
+    kernel.file = tokens_.files[tokens_.all[name].file];
+    kernel.line = tokens_.all[name].line;
+    result_.kernels.push_back(kernel);
+  }
+
+  // Source text of tokens first..last-1.
+  std::string_view between(size_t first, size_t last) const {
+    if (first >= last) return {};
+    size_t begin = tokens_.all[first].begin;
+    return std::string_view(source_).substr(begin, tokens_.all[last - 1].end() - begin);
+  }
+
+  // at_ is the thread_local of a declaration. If that is an extern array, replaces the declaration and moves at_ to its
+  // last token.
+  bool rewrite_dynamic_shared() {
+    size_t end = at_;
+    bool is_extern = false;
+    for (size_t i = start_; i < size() && text(i) != ";"; ++i) {
+      if (text(i) == "{" || text(i) == "=") return false;
+      is_extern = is_extern || text(i) == "extern";
+      end = i + 1;
+    }
+    if (!is_extern || end >= size()) return false;
+    // Qualifiers go, what is left is "type name [...]".
+    std::string type;
+    size_t name = 0, bracket = 0;
+    for (size_t i = start_; i < end && bracket == 0;) {
+      size_t past = past_attribute(i);
+      std::string_view word = text(i);
+      if (past != i || word == "extern" || word == shared_marker || word == "static" || word[0] == '"') {
+        i = past != i ? past : i + 1;
+        continue;
+      }
+      if (is_word(i) && text(i + 1) == "[") {
+        name = i;
+        bracket = i + 1;
+        break;
+      }
+      type += std::string(word) + " ";
+      ++i;
+    }
+    if (bracket == 0 || type.empty()) return false;
+    bool in_function = !scopes_.empty() && scopes_.back() == Scope::opaque;
+    replace_declaration(end, std::string(text(name)), type, std::string(between(bracket, end)), in_function);
+    at_ = end - 1;
+    return true;
+  }
+
+  void replace_declaration(size_t end, const std::string &name, const std::string &type, const std::string &bounds,
+                           bool in_function) {
+    const std::string object = "(*reinterpret_cast<" + type + "(*)" + bounds + ">(simt_self->dynamic_shared))";
+    size_t first = tokens_.all[start_].begin, last = tokens_.all[end - 1].end();
+    auto known = file_level_.find(name);
+    if (known != file_level_.end() && known->second == object) {
+      changes_.push_back({first, last, ""});  // declared again: the macro serves
+    } else if (in_function) {
+      changes_.push_back({first, last, type + "(&" + name + ")" + bounds + " = " + object});
+    } else {
+      // At file level there is no place that every block's worker could bind a reference in: name it by a macro.
+      const Token &after = tokens_.all[end];
+      std::string marker = "\n# " + std::to_string(after.line) + " " + literal(tokens_.files[after.file]) + "\n";
+      changes_.push_back({first, last, "\n#define " + name + " " + object + marker});
+      file_level_[name] = object;
+    }
+  }
+
+  const std::string &source_;
+  Tokens tokens_;
+  Scan result_;
+  std::vector<Change> changes_;
+  std::vector<Scope> scopes_;
+  std::vector<std::string> namespaces_;
+  std::map<std::string, std::string> file_level_;  // dynamic shared arrays declared outside functions
+  size_t at_ = 0;
+  size_t start_ = 0;  // first token of the current declaration or statement
+};
+
+}  // namespace
+
+std::string Kernel::qualified() const {
+  std::string result = "::";
+  for (const std::string &space : namespaces)
+    if (!space.empty()) result += space + "::";
+  return result + name;
+}
+
+Scan scan(const std::string &preprocessed) { return Scanner(preprocessed).read(); }
+
+}  // namespace hiprtc

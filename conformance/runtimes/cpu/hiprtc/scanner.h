@@ -1,0 +1,35 @@
+// Reading preprocessed HIP source: which kernels it defines, and the few declarations that the host compiler cannot
+// take as they are.
+//
+// Only names and places come from here. The parameters come from the compiler, by templates, and the linkage from the
+// symbol table of the object file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hiprtc {
+
+// One kernel that is defined in the source.
+struct Kernel {
+  std::string name;                     // without namespaces, with template arguments if it is a specialisation
+  std::vector<std::string> namespaces;  // as written after `namespace`, outermost first; "" is an unnamed one
+  std::string parameters;               // text between the parentheses
+  std::string file;                     // of the name, from the line markers
+  unsigned line = 0;
+
+  // What names it in an expression at the end of the source: "::outer::inner::name".
+  std::string qualified() const;
+};
+
+struct Scan {
+  std::vector<Kernel> kernels;
+  std::string source;  // the text, with these changes:
+                       //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
+                       //   __noinline__                 becomes the attribute
+  bool bare_noinline = false;  // the source uses __noinline__
+};
+
+Scan scan(const std::string &preprocessed);
+
+}  // namespace hiprtc

@@ -1,0 +1,116 @@
+// Atomic operations on global and shared memory. Blocks run on several OS threads, so all are real host atomics.
+#pragma once
+#pragma GCC system_header
+
+#include "traits.h"
+
+namespace simt {
+
+template <class T, int size = sizeof(T)>
+struct WordOf;
+template <class T>
+struct WordOf<T, 2> {
+  using type = uint16_t;
+};
+template <class T>
+struct WordOf<T, 4> {
+  using type = uint32_t;
+};
+template <class T>
+struct WordOf<T, 8> {
+  using type = uint64_t;
+};
+
+/// Replaces *address by update(*address) and returns the old value, by compare-and-swap on the bits.
+template <class T, class Update>
+SIMT_INLINE T modify(T *address, Update update) {
+  using Word = typename WordOf<T>::type;
+  auto *word = reinterpret_cast<Word *>(address);
+  Word seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+  for (;;) {
+    T old = bit_cast<T>(seen);
+    Word wanted = bit_cast<Word>(static_cast<T>(update(old)));
+    if (__atomic_compare_exchange_n(word, &seen, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) return old;
+  }
+}
+
+template <class T>
+inline constexpr bool atomic_integer = one_of<T, int, unsigned, long, unsigned long, long long, unsigned long long>;
+template <class T>
+inline constexpr bool atomic_number = atomic_integer<T> || one_of<T, float, double>;
+
+template <class T>
+SIMT_INLINE T atomic_add(T *address, T value) {
+  if constexpr (atomic_integer<T>)
+    return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
+  else
+    return modify(address, [=](T old) { return old + value; });
+}
+
+}  // namespace simt
+
+// Each operation in the forms without suffix, _block and _system; which types it takes is HIP's choice.
+#define SIMT_ATOMIC(name, condition, expression)                     \
+  template <class T, simt::When<condition> = 0>                      \
+  SIMT_INLINE T name(T *address, simt::NoDeduce<T> value) {          \
+    return expression;                                               \
+  }                                                                  \
+  template <class T, simt::When<condition> = 0>                      \
+  SIMT_INLINE T name##_block(T *address, simt::NoDeduce<T> value) {  \
+    return expression;                                               \
+  }                                                                  \
+  template <class T, simt::When<condition> = 0>                      \
+  SIMT_INLINE T name##_system(T *address, simt::NoDeduce<T> value) { \
+    return expression;                                               \
+  }
+SIMT_ATOMIC(atomicAdd, simt::atomic_number<T>, simt::atomic_add<T>(address, value))
+SIMT_ATOMIC(atomicSub, simt::atomic_number<T>, simt::atomic_add<T>(address, static_cast<T>(-value)))
+SIMT_ATOMIC(atomicMin, simt::atomic_number<T>, simt::modify(address, [=](T old) { return value < old ? value : old; }))
+SIMT_ATOMIC(atomicMax, simt::atomic_number<T>, simt::modify(address, [=](T old) { return old < value ? value : old; }))
+SIMT_ATOMIC(atomicExch, simt::atomic_number<T>, simt::modify(address, [=](T) { return value; }))
+SIMT_ATOMIC(atomicAnd, simt::atomic_integer<T>, __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST))
+SIMT_ATOMIC(atomicOr, simt::atomic_integer<T>, __atomic_fetch_or(address, value, __ATOMIC_SEQ_CST))
+SIMT_ATOMIC(atomicXor, simt::atomic_integer<T>, __atomic_fetch_xor(address, value, __ATOMIC_SEQ_CST))
+SIMT_ATOMIC(atomicInc, (simt::same<T, unsigned>),
+            simt::modify(address, [=](T old) { return old >= value ? 0u : old + 1; }))
+SIMT_ATOMIC(atomicDec, (simt::same<T, unsigned>),
+            simt::modify(address, [=](T old) { return old == 0 || old > value ? value : old - 1; }))
+SIMT_ATOMIC(unsafeAtomicAdd, sizeof(T) >= 2 && sizeof(T) <= 8, simt::atomic_add<T>(address, value))
+SIMT_ATOMIC(safeAtomicAdd, (simt::one_of<T, float, double>), simt::atomic_add<T>(address, value))
+SIMT_ATOMIC(unsafeAtomicMax, (simt::one_of<T, float, double>),
+            simt::modify(address, [=](T old) { return old < value ? value : old; }))
+SIMT_ATOMIC(unsafeAtomicMin, (simt::one_of<T, float, double>),
+            simt::modify(address, [=](T old) { return value < old ? value : old; }))
+#undef SIMT_ATOMIC
+
+template <class T>
+SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {
+  simt::atomic_add<T>(address, value);
+}
+
+// Compares bits, so a float with the same bits is equal and NaN equals itself, as in hardware.
+#define SIMT_COMPARE_AND_SWAP(name)                                                                           \
+  template <class T, simt::When<(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8)> = 0>                    \
+  SIMT_INLINE T name(T *address, simt::NoDeduce<T> expected, simt::NoDeduce<T> value) {                       \
+    using Word = typename simt::WordOf<T>::type;                                                              \
+    Word seen = simt::bit_cast<Word>(expected);                                                               \
+    __atomic_compare_exchange_n(reinterpret_cast<Word *>(address), &seen, simt::bit_cast<Word>(value), false, \
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                                          \
+    return simt::bit_cast<T>(seen);                                                                           \
+  }
+SIMT_COMPARE_AND_SWAP(atomicCAS)
+SIMT_COMPARE_AND_SWAP(atomicCAS_block)
+SIMT_COMPARE_AND_SWAP(atomicCAS_system)
+#undef SIMT_COMPARE_AND_SWAP
+
+#ifndef __HIP_MEMORY_SCOPE_SINGLETHREAD
+#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
+#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
+#define __HIP_MEMORY_SCOPE_WORKGROUP 3
+#define __HIP_MEMORY_SCOPE_AGENT 4
+#define __HIP_MEMORY_SCOPE_SYSTEM 5
+#endif
+// The scope is dropped: host atomics are visible to the whole process.
+#define __hip_atomic_load(address, order, scope) __atomic_load_n((address), (order))
+#define __hip_atomic_store(address, value, order, scope) __atomic_store_n((address), (value), (order))
+#define __hip_atomic_fetch_add(address, value, order, scope) (::unsafeAtomicAdd((address), (value)))

@@ -1,0 +1,181 @@
+// Operations in which the lanes of a wave meet. A width splits the wave into aligned parts that do not see each other.
+#pragma once
+#pragma GCC system_header
+
+#include "thread.h"
+
+namespace simt {
+
+// "The lanes that are here": what the forms without a mask mean.
+inline constexpr unsigned long everyone = ~0ul;
+
+template <class T>
+SIMT_INLINE unsigned long to_word(const T &value) {
+  static_assert(sizeof(T) <= 8, "a wave operation moves values of at most 8 bytes");
+  unsigned long word = 0;
+  __builtin_memcpy(&word, &value, sizeof value);
+  return word;
+}
+template <class T>
+SIMT_INLINE T from_word(unsigned long word) {
+  T value;
+  __builtin_memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+template <class Mask>
+SIMT_INLINE unsigned long checked(Mask mask) {
+  static_assert(is_integer<Mask> && sizeof(Mask) == 8,
+                "The mask must be a 64-bit integer. Implicitly promoting a smaller integer is almost always an "
+                "error: a wave of 64 lanes would lose its upper half.");
+  return static_cast<unsigned long>(mask);
+}
+
+// Which lane each form of shuffle reads. `self` and the result are lanes of the wave, width a power of two.
+struct ByIndex {
+  static SIMT_INLINE int source(int self, int lane, int width) { return (self & ~(width - 1)) + (lane & (width - 1)); }
+};
+struct Up {
+  static SIMT_INLINE int source(int self, int delta, int width) {
+    int from = self - delta;
+    return from < (self & ~(width - 1)) ? self : from;
+  }
+};
+struct Down {
+  static SIMT_INLINE int source(int self, int delta, int width) {
+    return static_cast<int>((self & (width - 1)) + static_cast<unsigned>(delta)) >= width ? self : self + delta;
+  }
+};
+struct Xor {
+  static SIMT_INLINE int source(int self, int mask, int width) {
+    int from = self ^ mask;
+    return from >= ((self + width) & ~(width - 1)) ? self : from;
+  }
+};
+
+template <class How, class T>
+SIMT_INLINE T shuffle(unsigned long mask, T value, int operand, int width, const char *file, int line) {
+  int source = How::source(static_cast<int>(simt_lane()), operand, width);
+  return from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), source, file, line));
+}
+SIMT_INLINE unsigned long ballot(unsigned long mask, bool predicate, const char *file, int line) {
+  return simt_wave(SIMT_BALLOT, mask, predicate, 0, file, line);
+}
+
+/// Combines the values of the mask's lanes in lane order; every lane gets the result.
+template <class T, class Operation>
+SIMT_INLINE T reduce(unsigned long mask, T value, Operation operation, const char *file, int line) {
+  unsigned long lanes = ballot(mask, true, file, line);
+  T result{};
+  bool first = true;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    T other = from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), __builtin_ctzl(lanes), file, line));
+    result = first ? other : operation(result, other);
+    first = false;
+  }
+  return result;
+}
+
+}  // namespace simt
+
+#define SIMT_SHUFFLES(name, How, Operand)                                                                      \
+  template <class T>                                                                                           \
+  SIMT_INLINE T name(T value, Operand operand, int width = warpSize, SIMT_HERE) {                              \
+    return simt::shuffle<simt::How>(simt::everyone, value, static_cast<int>(operand), width, file, line);      \
+  }                                                                                                            \
+  template <class Mask, class T>                                                                               \
+  SIMT_INLINE T name##_sync(Mask mask, T value, Operand operand, int width = warpSize, SIMT_HERE) {            \
+    return simt::shuffle<simt::How>(simt::checked(mask), value, static_cast<int>(operand), width, file, line); \
+  }
+SIMT_SHUFFLES(__shfl, ByIndex, int)
+SIMT_SHUFFLES(__shfl_up, Up, unsigned)
+SIMT_SHUFFLES(__shfl_down, Down, unsigned)
+SIMT_SHUFFLES(__shfl_xor, Xor, int)
+#undef SIMT_SHUFFLES
+
+SIMT_INLINE unsigned long long __ballot(int predicate, SIMT_HERE) {
+  return simt::ballot(simt::everyone, predicate != 0, file, line);
+}
+SIMT_INLINE unsigned long long __ballot64(int predicate, SIMT_HERE) {
+  return simt::ballot(simt::everyone, predicate != 0, file, line);
+}
+SIMT_INLINE int __any(int predicate, SIMT_HERE) { return __ballot(predicate, file, line) != 0; }
+SIMT_INLINE int __all(int predicate, SIMT_HERE) { return __ballot(predicate == 0, file, line) == 0; }
+template <class Mask>
+SIMT_INLINE unsigned long long __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
+  return simt::ballot(simt::checked(mask), predicate != 0, file, line);
+}
+template <class Mask>
+SIMT_INLINE int __any_sync(Mask mask, int predicate, SIMT_HERE) {
+  return simt::ballot(simt::checked(mask), predicate != 0, file, line) != 0;
+}
+template <class Mask>
+SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
+  return simt::ballot(simt::checked(mask), predicate == 0, file, line) == 0;
+}
+SIMT_INLINE unsigned long long __activemask(SIMT_HERE) {
+  return simt_wave(SIMT_ACTIVE, simt::everyone, 0, 0, file, line);
+}
+SIMT_INLINE void __syncwarp(SIMT_HERE) { simt_wave(SIMT_SYNC, simt::everyone, 0, 0, file, line); }
+template <class Mask, simt::When<simt::is_integer<Mask>> = 0>
+SIMT_INLINE void __syncwarp(Mask mask, SIMT_HERE) {
+  simt_wave(SIMT_SYNC, simt::checked(mask), 0, 0, file, line);
+}
+#define __builtin_amdgcn_wave_barrier() __syncwarp()
+
+template <class T>
+SIMT_INLINE unsigned long long __match_any(T value, SIMT_HERE) {
+  return simt_wave(SIMT_MATCH, simt::everyone, simt::to_word(value), 0, file, line);
+}
+template <class Mask, class T>
+SIMT_INLINE unsigned long long __match_any_sync(Mask mask, T value, SIMT_HERE) {
+  return simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, line);
+}
+template <class Mask, class T>
+SIMT_INLINE unsigned long long __match_all_sync(Mask mask, T value, int *predicate, SIMT_HERE) {
+  unsigned long lanes = simt::ballot(simt::checked(mask), true, file, line);
+  bool same = simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, line) == lanes;
+  *predicate = same;
+  return same ? lanes : 0;
+}
+
+#define SIMT_REDUCE(name, expression)                                                                      \
+  template <class Mask, class T>                                                                           \
+  SIMT_INLINE T __reduce_##name##_sync(Mask mask, T value, SIMT_HERE) {                                    \
+    return simt::reduce(simt::checked(mask), value, [](T a, T b) -> T { return expression; }, file, line); \
+  }
+SIMT_REDUCE(add, static_cast<T>(a + b))
+SIMT_REDUCE(min, b < a ? b : a)
+SIMT_REDUCE(max, a < b ? b : a)
+SIMT_REDUCE(and, static_cast<T>(a &b))
+SIMT_REDUCE(or, static_cast<T>(a | b))
+SIMT_REDUCE(xor, static_cast<T>(a ^ b))
+#undef SIMT_REDUCE
+
+SIMT_INLINE unsigned __lane_id() { return simt_lane(); }
+SIMT_INLINE uint64_t __lanemask_lt() { return (1ull << simt_lane()) - 1; }
+SIMT_INLINE uint64_t __lanemask_eq() { return 1ull << simt_lane(); }
+SIMT_INLINE uint64_t __lanemask_le() { return __lanemask_lt() | __lanemask_eq(); }
+SIMT_INLINE uint64_t __lanemask_gt() { return ~__lanemask_le(); }
+SIMT_INLINE uint64_t __lanemask_ge() { return ~__lanemask_lt(); }
+
+namespace simt {
+SIMT_INLINE int read_lane(int value, int lane, const char *file, int line) {
+  return from_word<int>(simt_wave(SIMT_SHUFFLE, everyone, to_word(value), lane, file, line));
+}
+SIMT_INLINE int read_first_lane(int value, SIMT_HERE) {
+  return read_lane(value, __builtin_ctzl(simt_wave(SIMT_ACTIVE, everyone, 0, 0, file, line)), file, line);
+}
+SIMT_INLINE int read_any_lane(int value, int lane, SIMT_HERE) { return read_lane(value, lane, file, line); }
+SIMT_INLINE unsigned lower_lanes(unsigned mask, unsigned add, unsigned first) {
+  uint64_t lanes = static_cast<uint64_t>(mask) << first & __lanemask_lt();
+  return add + static_cast<unsigned>(__builtin_popcountll(lanes));
+}
+}  // namespace simt
+#define __builtin_amdgcn_readfirstlane(value) (::simt::read_first_lane(value))
+#define __builtin_amdgcn_readlane(value, lane) (::simt::read_any_lane((value), (lane)))
+#define __builtin_amdgcn_ds_bpermute(address, value) (::simt::read_any_lane((value), (address) >> 2 & (warpSize - 1)))
+#define __builtin_amdgcn_mbcnt_lo(mask, add) (::simt::lower_lanes((mask), (add), 0))
+#define __builtin_amdgcn_mbcnt_hi(mask, add) (::simt::lower_lanes((mask), (add), 32))
+#define __builtin_amdgcn_ballot_w64(predicate) (::__ballot(predicate))
+#define __builtin_amdgcn_ballot_w32(predicate) (static_cast<unsigned>(::__ballot(predicate)))

@@ -1,0 +1,43 @@
+// Function and variable qualifiers of the HIP dialect, as the host compiler needs to see them.
+#pragma once
+#pragma GCC system_header
+
+#define __HIP_PLATFORM_AMD__ 1
+#define __HIP__ 1
+#define __HIPCC__ 1
+#define __HIPCC_RTC__ 1
+#define __HIP_DEVICE_COMPILE__ 1
+#define HIP_VERSION_MAJOR 7
+#define HIP_VERSION_MINOR 2
+#define HIP_VERSION_PATCH 0
+#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
+// Lets a kernel tell this host implementation from a GPU; no HIP compiler defines it.
+#define __SIMT_CPU__ 1
+
+// The marker that the scanner of kernels looks for: it survives preprocessing and means nothing to code generation.
+#define __global__ __attribute__((annotate("simt_kernel")))
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+// __noinline__ is not a macro: standard libraries write __attribute__((__noinline__)). libhiprtc replaces the bare
+// word.
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __restrict__ __restrict
+#define __grid_constant__
+// Attributes that clang accepts on a real device kernel only; they tune registers and say nothing about results.
+#define amdgpu_flat_work_group_size(...)
+#define amdgpu_waves_per_eu(...)
+#define amdgpu_num_vgpr(...)
+#define amdgpu_num_sgpr(...)
+#define amdgpu_max_num_work_groups(...)
+
+// One block runs on one OS thread at a time, so a block's shared memory is that thread's copy. `used` keeps an array
+// that is read but never stored from being folded to zero, which would hide reads of unwritten shared memory.
+#define __shared__ thread_local __attribute__((used))
+#define __constant__ __attribute__((used))
+#define __managed__ __attribute__((used))
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#define HIP_DYNAMIC_SHARED_ATTRIBUTE
+
+#define HIP_KERNEL_NAME(...) __VA_ARGS__

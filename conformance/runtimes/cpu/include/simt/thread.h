@@ -1,0 +1,77 @@
+// Built-in variables, barriers, fences and traps of device code, on top of the runtime's entry points.
+#pragma once
+#pragma GCC system_header
+
+#include "abi.h"
+#include "traits.h"
+
+// The place of the call in the kernel's source, as default arguments of everything that can wait or fail.
+#define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+// Macros: the state lives behind a thread-local pointer, and kernels may only read it.
+#define threadIdx (static_cast<const simt_index &>(simt_self->threadIdx))
+#define blockIdx (static_cast<const simt_index &>(simt_self->blockIdx))
+#define blockDim (static_cast<const simt_index &>(simt_self->blockDim))
+#define gridDim (static_cast<const simt_index &>(simt_self->gridDim))
+#define warpSize (static_cast<int>(simt_self->wave_size))
+
+#define hipThreadIdx_x (threadIdx.x)
+#define hipThreadIdx_y (threadIdx.y)
+#define hipThreadIdx_z (threadIdx.z)
+#define hipBlockIdx_x (blockIdx.x)
+#define hipBlockIdx_y (blockIdx.y)
+#define hipBlockIdx_z (blockIdx.z)
+#define hipBlockDim_x (blockDim.x)
+#define hipBlockDim_y (blockDim.y)
+#define hipBlockDim_z (blockDim.z)
+#define hipGridDim_x (gridDim.x)
+#define hipGridDim_y (gridDim.y)
+#define hipGridDim_z (gridDim.z)
+#define __builtin_amdgcn_workitem_id_x() (threadIdx.x)
+#define __builtin_amdgcn_workitem_id_y() (threadIdx.y)
+#define __builtin_amdgcn_workitem_id_z() (threadIdx.z)
+#define __builtin_amdgcn_workgroup_id_x() (blockIdx.x)
+#define __builtin_amdgcn_workgroup_id_y() (blockIdx.y)
+#define __builtin_amdgcn_workgroup_id_z() (blockIdx.z)
+#define __builtin_amdgcn_workgroup_size_x() (blockDim.x)
+#define __builtin_amdgcn_wavefrontsize() (simt_self->wave_size)
+
+SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, line); }
+#define __builtin_amdgcn_s_barrier() __syncthreads()
+#define __builtin_amdgcn_fence(order, scope) __atomic_thread_fence(order)
+#define __builtin_amdgcn_s_sleep(n) ((void)(n))
+
+namespace simt {
+/// How many threads of the block pass a true predicate. Three barriers: before the counter is cleared, so that the
+/// last vote has been read; after it; and before it is read. One OS thread runs the whole block, so += is enough.
+SIMT_INLINE int block_count(bool predicate, const char *file, int line) {
+  static thread_local int count __attribute__((used));
+  simt_barrier(file, line);
+  if (simt_thread() == 0) count = 0;
+  simt_barrier(file, line);
+  count += predicate;
+  simt_barrier(file, line);
+  return count;
+}
+}  // namespace simt
+SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) { return simt::block_count(predicate != 0, file, line); }
+SIMT_INLINE int __syncthreads_and(int predicate, SIMT_HERE) {
+  return simt::block_count(predicate == 0, file, line) == 0;
+}
+SIMT_INLINE int __syncthreads_or(int predicate, SIMT_HERE) {
+  return simt::block_count(predicate != 0, file, line) != 0;
+}
+
+SIMT_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+SIMT_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+SIMT_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+[[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, line); }
+
+SIMT_INLINE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
+SIMT_INLINE long long wall_clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
