@@ -1,8 +1,8 @@
 // out[i] = op(lhs[i], rhs[i]): arithmetic in the operands' type, comparisons to u8 0 or 1.
 //
 // dims_and_strides is dims, lhs strides, rhs strides; null when both are contiguous.
-#include "include/elementwise.hpp"
-#include "include/number.hpp"
+#include "include/elementwise.h"
+#include "include/number.h"
 
 using namespace candle;
 
@@ -10,39 +10,39 @@ namespace {
 
 template <class T>
 __device__ inline auto comparable(T x) {
-    if constexpr (is_integer<T>) {
-        return x;
-    } else {
-        return widen(x);
-    }
+  if constexpr (is_integer<T>) {
+    return x;
+  } else {
+    return widen(x);
+  }
 }
 
 // The bits of +0 and -0, in either order, joined: and (either = false) or or.
 template <class T>
 __device__ inline T join_zeros(T a, T b, bool either) {
-    if constexpr (same<T, f32>) {
-        const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
-        return bit_cast<f32>(either ? x | y : x & y);
-    } else if constexpr (same<T, f64>) {
-        const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
-        return bit_cast<f64>(either ? x | y : x & y);
-    } else {
-        return T{u16(either ? a.bits | b.bits : a.bits & b.bits)};
-    }
+  if constexpr (same<T, f32>) {
+    const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
+    return bit_cast<f32>(either ? x | y : x & y);
+  } else if constexpr (same<T, f64>) {
+    const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
+    return bit_cast<f64>(either ? x | y : x & y);
+  } else {
+    return T{u16(either ? a.bits | b.bits : a.bits & b.bits)};
+  }
 }
 
 // The greater (or the lesser) of two. +0 is greater than -0. NaN: f32, f64 and f8 take the other operand, f16 and
 // bf16 keep the NaN.
 template <bool Greater, class T>
 __device__ inline T extreme(T a, T b) {
-    const auto x = comparable(a);
-    const auto y = comparable(b);
-    if constexpr (!is_integer<T>) {
-        if (x != x) return is_half<T> ? a : b;
-        if (y != y) return is_half<T> ? b : a;
-        if (x == y) return join_zeros(a, b, !Greater);  // equal bits, unless zeros of different sign
-    }
-    return (Greater ? x > y : x < y) ? a : b;
+  const auto x = comparable(a);
+  const auto y = comparable(b);
+  if constexpr (!is_integer<T>) {
+    if (x != x) return is_half<T> ? a : b;
+    if (y != y) return is_half<T> ? b : a;
+    if (x == y) return join_zeros(a, b, !Greater);  // equal bits, unless zeros of different sign
+  }
+  return (Greater ? x > y : x < y) ? a : b;
 }
 
 // Namespace op: the names are those of the kernels; some are C functions too.
@@ -50,94 +50,94 @@ namespace op {
 
 // Integers wrap: they are computed unsigned, where that is defined.
 struct Wrapping {
-    static constexpr bool wraps = true;
+  static constexpr bool wraps = true;
 };
 struct Plain {
-    static constexpr bool wraps = false;
+  static constexpr bool wraps = false;
 };
 
 struct add : Wrapping {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        return a + b;
-    }
+  template <class T>
+  static __device__ T f(T a, T b) {
+    return a + b;
+  }
 };
 
 struct sub : Wrapping {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        return a - b;
-    }
+  template <class T>
+  static __device__ T f(T a, T b) {
+    return a - b;
+  }
 };
 
 struct mul : Wrapping {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        return a * b;
-    }
+  template <class T>
+  static __device__ T f(T a, T b) {
+    return a * b;
+  }
 };
 
 // Nothing specifies x / 0 or the least i64 / -1: here all ones and the least i64, so that no target traps.
 struct div : Plain {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        if constexpr (is_integer<T>) {
-            if (b == 0) return T(-1);
-            if (same<T, i64> && b == T(-1)) return T(0 - u64(a));
-        }
-        return a / b;
+  template <class T>
+  static __device__ T f(T a, T b) {
+    if constexpr (is_integer<T>) {
+      if (b == 0) return T(-1);
+      if (same<T, i64> && b == T(-1)) return T(0 - u64(a));
     }
+    return a / b;
+  }
 };
 
 struct maximum : Plain {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        return extreme<true>(a, b);
-    }
+  template <class T>
+  static __device__ T f(T a, T b) {
+    return extreme<true>(a, b);
+  }
 };
 
 struct minimum : Plain {
-    template <class T>
-    static __device__ T f(T a, T b) {
-        return extreme<false>(a, b);
-    }
+  template <class T>
+  static __device__ T f(T a, T b) {
+    return extreme<false>(a, b);
+  }
 };
 
 struct eq {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a == b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a == b;
+  }
 };
 struct ne {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a != b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a != b;
+  }
 };
 struct lt {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a < b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a < b;
+  }
 };
 struct le {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a <= b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a <= b;
+  }
 };
 struct gt {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a > b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a > b;
+  }
 };
 struct ge {
-    template <class T>
-    static __device__ bool f(T a, T b) {
-        return a >= b;
-    }
+  template <class T>
+  static __device__ bool f(T a, T b) {
+    return a >= b;
+  }
 };
 
 }  // namespace op
@@ -148,41 +148,40 @@ constexpr int elements_per_thread = is_f8<T> ? 8 : any_number;
 
 template <class Op, class T>
 struct Binary {
-    static constexpr int most_per_thread = elements_per_thread<T>;
+  static constexpr int most_per_thread = elements_per_thread<T>;
 
-    __device__ T operator()(T a, T b) const {
-        if constexpr (is_f8<T>) {
-            return narrow<f8>(Op::f(widen(a), widen(b)));
-        } else if constexpr (is_integer<T> && Op::wraps) {
-            return T(Op::f(u64(a), u64(b)));
-        } else {
-            return Op::f(a, b);
-        }
+  __device__ T operator()(T a, T b) const {
+    if constexpr (is_f8<T>) {
+      return narrow<f8>(Op::f(widen(a), widen(b)));
+    } else if constexpr (is_integer<T> && Op::wraps) {
+      return T(Op::f(u64(a), u64(b)));
+    } else {
+      return Op::f(a, b);
     }
+  }
 };
 
 template <class Op, class T>
 struct Compare {
-    static constexpr int most_per_thread = elements_per_thread<T>;
+  static constexpr int most_per_thread = elements_per_thread<T>;
 
-    __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
+  __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
 };
 
 }  // namespace
 
-#define BINARY(name, T)                                                                                               \
-    extern "C" __global__ void __launch_bounds__(1024) b##name##_##T(const size_t numel, const size_t num_dims,       \
-                                                                     const size_t* dims_and_strides, const T* lhs,    \
-                                                                     const T* rhs, T* out) {                          \
-        map(numel, num_dims, dims_and_strides, Binary<op::name, T>{}, out, lhs, rhs);                                     \
-    }
+#define BINARY(name, T)                                                                                                \
+  extern "C" __global__ void __launch_bounds__(1024) b##name##_##T(                                                    \
+      const size_t numel, const size_t num_dims, const size_t *dims_and_strides, const T *lhs, const T *rhs, T *out) { \
+    map(numel, num_dims, dims_and_strides, Binary<op::name, T>{}, out, lhs, rhs);                                      \
+  }
 
-#define COMPARE(name, T)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(1024) name##_##T(const size_t numel, const size_t num_dims,          \
-                                                                  const size_t* dims_and_strides, const T* lhs,       \
-                                                                  const T* rhs, u8* out) {                            \
-        map(numel, num_dims, dims_and_strides, Compare<op::name, T>{}, out, lhs, rhs);                                    \
-    }
+#define COMPARE(name, T)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(1024)                                                      \
+      name##_##T(const size_t numel, const size_t num_dims, const size_t *dims_and_strides, const T *lhs, \
+                 const T *rhs, u8 *out) {                                                                 \
+    map(numel, num_dims, dims_and_strides, Compare<op::name, T>{}, out, lhs, rhs);                        \
+  }
 
 // clang-format off
 BINARY(add, bf16) BINARY(add, f16) BINARY(add, f32) BINARY(add, f64)
@@ -209,4 +208,4 @@ COMPARE(gt, bf16) COMPARE(gt, f16) COMPARE(gt, f32) COMPARE(gt, f64)
 COMPARE(gt, u8) COMPARE(gt, u32) COMPARE(gt, i64) COMPARE(gt, f8_e4m3)
 COMPARE(ge, bf16) COMPARE(ge, f16) COMPARE(ge, f32) COMPARE(ge, f64)
 COMPARE(ge, u8) COMPARE(ge, u32) COMPARE(ge, i64) COMPARE(ge, f8_e4m3)
-// clang-format on
+    // clang-format on

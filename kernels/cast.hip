@@ -1,6 +1,6 @@
 // out[i] = inp[i] in another type. A null info means contiguous.
-#include "include/convert.hpp"
-#include "include/elementwise.hpp"
+#include "include/convert.h"
+#include "include/elementwise.h"
 
 using namespace candle;
 
@@ -8,19 +8,18 @@ namespace {
 
 template <class To, class From>
 struct Cast {
-    static constexpr int most_per_thread = any_number;
+  static constexpr int most_per_thread = any_number;
 
-    __device__ To operator()(From x) const { return convert<To>(x); }
+  __device__ To operator()(From x) const { return convert<To>(x); }
 };
 
 }  // namespace
 
-#define CAST(From, To)                                                                                                \
-    extern "C" __global__ void __launch_bounds__(1024) cast_##From##_##To(const size_t numel, const size_t num_dims,  \
-                                                                          const size_t* info, const From* inp,        \
-                                                                          To* out) {                                  \
-        map(numel, num_dims, info, Cast<To, From>{}, out, inp);                                                       \
-    }
+#define CAST(From, To)                                                                                              \
+  extern "C" __global__ void __launch_bounds__(1024)                                                                \
+      cast_##From##_##To(const size_t numel, const size_t num_dims, const size_t *info, const From *inp, To *out) { \
+    map(numel, num_dims, info, Cast<To, From>{}, out, inp);                                                         \
+  }
 
 // clang-format off
 CAST(u8, u8) CAST(u8, u32) CAST(u8, i64) CAST(u8, bf16) CAST(u8, f16)
@@ -39,4 +38,4 @@ CAST(f64, u8) CAST(f64, u32) CAST(f64, i64) CAST(f64, bf16) CAST(f64, f16)
 CAST(f64, f32) CAST(f64, f64) CAST(f64, f8_e4m3)
 CAST(f8_e4m3, u8) CAST(f8_e4m3, i32) CAST(f8_e4m3, bf16) CAST(f8_e4m3, f16) CAST(f8_e4m3, f32)
 CAST(f8_e4m3, f64) CAST(f8_e4m3, f8_e4m3)
-// clang-format on
+    // clang-format on

@@ -1,7 +1,7 @@
 // out[i] = ids[i] != 0 ? t[i] : f[i], bits copied.
 //
 // info is dims, ids strides, t strides, f strides. Candle always passes it; a null one is taken as contiguous.
-#include "include/elementwise.hpp"
+#include "include/elementwise.h"
 
 using namespace candle;
 
@@ -9,19 +9,18 @@ namespace {
 
 template <class Id, class T>
 struct Where {
-    static constexpr int most_per_thread = any_number;
+  static constexpr int most_per_thread = any_number;
 
-    __device__ T operator()(Id id, T t, T f) const { return id != 0 ? t : f; }
+  __device__ T operator()(Id id, T t, T f) const { return id != 0 ? t : f; }
 };
 
 }  // namespace
 
 #define WHERE(Id, T)                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(1024) where_##Id##_##T(                                              \
-        const size_t numel, const size_t num_dims, const size_t* info, const Id* ids, const T* t, const T* f,         \
-        T* out) {                                                                                                     \
-        map(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                                   \
-    }
+  extern "C" __global__ void __launch_bounds__(1024) where_##Id##_##T(                                                \
+      const size_t numel, const size_t num_dims, const size_t *info, const Id *ids, const T *t, const T *f, T *out) { \
+    map(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                                       \
+  }
 
 // clang-format off
 WHERE(u8, bf16) WHERE(u8, f16) WHERE(u8, f32) WHERE(u8, f64)
@@ -32,4 +31,4 @@ WHERE(i64, bf16) WHERE(i64, f16) WHERE(i64, f32) WHERE(i64, f64)
 WHERE(i64, u8) WHERE(i64, u32) WHERE(i64, i64) WHERE(i64, fp8_e4m3)
 WHERE(i16, fp8_e4m3)
 WHERE(i32, fp8_e4m3)
-// clang-format on
+    // clang-format on

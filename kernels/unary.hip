@@ -1,8 +1,8 @@
 // out[i] = op(inp[i]) and out[i] = op(inp[i], param).
 //
 // A null info means contiguous; a null inp means in place: out is read and the strides are ignored.
-#include "include/elementwise.hpp"
-#include "include/functions.hpp"
+#include "include/elementwise.h"
+#include "include/functions.h"
 
 using namespace candle;
 
@@ -10,42 +10,41 @@ namespace {
 
 template <class Op, class T>
 struct Unary {
-    static constexpr int most_per_thread = Op::most_per_thread;
+  static constexpr int most_per_thread = Op::most_per_thread;
 
-    __device__ T operator()(T x) const { return apply<Op>(x); }
+  __device__ T operator()(T x) const { return apply<Op>(x); }
 };
 
 template <class Op, class T>
 struct UnaryWithParam {
-    static constexpr int most_per_thread = Op::most_per_thread;
-    T param;
+  static constexpr int most_per_thread = Op::most_per_thread;
+  T param;
 
-    __device__ T operator()(T x) const { return apply<Op>(x, param); }
+  __device__ T operator()(T x) const { return apply<Op>(x, param); }
 };
 
 template <class F, class T>
-__device__ inline void run(size_t numel, size_t num_dims, const size_t* info, const F& f, const T* inp, T* out) {
-    if (!inp) {
-        inp = out;
-        info = nullptr;
-    }
-    map(numel, num_dims, info, f, out, inp);
+__device__ inline void run(size_t numel, size_t num_dims, const size_t *info, const F &f, const T *inp, T *out) {
+  if (!inp) {
+    inp = out;
+    info = nullptr;
+  }
+  map(numel, num_dims, info, f, out, inp);
 }
 
 }  // namespace
 
-#define UNARY(name, T)                                                                                                \
-    extern "C" __global__ void __launch_bounds__(1024) u##name##_##T(const size_t numel, const size_t num_dims,       \
-                                                                     const size_t* info, const T* inp, T* out) {      \
-        run(numel, num_dims, info, Unary<op::name, T>{}, inp, out);                                                   \
-    }
+#define UNARY(name, T)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(1024)                                                       \
+      u##name##_##T(const size_t numel, const size_t num_dims, const size_t *info, const T *inp, T *out) { \
+    run(numel, num_dims, info, Unary<op::name, T>{}, inp, out);                                            \
+  }
 
-#define UNARY_PARAM(name, T)                                                                                          \
-    extern "C" __global__ void __launch_bounds__(1024) u##name##_##T(const size_t numel, const size_t num_dims,       \
-                                                                     const size_t* info, const T param, const T* inp, \
-                                                                     T* out) {                                        \
-        run(numel, num_dims, info, UnaryWithParam<op::name, T>{param}, inp, out);                                     \
-    }
+#define UNARY_PARAM(name, T)                                                                                \
+  extern "C" __global__ void __launch_bounds__(1024) u##name##_##T(                                         \
+      const size_t numel, const size_t num_dims, const size_t *info, const T param, const T *inp, T *out) { \
+    run(numel, num_dims, info, UnaryWithParam<op::name, T>{param}, inp, out);                               \
+  }
 
 UNARY(copy, u8)
 UNARY(copy, u32)
@@ -76,4 +75,4 @@ UNARY(sign, bf16) UNARY(sign, f16) UNARY(sign, f32) UNARY(sign, f64) UNARY(sign,
 UNARY(sigmoid, bf16) UNARY(sigmoid, f16) UNARY(sigmoid, f32) UNARY(sigmoid, f64) UNARY(sigmoid, fp8_e4m3)
 UNARY_PARAM(elu, bf16) UNARY_PARAM(elu, f16) UNARY_PARAM(elu, f32) UNARY_PARAM(elu, f64) UNARY_PARAM(elu, fp8_e4m3)
 UNARY_PARAM(powf, bf16) UNARY_PARAM(powf, f16) UNARY_PARAM(powf, f32) UNARY_PARAM(powf, f64) UNARY_PARAM(powf, fp8_e4m3)
-// clang-format on
+    // clang-format on

@@ -128,4 +128,4 @@ def test_kernels_include_only_hip_and_their_own_headers() -> None:
             if header not in seen:
                 seen.add(header)
                 sources.append(header)
-    assert KERNELS / "include/types.hpp" in seen
+    assert KERNELS / "include/types.h" in seen

@@ -15,16 +15,16 @@ using i64 = __INT64_TYPE__;
 using f32 = float;
 using f64 = double;
 
-// The narrow floats are bits in storage; arithmetic is in number.hpp and rounds after every operation.
+// The narrow floats are bits in storage; arithmetic is in number.h and rounds after every operation.
 struct f16 {
-    u16 bits;
+  u16 bits;
 };
 struct bf16 {
-    u16 bits;
+  u16 bits;
 };
 // OCP e4m3fn: bias 7, largest 448, no infinity, NaN = 0x7f and 0xff. Not AMD's fnuz format.
 struct f8 {
-    u8 bits;
+  u8 bits;
 };
 // Candle spells fp8 in two ways.
 using f8_e4m3 = f8;
@@ -50,8 +50,8 @@ constexpr bool is_integer = same<T, u8> || same<T, u32> || same<T, i16> || same<
 
 template <class To, class From>
 __device__ inline To bit_cast(From x) {
-    static_assert(sizeof(To) == sizeof(From), "the same width");
-    return __builtin_bit_cast(To, x);
+  static_assert(sizeof(To) == sizeof(From), "the same width");
+  return __builtin_bit_cast(To, x);
 }
 
 }  // namespace candle

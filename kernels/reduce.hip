@@ -1,0 +1,157 @@
+// Reductions of rows, softmax, norms and rotary embedding. Sums follow Candle's order of additions, so that they give
+// Candle's bits on waves of 32 and of 64 lanes.
+#include "include/atomic_add.h"
+#include "include/norms.h"
+#include "include/reduction.h"
+#include "include/rope.h"
+#include "include/rows.h"
+#include "include/softmax.h"
+
+using namespace candle;
+
+namespace {
+
+template <class Op, class T>
+__device__ inline void visit_row(typename Op::State &state, const T *row, size_t stride, size_t length, u32 t,
+                                 u32 threads) {
+  size_t done = 0;
+  if constexpr (Op::any_order) {
+    constexpr int width = 16 / sizeof(T);
+    if (stride == 1 && is_aligned<width>(row)) {
+      const size_t packs = length / width;
+      for (size_t p = t; p < packs; p += threads) {
+        const auto pack = load_pack<width>(row + p * width);
+#pragma unroll
+        for (int k = 0; k < width; ++k) Op::visit(state, pack.at[k], 0);
+      }
+      done = packs * width;
+    }
+  }
+#pragma unroll 4
+  for (size_t i = done + t; i < length; i += threads) Op::visit(state, row[i * stride], u32(i));
+}
+
+// Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its
+// thread t those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
+template <class Op, class T, class Out>
+__device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims, const size_t *__restrict__ info,
+                                   const T *__restrict__ src, Out *__restrict__ dst) {
+  __shared__ Shelf<typename Op::State> shelf;
+  const u32 t = threadIdx.x;
+  const u32 threads = blockDim.x;
+  const size_t start = blockIdx.x * length;
+  const size_t count = start + length <= numel ? length : start < numel ? numel - start : 0;
+  const bool wide = numel >> 32;
+  auto state = Op::start();
+  size_t stride;
+  if (count == 0) {
+    // Nothing to visit, and no length to divide by.
+  } else if (has_row_stride(length, num_dims, info, wide, stride)) {
+    const T *row = src + offsets<1>(start, num_dims, info, wide).at[0];
+    visit_row<Op>(state, row, stride, count, t, threads);
+  } else {
+    for (size_t i = t; i < count; i += threads) {
+      Op::visit(state, src[offsets<1>(start + i, num_dims, info, wide).at[0]], u32(i));
+    }
+  }
+  state = join_block<Op>(state, shelf, t, threads);
+  if (t == 0) dst[blockIdx.x] = Op::result(state, start, num_dims ? info[num_dims - 1] : 1);
+}
+
+// out[j] += inp[i], in any order of i. Every summed dimension, in the order given, is divided out of the index: info is
+// dims, strides, then sizes and strides of the summed dimensions.
+template <class T>
+__device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t *__restrict__ info,
+                           const T *__restrict__ inp, T *out) {
+  const size_t *sizes = info + 2 * num_dims;
+  const size_t *strides = sizes + num_sum_dims;
+  const bool wide = numel >> 32;
+  for (size_t i = thread_index(); i < numel; i += thread_count()) {
+    size_t j = i;
+    for (size_t k = 0; k < num_sum_dims; ++k) {
+      const size_t low = divide(j, strides[k], wide);
+      divide(j, sizes[k], wide);
+      j = j * strides[k] + low;
+    }
+    atomic_add(out + j, inp[offsets<1>(i, num_dims, info, wide).at[0]]);
+  }
+}
+
+}  // namespace
+
+#define FAST(name, T, Out, Op)                                                                           \
+  extern "C" __global__ void __launch_bounds__(1024)                                                     \
+      fast_##name##_##T(const size_t src_numel, const size_t el_to_sum_per_block, const size_t num_dims, \
+                        const size_t *info, const T *src, Out *dst) {                                    \
+    fast_reduce<Op>(src_numel, el_to_sum_per_block, num_dims, info, src, dst);                           \
+  }
+
+#define FAST_REDUCTIONS(T)                 \
+  FAST(sum, T, T, Sum<T>)                  \
+  FAST(min, T, T, Least<T>)                \
+  FAST(max, T, T, Greatest<T>)             \
+  FAST(argmin, T, u32, PositionOfLeast<T>) \
+  FAST(argmax, T, u32, PositionOfGreatest<T>)
+
+FAST_REDUCTIONS(bf16)
+FAST_REDUCTIONS(f16)
+FAST_REDUCTIONS(f32)
+FAST_REDUCTIONS(f64)
+FAST_REDUCTIONS(u8)
+FAST_REDUCTIONS(u32)
+FAST_REDUCTIONS(i64)
+
+#define SOFTMAX(T)                                                                                       \
+  extern "C" __global__ void __launch_bounds__(32) softmax_##T(const T *src, T *dst, const int n_cols) { \
+    softmax(src, dst, n_cols);                                                                           \
+  }
+
+#define NORMS(T)                                                                                                      \
+  extern "C" __global__ void __launch_bounds__(1024)                                                                  \
+      rmsnorm_##T(const T *src, T *dst, const T *alpha, const int n_cols, const int block_size, const float eps) {    \
+    rmsnorm(src, dst, alpha, n_cols, block_size, eps);                                                                \
+  }                                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(1024) layernorm_##T(                                                   \
+      const T *src, T *dst, const T *alpha, const T *beta, const int n_cols, const int block_size, const float eps) { \
+    layernorm(src, dst, alpha, beta, n_cols, block_size, eps);                                                        \
+  }
+
+#define ROPES(T)                                                                                                       \
+  extern "C" __global__ void __launch_bounds__(1024)                                                                   \
+      rope_i_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 bh, const u32 td, const u32 stride_b) {   \
+    rope_i(src, cos, sin, dst, bh, td, stride_b);                                                                      \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(1024) rope_##T(                                                         \
+      const T *src, const T *cos, const T *sin, T *dst, const u32 bh, const u32 td, const u32 d, const u32 stride_b) { \
+    rope(src, cos, sin, dst, bh, td, d, stride_b);                                                                     \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(1024)                                                                   \
+      rope_thd_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 b, const u32 t, const u32 h,            \
+                   const u32 d, const u32 stride_b) {                                                                  \
+    rope_thd(src, cos, sin, dst, b, t, h, d, stride_b);                                                                \
+  }
+
+#define SUM(T)                                                                                                        \
+  extern "C" __global__ void __launch_bounds__(1024)                                                                  \
+      sum_##T(const size_t numel, const size_t num_dims, const size_t num_sum_dims, const size_t *info, const T *inp, \
+              T *out) {                                                                                               \
+    sum(numel, num_dims, num_sum_dims, info, inp, out);                                                               \
+  }
+
+SOFTMAX(bf16)
+SOFTMAX(f16)
+SOFTMAX(f32)
+SOFTMAX(f64)
+NORMS(bf16)
+NORMS(f16)
+NORMS(f32)
+NORMS(f64)
+ROPES(bf16)
+ROPES(f16)
+ROPES(f32)
+ROPES(f64)
+SUM(bf16)
+SUM(f16)
+SUM(f32)
+SUM(f64)
+SUM(u32)
