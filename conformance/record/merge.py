@@ -1,36 +1,34 @@
-"""Brings several records together: shards of one machine into one record, machines side by side."""
+"""Brings several records together: shards of one machine's run into one record, other runs side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from conformance.record.model import KernelResult, Record, Status
-
-# The worse result stands, so that no shard can hide another's failure; only "not run" gives way to anything.
-_FROM_BEST: tuple[Status, ...] = (
-    "not_run",
-    "pass",
-    "known_failure",
-    "missing",
-    "signature",
-    "compile_error",
-    "timeout",
-    "crash",
-    "fail",
-)
+from conformance.record.model import KernelResult, Record
 
 
 def merge(records: Sequence[Record]) -> list[Record]:
-    """One record per machine, in the order of their first appearance.
+    """One record per run, in the order of their first appearance.
 
-    Records are shards of one machine's run when runtime, device, host, wave, kernels path, thread orders, upstream
-    commit, commit of the port, subject and traces are all equal. Of two results for a kernel the worse one stands. The
-    merged run starts with the earliest shard and lasts as long as all of them together.
+    Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
+    commit of the port, subject and traces are all equal and no kernel was run in both; where one was, they stay apart,
+    so that no result hides another. The merged run starts with the earliest shard and lasts as long as all together.
     """
-    groups: dict[Hashable, list[Record]] = {}
+    groups: list[list[Record]] = []
     for record in records:
-        groups.setdefault(_machine(record), []).append(record)
-    return [group[0] if len(group) == 1 else _joined(group) for group in groups.values()]
+        for group in groups:
+            if _machine(group[0]) == _machine(record) and all(
+                _judged(one).isdisjoint(_judged(record)) for one in group
+            ):
+                group.append(record)
+                break
+        else:
+            groups.append([record])
+    return [group[0] if len(group) == 1 else _joined(group) for group in groups]
+
+
+def _judged(record: Record) -> set[str]:
+    return {kernel.name for kernel in record.kernels if kernel.status != "not_run"}
 
 
 def _machine(record: Record) -> Hashable:
@@ -53,8 +51,7 @@ def _joined(shards: Sequence[Record]) -> Record:
     results: dict[str, KernelResult] = {}
     for shard in shards:
         for kernel in shard.kernels:
-            other = results.get(kernel.name)
-            if other is None or _FROM_BEST.index(kernel.status) > _FROM_BEST.index(other.status):
+            if kernel.name not in results or kernel.status != "not_run":
                 results[kernel.name] = kernel
     runs = [shard.run for shard in shards]
     # A shard without patterns covered everything, so the whole did.
