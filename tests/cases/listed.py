@@ -12,9 +12,14 @@ FAMILIES = ("unary", "unary1", "affine", "binary", "compare", "cast", "where", "
 
 
 @lru_cache
+def _specs() -> dict[str, Kernel]:
+    return dict(load_specs().kernels)
+
+
+@lru_cache
 def of(*families: str) -> tuple[Kernel, ...]:
     """The kernels of ``families``, of all ten where none is named."""
-    return tuple(kernel for kernel in load_specs().kernels.values() if kernel.launch in (families or FAMILIES))
+    return tuple(kernel for kernel in _specs().values() if kernel.launch in (families or FAMILIES))
 
 
 @lru_cache
@@ -25,4 +30,4 @@ def cases(*families: str) -> tuple[tuple[Kernel, Case], ...]:
 
 def kernel(name: str) -> Kernel:
     """The kernel called ``name``."""
-    return load_specs().kernels[name]
+    return _specs()[name]
