@@ -92,7 +92,7 @@ struct Bitonic {
           indices[column] = own.index;
         }
       }
-      __syncthreads();
+      if (merged < padded) __syncthreads();
     }
   }
 
