@@ -172,7 +172,7 @@ def _limit(kind: DType, text: str) -> np.generic:
     return np.array([low if text == "min" else high], dtype=kind.numpy)[0]  # type: ignore[no-any-return]
 
 
-@lru_cache
+@lru_cache(maxsize=1024)
 def scalar(name: str, text: str) -> np.generic:
     """``text`` as a scalar of dtype ``name``, converted as Candle's host side does from f64.
 
