@@ -64,7 +64,7 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 @lru_cache
 def _id_table(name: str, mask: str) -> NDArray[Any]:
-    """The ids of ``mask``: half of the table zero, the others as unlike each other as the type allows."""
+    """256 ids of ``mask``, which a random byte picks from: half zero, the others as unlike as the type allows."""
     kind = dtype(name)
     width = 8 * kind.size
     low, high = integer_limits(kind)
@@ -74,12 +74,11 @@ def _id_table(name: str, mask: str) -> NDArray[Any]:
     nonzero = [*sparse, 1, 2, high, -1 if low < 0 else 3]
     chosen = {"zero": [0], "nonzero": nonzero, "high": sparse, "mixed": nonzero}[mask]
     zeros = [0] * (len(chosen) if mask in ("mixed", "high") else 0)
-    return np.array(chosen + zeros, dtype=kind.numpy)
+    return np.resize(np.array(chosen + zeros, dtype=kind.numpy), 256)
 
 
 def _ids(kind: DType, mask: str, n: int, words: Words) -> NDArray[Any]:
-    table = _id_table(kind.name, mask)
-    picked: NDArray[Any] = table[((words.take(n) >> np.uint64(32)) * np.uint64(len(table))) >> np.uint64(32)]
+    picked: NDArray[Any] = np.take(_id_table(kind.name, mask), words.take(-(-n // 8)).view(np.uint8)[:n])
     return picked
 
 
