@@ -212,7 +212,7 @@ def _coverage(parity: Parity) -> float:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    from conformance.engine.recording import assemble
+    from conformance.record.assemble import assemble
     from conformance.record.files import write_record
     from conformance.report.terminal import render_terminal
 

@@ -54,7 +54,9 @@ class KernelSource:
 
     def mentions(self, kernel: str, module: str) -> bool:
         """Whether this file is where ``kernel`` would be: named after its module, or spelling its name out."""
-        return self.path.stem == module or re.search(rf"\b{re.escape(kernel)}\b", self.text()) is not None
+        if self.path.stem == module or self.is_code_object:
+            return self.path.stem == module
+        return re.search(rf"\b{re.escape(kernel)}\b", self.text()) is not None
 
 
 def find_sources(path: Path) -> list[KernelSource]:

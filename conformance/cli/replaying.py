@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, setup_from
 from conformance.cli.usage import UsageError
-from conformance.engine.recording import assemble
+from conformance.record.assemble import assemble
 from conformance.engine.run import run
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel

@@ -115,7 +115,9 @@ class Device:
             raise RuntimeError(
                 f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
             ) from error
-        self._hip, self._hiprtc, self.runtime = hip, hiprtc, runtime
+        self._hip: Any = hip
+        self._hiprtc: Any = hiprtc
+        self.runtime = runtime
         self._modules: dict[str, Module] = {}
         self._free: dict[int, list[int]] = {}
         self._free_bytes = 0
