@@ -78,7 +78,7 @@ def _id_table(name: str, mask: str) -> NDArray[Any]:
 
 
 def _ids(kind: DType, mask: str, n: int, words: Words) -> NDArray[Any]:
-    picked: NDArray[Any] = np.take(_id_table(kind.name, mask), words.take(-(-n // 8)).view(np.uint8)[:n])
+    picked: NDArray[Any] = _id_table(kind.name, mask)[words.take(-(-n // 8)).view(np.uint8)[:n]]
     return picked
 
 
