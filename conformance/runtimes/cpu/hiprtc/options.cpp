@@ -66,6 +66,7 @@ Words first_program(std::initializer_list<const char *> names) {
 
 struct Kind {
   bool clang, zig;
+  Words libraries;
 };
 
 // Which compiler a command is, from its own predefined macros.
@@ -85,7 +86,15 @@ Kind ask_kind(const Words &compiler) {
     throw std::runtime_error("'" + compiler[0] + "' does not work as a C++ compiler (HIPCPU_CXX):\n" + finished.output);
   bool zig = false;
   for (const std::string &word : compiler) zig = zig || word.find("zig") != std::string::npos;
-  return known[compiler] = {finished.output.find("__clang__ ") != std::string::npos, zig};
+  Kind kind = {finished.output.find("__clang__ ") != std::string::npos, zig, {}};
+  if (!kind.clang) {
+    command = compiler;
+    command.push_back("-print-libgcc-file-name");
+    std::string path = run(command, folder.file("library")).output;
+    path.erase(path.find_last_not_of(" \n") + 1);
+    if (access(path.c_str(), R_OK) == 0) kind.libraries = {path};
+  }
+  return known[compiler] = kind;
 }
 
 }  // namespace
@@ -109,6 +118,7 @@ Toolchain find_toolchain() {
   Kind kind = ask_kind(found.compiler);
   found.clang = kind.clang;
   found.zig = kind.zig;
+  found.libraries = kind.libraries;
   found.linker = split_words("HIPCPU_LD", environment("HIPCPU_LD"));
   if (found.linker.empty()) found.linker = first_program({"ld.lld", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld"});
   if (found.linker.empty()) throw std::runtime_error("no linker in PATH: install lld or binutils, or set HIPCPU_LD");

@@ -18,6 +18,7 @@ std::vector<std::string> split_words(const std::string &variable, const std::str
 struct Toolchain {
   std::vector<std::string> compiler;
   std::vector<std::string> linker;
+  std::vector<std::string> libraries;  // g++'s support library, for what it calls on _Float16
   std::string include;
   std::vector<std::string> flags;  // from HIPCPU_CXXFLAGS
   bool clang = false;              // as against g++

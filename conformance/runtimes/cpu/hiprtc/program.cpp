@@ -136,7 +136,8 @@ Program::Outcome Program::build(const Words &words) {
     // The compiler read preprocessed text, so its messages quote expanded macros. Ask it again about the source as the
     // user wrote it; if it finds the error there too, that is the better log.
     write_file(source, first_line + source_);
-    Words written = {"-x", "c++", "-fsyntax-only", source};
+    // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
+    Words written = {"-O0", "-x", "c++", "-c", source, "-o", folder.file("object.o")};
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again =
         run(joined({tools.compiler, compile_flags(tools, options), include, options.preprocess, prelude, written}),
@@ -156,7 +157,8 @@ Program::Outcome Program::build(const Words &words) {
   // 5. Link.
   step = run(joined({tools.linker,
                      {"-shared", "-Bsymbolic", "-z", "noexecstack", "-o", folder.file("module.so"),
-                      folder.file("object.o"), path_of_library("libm.so.6"), path_of_library("libc.so.6")}}),
+                      folder.file("object.o"), path_of_library("libm.so.6"), path_of_library("libc.so.6")},
+                     tools.libraries}),
              folder.file("output"));
   add_to_log(step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;

@@ -9,6 +9,7 @@ namespace hiprtc {
 namespace {
 
 constexpr char placeholder[] = "simt_rows_go_here";
+constexpr char file_name[] = "\"<kernel registration>\"";
 
 // Parameter list without default arguments, which a function type may not have.
 std::string without_defaults(const std::string &parameters) {
@@ -38,7 +39,7 @@ std::string alias(const Kernel &kernel, const std::string &name) {
 }  // namespace
 
 std::string registration_request() {
-  return std::string("\n#line 1 \"<kernel registration>\"\nSIMT_MODULE(") + placeholder + ")\n";
+  return std::string("\n#line 1 ") + file_name + "\nSIMT_MODULE(" + placeholder + ")\n";
 }
 
 Registration register_kernels(const Scan &scan, const std::vector<std::string> &expressions) {
@@ -74,7 +75,7 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
   const size_t at = scan.source.rfind(placeholder);
   if (at == std::string::npos) throw std::runtime_error("the source ends inside a comment, a string or an #if");
   // Everything of ours stands on its own lines behind the user's last.
-  const size_t marker = scan.source.rfind("\n#", at);
+  const size_t marker = scan.source.find(file_name);
   std::string tables = "\n" + aliases;
   if (result.count > 0)
     tables += "__attribute__((used, section(\"" + std::string(name_section) + "\"))) static const char simt_names[][" +
@@ -82,7 +83,7 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
               address_section + "\"))) static const void *const simt_addresses[] = {\n" + addresses + "};\n";
   size_t after = at + sizeof placeholder - 1;
   if (rows.empty()) after = scan.source.find(',', after) + 1;  // no row, no comma
-  const size_t line_end = scan.source.find('\n', marker + 1);
+  const size_t line_end = scan.source.find('\n', marker);
   result.source = scan.source.substr(0, line_end + 1) + tables + scan.source.substr(line_end + 1, at - line_end - 1) +
                   rows + scan.source.substr(after);
   return result;

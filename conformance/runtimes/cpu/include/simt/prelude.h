@@ -14,3 +14,5 @@
 #include "atomics.h"
 #include "collectives.h"
 #include "thread.h"
+
+#include "vectors.h"

@@ -5,6 +5,7 @@
 
 #include "abi.h"
 #include "library.h"
+#include "small_float.h"
 
 #define SIMT_HIDDEN __attribute__((weak, visibility("hidden")))
 
@@ -30,4 +31,15 @@ SIMT_HIDDEN int printf(const char *format, ...) {
   simt_print(text, bytes < sizeof text ? bytes : sizeof text - 1);
   return length;
 }
+
+// Conversions that the compiler calls for _Float16 and __bf16 where the processor has no instruction.
+SIMT_HIDDEN _Float16 __truncdfhf2(double value) { return simt::bit_cast<_Float16>(simt::half_bits(value)); }
+#if !defined(__F16C__)
+SIMT_HIDDEN _Float16 __truncsfhf2(float value) { return simt::bit_cast<_Float16>(simt::half_bits(value)); }
+SIMT_HIDDEN float __extendhfsf2(_Float16 value) { return simt::half_value(simt::bit_cast<uint16_t>(value)); }
+#endif
+#if defined(__clang__)
+SIMT_HIDDEN __bf16 __truncsfbf2(float value) { return simt::bit_cast<__bf16>(simt::bfloat16_bits(value)); }
+SIMT_HIDDEN __bf16 __truncdfbf2(double value) { return simt::bit_cast<__bf16>(simt::bfloat16_bits(value)); }
+#endif
 }

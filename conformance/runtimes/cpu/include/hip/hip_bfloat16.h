@@ -1,0 +1,6 @@
+// HIP's header of bfloat16, older header, for the host.
+#pragma once
+#pragma GCC system_header
+
+#include "../simt/bfloat16.h"
+#include "../simt/prelude.h"

@@ -1,0 +1,82 @@
+// The 8-bit types: OCP e4m3 and e5m2, and the FNUZ forms of gfx942, with AMD's names. Constructors saturate.
+#pragma once
+#pragma GCC system_header
+
+#include "bfloat16.h"
+#include "half.h"
+
+enum __hip_fp8_interpretation_t { __HIP_E4M3 = 0, __HIP_E5M2 = 1, __HIP_E4M3_FNUZ = 2, __HIP_E5M2_FNUZ = 3 };
+enum __hip_saturation_t { __HIP_NOSAT = 0, __HIP_SATFINITE = 1 };
+typedef unsigned char __hip_fp8_storage_t;
+typedef unsigned short int __hip_fp8x2_storage_t;
+typedef unsigned int __hip_fp8x4_storage_t;
+
+namespace simt {
+SIMT_INLINE const Format8 &format8(__hip_fp8_interpretation_t interpretation) {
+  static constexpr Format8 formats[] = {e4m3, e5m2, e4m3_fnuz, e5m2_fnuz};
+  return formats[interpretation];
+}
+}  // namespace simt
+
+SIMT_INLINE __hip_fp8_storage_t __hip_cvt_double_to_fp8(double value, __hip_saturation_t saturation,
+                                                        __hip_fp8_interpretation_t interpretation) {
+  return simt::float8_bits(simt::format8(interpretation), value, saturation == __HIP_SATFINITE);
+}
+SIMT_INLINE __hip_fp8_storage_t __hip_cvt_float_to_fp8(float value, __hip_saturation_t saturation,
+                                                       __hip_fp8_interpretation_t interpretation) {
+  return __hip_cvt_double_to_fp8(value, saturation, interpretation);
+}
+SIMT_INLINE __hip_fp8_storage_t __hip_cvt_halfraw_to_fp8(__half_raw value, __hip_saturation_t saturation,
+                                                         __hip_fp8_interpretation_t interpretation) {
+  return __hip_cvt_double_to_fp8(simt::half_value(value.x), saturation, interpretation);
+}
+SIMT_INLINE __hip_fp8_storage_t __hip_cvt_bfloat16raw_to_fp8(__hip_bfloat16_raw value, __hip_saturation_t saturation,
+                                                             __hip_fp8_interpretation_t interpretation) {
+  return __hip_cvt_double_to_fp8(simt::bfloat16_value(value.x), saturation, interpretation);
+}
+SIMT_INLINE __hip_fp8x2_storage_t __hip_cvt_float2_to_fp8x2(float2 value, __hip_saturation_t saturation,
+                                                            __hip_fp8_interpretation_t interpretation) {
+  return static_cast<__hip_fp8x2_storage_t>(__hip_cvt_float_to_fp8(value.x, saturation, interpretation) |
+                                            __hip_cvt_float_to_fp8(value.y, saturation, interpretation) << 8);
+}
+/// Every 8-bit value is exact in half, but for the smallest of no format: e5m2's 2^-16 and e4m3's 2^-9 are halves.
+SIMT_INLINE __half_raw __hip_cvt_fp8_to_halfraw(__hip_fp8_storage_t bits, __hip_fp8_interpretation_t interpretation) {
+  __half_raw raw;
+  raw.x = simt::half_bits(simt::float8_value(simt::format8(interpretation), bits));
+  return raw;
+}
+SIMT_INLINE __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t bits,
+                                                    __hip_fp8_interpretation_t interpretation) {
+  return {__hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(bits), interpretation).x,
+          __hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(bits >> 8), interpretation).x};
+}
+
+#define SIMT_FLOAT8(Name, interpretation)                                                                              \
+  struct Name {                                                                                                        \
+    __hip_fp8_storage_t __x;                                                                                           \
+    static constexpr __hip_saturation_t __default_saturation = __HIP_SATFINITE;                                        \
+    static constexpr __hip_fp8_interpretation_t __default_interpret = interpretation;                                  \
+    Name() = default;                                                                                                  \
+    template <class T, simt::When<simt::is_float<T> || simt::is_integer<T>> = 0>                                       \
+    SIMT_INLINE explicit Name(T value)                                                                                 \
+        : __x(__hip_cvt_double_to_fp8(static_cast<double>(value), __HIP_SATFINITE, interpretation)) {}                 \
+    SIMT_INLINE explicit Name(__half value) : __x(__hip_cvt_halfraw_to_fp8(value, __HIP_SATFINITE, interpretation)) {} \
+    SIMT_INLINE explicit Name(__hip_bfloat16 value)                                                                    \
+        : __x(__hip_cvt_bfloat16raw_to_fp8(value, __HIP_SATFINITE, interpretation)) {}                                 \
+    SIMT_INLINE operator float() const { return simt::float8_value(simt::format8(interpretation), __x); }              \
+    SIMT_INLINE explicit operator double() const { return static_cast<float>(*this); }                                 \
+    SIMT_INLINE explicit operator __half() const { return __half(__hip_cvt_fp8_to_halfraw(__x, interpretation)); }     \
+    SIMT_INLINE explicit operator __hip_bfloat16() const { return __hip_bfloat16(static_cast<float>(*this)); }         \
+    SIMT_INLINE explicit operator bool() const { return static_cast<float>(*this) != 0.0f; }                           \
+    template <class T, simt::When<simt::is_integer<T> && !simt::same<T, bool>> = 0>                                    \
+    SIMT_INLINE explicit operator T() const {                                                                          \
+      return simt::saturate<T>(static_cast<float>(*this));                                                             \
+    }                                                                                                                  \
+  };
+SIMT_FLOAT8(__hip_fp8_e4m3, __HIP_E4M3)
+SIMT_FLOAT8(__hip_fp8_e5m2, __HIP_E5M2)
+SIMT_FLOAT8(__hip_fp8_e4m3_fnuz, __HIP_E4M3_FNUZ)
+SIMT_FLOAT8(__hip_fp8_e5m2_fnuz, __HIP_E5M2_FNUZ)
+#undef SIMT_FLOAT8
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 1
