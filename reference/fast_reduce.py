@@ -1,0 +1,141 @@
+"""fast_sum, fast_min, fast_max, fast_argmin, fast_argmax: every block reduces one row by a fixed tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.arithmetic import ARITHMETIC
+from reference.expected import Expected
+from reference.result import contiguous
+from reference.strided import layout, read
+
+Array = NDArray[Any]
+
+MAX_THREADS = 1024
+IDLE = 0xFFFFFFFF
+"""The index of a thread that had no element."""
+
+
+def threads_of(length: int) -> int:
+    """The threads that Candle starts for rows of ``length`` elements: a power of two, 1024 at most."""
+    return 1 << (min(MAX_THREADS, max(1, length)) - 1).bit_length()
+
+
+@np.errstate(all="ignore")
+def fast_reduce(
+    variant: Mapping[str, str],
+    library_ulp: int,
+    *,
+    src_numel: int,
+    el_to_sum_per_block: int,
+    num_dims: int,
+    info: Array,
+    src: Array,
+    dst: Array,
+) -> dict[str, Expected]:
+    """Row b holds elements b * el .. (b + 1) * el - 1 of ``src`` in row-major order; ``dst`` has an element per row.
+
+    With el = 0, the rows are those of the dimensions before the first empty one. Raises ``ValueError`` when
+    ``src_numel`` is no multiple of ``el_to_sum_per_block``.
+    """
+    numel, length = int(src_numel), int(el_to_sum_per_block)
+    shape = layout(info, num_dims)
+    assert shape is not None
+    dims, strides = shape[0], shape[1][0]
+    if length and numel % length:
+        raise ValueError(f"{numel} elements are no whole number of rows of {length}")
+    rows = numel // length if length else math.prod(dims[: dims.index(0)])
+    x = read(src, numel, dims, strides).reshape(rows, length)
+    op, dtype = variant["op"], variant["dtype"]
+    if op in ("argmin", "argmax"):
+        value = _position(x, op == "argmax", dims[-1] if dims else 1)
+    elif op == "sum":
+        value = _sum(x, dtype)
+    else:
+        value = _extreme(x, dtype, op == "max")
+    return {"dst": contiguous(dst, value)}
+
+
+def _starts(length: int, threads: int) -> range:
+    """The first element of each strip: thread t visits elements start + t."""
+    return range(0, length, threads)
+
+
+def _sum(x: Array, dtype: str) -> Array:
+    """Accumulated in the type itself: float16 and bfloat16 round at every step, integers wrap."""
+    a = ARITHMETIC.get(dtype)
+    settle = (lambda part: part) if a is None else a.settle
+    values = x if a is None else a.load(x)
+    threads = threads_of(x.shape[1])
+    held = np.zeros((x.shape[0], threads), values.dtype)
+    for start in _starts(x.shape[1], threads):
+        strip = values[:, start : start + threads]
+        held[:, : strip.shape[1]] = _settled(settle, held[:, : strip.shape[1]] + strip)
+    while threads > 1:
+        threads //= 2
+        held = _settled(settle, held[:, :threads] + held[:, threads:])
+    return held[:, 0] if a is None else np.asarray(a.store(np.ascontiguousarray(held[:, 0])))
+
+
+def _settled(settle: Any, x: Array) -> Array:
+    return np.asarray(settle(x.reshape(-1)).reshape(x.shape))
+
+
+def _comparable(x: Array) -> Array:
+    """Exact, in a type that numpy compares: float16 and bfloat16 as float32."""
+    return x if x.dtype.kind in "iu" or x.dtype.itemsize >= 4 else x.astype(np.float32)
+
+
+def _extreme(x: Array, dtype: str, greatest: bool) -> Array:
+    """Independent of the order. +0 is greater than -0; a NaN is skipped in float32 and float64, else it wins."""
+    values = _comparable(x)
+    if values.dtype.kind in "iu":
+        return np.asarray(values.max(axis=1) if greatest else values.min(axis=1))
+    ufunc = {True: np.maximum, False: np.minimum} if ARITHMETIC[dtype].nan_maximum else {True: np.fmax, False: np.fmin}
+    found = ufunc[greatest].reduce(values, axis=1)
+    # Rows without a number in the types that skip NaN keep what they started with.
+    if not ARITHMETIC[dtype].nan_maximum:
+        found = np.where(np.isnan(found), -np.inf if greatest else np.inf, found).astype(values.dtype)
+    zeros = np.where(values == 0, np.signbit(values), greatest)
+    negative = zeros.all(axis=1) if greatest else zeros.any(axis=1)
+    signed = np.where(found == 0, np.where(negative, -0.0, 0.0).astype(found.dtype), found)
+    return signed.astype(x.dtype)
+
+
+def _position(x: Array, greatest: bool, innermost: int) -> Array:
+    """A thread takes its first element whatever it is and then strictly better ones; so does the tree."""
+    values = _comparable(x)
+    rows, length = x.shape
+    threads = threads_of(length)
+    held = np.full((rows, threads), _worst(values.dtype, greatest), values.dtype)
+    at = np.full((rows, threads), -1, np.int64)
+    for start in _starts(length, threads):
+        strip = values[:, start : start + threads]
+        width = strip.shape[1]
+        taken = _better(strip, held[:, :width], greatest) | (start == 0)
+        held[:, :width] = np.where(taken, strip, held[:, :width])
+        at[:, :width] = np.where(taken, start + np.arange(width), at[:, :width])
+    while threads > 1:
+        threads //= 2
+        taken = _better(held[:, threads:], held[:, :threads], greatest)
+        held = np.where(taken, held[:, threads:], held[:, :threads])
+        at = np.where(taken, at[:, threads:], at[:, :threads])
+    # The position in the row-major order of all elements, modulo the innermost dimension.
+    flat = np.arange(rows) * length + at[:, 0]
+    return np.where(at[:, 0] < 0, IDLE, flat % innermost).astype(np.uint32)
+
+
+def _better(x: Array, y: Array, greatest: bool) -> Array:
+    return np.asarray(x > y if greatest else x < y)
+
+
+def _worst(dtype: np.dtype[Any], greatest: bool) -> Any:
+    if dtype.kind == "f":
+        return -np.inf if greatest else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if greatest else limits.max
