@@ -8,6 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 
+class Faults(Exception):
+    """Raised by a reference function for a launch that upstream stops with an assert; the message says why.
+
+    A kernel is right when the runtime reports a fault for the launch, and wrong when it ends well, whatever it wrote.
+    On a GPU such a launch costs the process its context, so it is for runtimes that survive a fault.
+    """
+
+
 @dataclass(frozen=True)
 class Expected:
     """The expected content of one written buffer, all of it, in the buffer's dtype.

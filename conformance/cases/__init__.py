@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from conformance.cases.arguments import Family
 from conformance.cases.case import Case
-from conformance.cases.families import binary, elementwise, fill, where
+from conformance.cases.families import binary, elementwise, fill, indexing, where
 from conformance.cases.launch import Launch
 from conformance.cases.values import Words
 from conformance.spec.kernel import Kernel
 
 __all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for"]
 
-FAMILIES: dict[str, Family] = {**elementwise.FAMILIES, **binary.FAMILIES, **where.FAMILIES, **fill.FAMILIES}
+FAMILIES: dict[str, Family] = {
+    **elementwise.FAMILIES,
+    **binary.FAMILIES,
+    **where.FAMILIES,
+    **fill.FAMILIES,
+    **indexing.FAMILIES,
+}
 
 
 def has_cases(kernel: Kernel) -> bool:

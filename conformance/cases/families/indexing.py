@@ -1,0 +1,280 @@
+"""Ids into a dimension: index_select, gather, index_add, scatter and scatter_add.
+
+A case's ``shape`` is left x dim x right of the indexed tensor: the source of index_select and gather, the destination
+of the others. ``count`` is how many ids lie along the dimension of the other tensor.
+
+Cases with ``ids=beyond``, ``foreign`` or ``negative`` hold one id that upstream asserts on: the reference raises
+``Faults`` for them, and a kernel has to end in a fault that the runtime reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.arguments import Family, Fields, Row, drawn, launch, operand, poisoned, size_t
+from conformance.cases.case import Case
+from conformance.cases.launch import Argument, Buffer, Launch
+from conformance.cases.layouts import Layout, info_array, layout
+from conformance.cases.rows import filled, parsed
+from conformance.cases.specials import integer_limits
+from conformance.cases.values import Words, values
+from conformance.dtypes import DType, dtype
+from conformance.spec.kernel import Kernel
+
+FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
+"""The ways of choosing ids with one that must end in a fault."""
+
+_STARTS = ("ids_start", "inp_start", "out_start")
+
+_COMMON = ("shape", "count", "ids", "values", *_STARTS, "grid", "block")
+
+_SELECT_FIELDS = (*_COMMON, "layout", "source")
+
+_GATHER_FIELDS = (*_COMMON, "numel")
+
+# Ids that are the largest value of another type, and their neighbours.
+_LIMITS = (0, 1, 126, 127, 128, 253, 254, 255, 256, 257)
+
+# {m}: random ids, with some that mean "none" where the kernel knows that meaning.
+_SELECT: tuple[str, ...] = (
+    "shape=[3,11,5],count=7,ids={m},values={v}",  # I01, I03
+    "shape=[1,9,1],count=1,ids=plain,values={v}",
+    "shape=[1,9,1],count=33,ids={m},values={v}",  # S10
+    "shape=[1,200,1],count=1025,ids=plain,values={v}",  # S10, S11: one element in the second block
+    "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03
+    "shape=[2,5,4],count=9,ids=none,values={v}",  # I01, I02
+    "shape=[2,7,3],count=12,ids=ordered,values={v}",
+    "shape=[4,6,16],count=10,ids={m},values={v}",  # rows of whole 16-byte packs
+    "shape=[3,10,17],count=21,ids={m},values={v},ids_start=3",  # L08, L09
+    "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
+    "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
+    "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
+    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
+    "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
+    "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
+    "shape=[1,{special},1],count={special},ids=ordered,values=special",
+)
+
+_FAULTS: tuple[str, ...] = (
+    "shape=[3,11,5],count=7,ids=beyond,values={v}",  # I09: the first id behind the dimension
+    "shape=[2,20,3],count=6,ids=foreign,values={v}",  # I02, I09: the largest value of another type
+    "shape=[1,5,2000],count=3,ids=beyond,values={v}",  # I09: not in the first block
+)
+
+_NEGATIVE_FAULTS: tuple[str, ...] = ("shape=[3,11,5],count=7,ids=negative,values={v}",)  # I02, I09
+
+_INDEX_SELECT: tuple[str, ...] = (
+    # The ids are strided: Candle reads them as if they were not, and walks the source with their strides.
+    "shape=[2,8,6],count=4,layout=stepped,ids={m},values={v}",  # S01
+    "shape=[4,9,20],count=6,layout=stepped,ids={m},values={v}",  # S01: rows of whole packs
+    "shape=[3,5,4],count=9,layout=scalar,ids={m},values={v}",  # S03
+    "shape=[3,5,4],count=1,layout=ones,ids={m},values={v}",  # S04: the stride of one id has no meaning
+    # The same with the layout of a source in place of that of the ids, as the recorded launches have it.
+    "shape=[3,11,5],count=7,source=transposed,ids={m},values={v}",  # S01
+    "shape=[4,6,8],count=9,source=permuted,ids={m},values={v}",  # S01
+    "shape=[3,7,8],count=5,source=narrowed,ids={m},values={v},inp_start=3",  # S04, L09
+    "shape=[4,5,8],count=12,source=outer_swapped,ids={m},values={v},grid=1",  # S04: the last stride is 1
+)
+
+_GATHER: tuple[str, ...] = (
+    "shape=[3,8,5],count=8,ids=plain,values={v},numel=61",  # ids smaller than the source: numel ids, no more
+    "shape=[2,6,7],count=9,ids=mixed,values={v},numel=126",
+)
+
+_PUT: tuple[str, ...] = (
+    "shape=[3,9,5],count=7,ids={m},values={v}",  # I01, I03, I06
+    "shape=[1,9,1],count=1,ids=plain,values={v}",
+    "shape=[31,4,1],count=6,ids={m},values={v}",  # S10
+    "shape=[1,4,33],count=6,ids={m},values={v}",  # S10
+    "shape=[5,4,205],count=3,ids={m},values={v}",  # S10, S11: one column in the second block
+    "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03; most places stay
+    "shape=[3,6,7],count=40,ids=few,values={v}",  # I05, I06: duplicates, in order
+    "shape=[2,5,3],count=200,ids=one,values={v}",  # I05, R08: one place takes everything, the others stay
+    "shape=[3,6,4],count=6,ids=ordered,values={v}",
+    "shape=[3,9,16],count=21,ids={m},values={v},ids_start=3",  # L08, L09
+    "shape=[3,9,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09
+    "shape=[3,9,16],count=21,ids={m},values={v},out_start=5",  # L08, L09
+    "shape=[7,5,300],count=4,ids={m},values={v},grid=1",  # L10
+    "shape=[9,7,30],count=11,ids={m},values={v},block=96,grid=2",  # L10
+    "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
+    "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11: everything stays
+    "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
+    "shape=[1,{special},1],count={special},ids=ordered,values=special",
+)
+
+# Kernels that know of ids that mean "none"; Candle's f8 additions do not.
+_PUT_NONE: tuple[str, ...] = ("shape=[2,5,4],count=9,ids=none,values={v}",)  # I01, I02: everything stays
+
+_ADD: tuple[str, ...] = (
+    "shape=[2,3,9],count=80,ids=few,values=large",  # I05, N14, F01, F05
+    "shape=[2,3,9],count=80,ids=few,values=mid",  # I05: sums that depend on the order
+    "shape=[4,6,25],count=40,ids=few,values=wide",  # N12, F04: infinities and NaN
+)
+
+_ADD_FLOAT: tuple[str, ...] = ("shape=[2,4,9],count=30,ids=few,values=subnormal",)  # N13
+
+
+def _is_f8_sum(kernel: Kernel) -> bool:
+    return kernel.launch in ("index_add", "scatter_add") and kernel.param("inp").dtype == "f8e4m3"
+
+
+@lru_cache
+def _parsed(rows: tuple[str, ...], name: str, way: str, marked: bool) -> tuple[Row, ...]:
+    chosen = [row.replace("{m}", "mixed" if marked else "plain") for row in rows]
+    return parsed(filled(chosen, name, way))
+
+
+def _faults(kernel: Kernel) -> tuple[str, ...]:
+    if _is_f8_sum(kernel):
+        return ()
+    signed = dtype(kernel.param("ids").dtype).kind == "int"
+    return (*_FAULTS, *(_NEGATIVE_FAULTS if signed else ()))
+
+
+def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
+    rows = (*_SELECT, *(_INDEX_SELECT if kernel.launch == "index_select" else _GATHER), *_faults(kernel))
+    return _parsed(rows, kernel.param("inp").dtype, "wide", True)
+
+
+def _put_rows(kernel: Kernel) -> tuple[Row, ...]:
+    name = kernel.param("inp").dtype
+    marked = not _is_f8_sum(kernel)
+    rows = (*_PUT, *(_PUT_NONE if marked else ()), *_faults(kernel))
+    if kernel.launch == "scatter":
+        return _parsed(rows, name, "wide", marked)
+    return _parsed((*rows, *_ADD, *(_ADD_FLOAT if dtype(name).kind == "float" else ())), name, "unit", marked)
+
+
+def _spread(words: NDArray[np.uint64], n: int) -> NDArray[np.int64]:
+    """Random numbers below ``n``."""
+    return (((words >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+
+
+# Per id type, the largest value of another.
+_FOREIGN: dict[str, int] = {"u8": 127, "i16": 255, "i32": 32767, "u32": 0x7FFFFFFF, "i64": 0xFFFFFFFF}
+
+_WAYS: dict[str, Callable[[NDArray[np.uint64], int], NDArray[np.int64]]] = {
+    "plain": _spread,
+    "mixed": _spread,
+    "limits": _spread,
+    "few": lambda words, n: np.array([0, n // 2, n - 1])[_spread(words, 3)],
+    "one": lambda words, n: np.full(len(words), n // 2),
+    "ordered": lambda words, n: np.arange(len(words)) % n,
+    "none": lambda words, n: np.zeros(len(words), np.int64),
+    **dict.fromkeys(FAULTING, _spread),
+}
+
+
+def _ids(way: str, kind: DType, n: int, dim: int, marked: bool, words: Words) -> NDArray[Any]:
+    """``n`` ids below ``dim`` in the way called ``way``; ``marked`` kernels know the largest value as "none"."""
+    low, high = integer_limits(kind)
+    drawn_words = words.take(n)
+    limit = min(dim, high)  # the largest value never is an id
+    if n == 0 or (limit == 0 and way != "none"):
+        return np.zeros(n, kind.numpy)
+    ids = _WAYS[way](drawn_words, max(limit, 1))
+    low_bits = drawn_words & np.uint64(7)
+    if way == "limits":
+        table = np.array([value for value in (*_LIMITS, limit - 1) if value < limit])
+        ids = np.where(low_bits < 6, table[_spread(drawn_words, len(table))], ids)
+    if way == "none" or (way in ("mixed", "limits") and marked):
+        ids = np.where((low_bits == 7) | (way == "none"), high, ids)
+    if way in FAULTING:
+        ids[n // 2] = {"beyond": dim, "foreign": _FOREIGN[kind.name], "negative": -1}[way]
+    if ids.min() < low or ids.max() > high:
+        raise ValueError(f"ids={way} needs an id that {kind.name} does not have")
+    return ids.astype(kind.numpy)
+
+
+def _drawn_ids(fields: Fields, kernel: Kernel, n: int, dim: int, words: Words, placed: Layout | None = None) -> Buffer:
+    kind = dtype(kernel.param("ids").dtype)
+    way = fields.choice("ids", "plain", tuple(_WAYS))
+    where = placed or _flat(fields, n, "ids_start")
+    # All n lie side by side, as Candle reads them, whatever the layout says.
+    held = max(n, where.length - where.start)
+    ids = fields.located(partial(_ids, way, kind, held, dim, not _is_f8_sum(kernel), words))
+    head = np.full(where.start, -1 if kind.kind == "int" else integer_limits(kind)[1], dtype=kind.numpy)
+    return operand(kernel, "ids", where, np.concatenate([head, ids]))
+
+
+def _flat(fields: Fields, n: int, start: str) -> Layout:
+    return layout("contiguous", (n,), fields.number(start, 0))
+
+
+def _sizes(fields: Fields) -> tuple[int, int, int, int]:
+    left, dim, right = fields.shape(rank=3)
+    return left, dim, right, fields.number("count", dim)
+
+
+def _index_select(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """``layout`` is that of the ids, which info describes; ``source`` puts that of the source in its place."""
+    fields = Fields(case, _SELECT_FIELDS)
+    left, dim, right, count = _sizes(fields)
+    numel = left * count * right
+    source = fields.layout("source", (left, dim, right), "inp_start")
+    given_ids = fields.layout("layout", (count,), "ids_start")
+    described = source if fields.has("source") else given_ids
+    given: dict[str, Argument] = {
+        "numel": size_t("numel", numel),
+        "num_dims": size_t("num_dims", len(described.shape)),
+        "info": Buffer("info", "size_t", "in", info_array(described.shape, described.strides)),
+        "ids": _drawn_ids(fields, kernel, count, dim, words, given_ids),
+        "inp": drawn(fields, kernel, "inp", source, words),
+        "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
+        **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
+    }
+    return launch(kernel, fields, numel, given)
+
+
+def _gather(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """``numel`` is the number of ids: left x count x right, or less where the ids are smaller than the source."""
+    fields = Fields(case, _GATHER_FIELDS)
+    left, dim, right, count = _sizes(fields)
+    numel = fields.number("numel", left * count * right, most=left * count * right)
+    given: dict[str, Argument] = {
+        "numel": size_t("numel", numel),
+        "ids": _drawn_ids(fields, kernel, numel, dim, words),
+        "inp": drawn(fields, kernel, "inp", _flat(fields, left * dim * right, "inp_start"), words),
+        "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
+        **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
+    }
+    return launch(kernel, fields, numel, given)
+
+
+def _put(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """The destination holds values before the launch, as Candle copies the tensor there first."""
+    fields = Fields(case, _COMMON)
+    left, dim, right, count = _sizes(fields)
+    add = kernel.launch == "index_add"
+    n = left * count * right
+    out = poisoned(kernel, "out", left * dim * right, fields.number("out_start", 0))
+    way = fields.text("values", "unit")
+    content = fields.located(lambda: values(way, dtype(out.dtype), left * dim * right, words))
+    out.data[out.start : out.start + len(content)] = np.roll(content, 1)  # not the value that a table puts there
+    given: dict[str, Argument] = {
+        "ids": _drawn_ids(fields, kernel, count if add else n, dim, words),
+        "inp": drawn(fields, kernel, "inp", _flat(fields, n, "inp_start"), words),
+        "out": out,
+        **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=dim, right_size=right),
+        **(_size_arguments(ids_dim_size=count) if add else {}),
+    }
+    return launch(kernel, fields, left * right, given)
+
+
+def _size_arguments(**sizes: int) -> dict[str, Argument]:
+    return {name: size_t(name, size) for name, size in sizes.items()}
+
+
+FAMILIES: dict[str, Family] = {
+    "index_select": Family(_select_rows, _index_select),
+    "gather": Family(_select_rows, _gather),
+    "index_add": Family(_put_rows, _put),
+    "scatter": Family(_put_rows, _put),
+    "scatter_add": Family(_put_rows, _put),
+}
