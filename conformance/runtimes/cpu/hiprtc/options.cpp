@@ -247,6 +247,8 @@ Options parse_options(const Words &words) {
 Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__.
   Words flags = {"-std=" + options.standard, "-march=native", "-fno-exceptions", "-fno-rtti", "-O2"};
+  // These instructions take subnormal floats for zero when they convert to bfloat16.
+  if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert"});
   if (toolchain.zig) flags.push_back("-fno-sanitize=undefined");
   flags.insert(flags.end(), toolchain.flags.begin(), toolchain.flags.end());
   flags.insert(flags.end(), options.compile.begin(), options.compile.end());

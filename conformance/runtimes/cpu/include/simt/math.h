@@ -141,7 +141,7 @@ SIMT_CLASSIFY(signbit)
 template <class A, class B,
           simt::When<(simt::is_integer<A> || simt::is_float<A>) && (simt::is_integer<B> || simt::is_float<B>)> = 0>
 SIMT_INLINE auto max(A a, B b) {
-  using T = decltype(true ? a : b);
+  using T = decltype(true ? A() : B());
   if constexpr (simt::same<T, float>)
     return fmaxf(a, b);
   else if constexpr (simt::is_float<T>)
@@ -152,7 +152,7 @@ SIMT_INLINE auto max(A a, B b) {
 template <class A, class B,
           simt::When<(simt::is_integer<A> || simt::is_float<A>) && (simt::is_integer<B> || simt::is_float<B>)> = 0>
 SIMT_INLINE auto min(A a, B b) {
-  using T = decltype(true ? a : b);
+  using T = decltype(true ? A() : B());
   if constexpr (simt::same<T, float>)
     return fminf(a, b);
   else if constexpr (simt::is_float<T>)
