@@ -1,0 +1,95 @@
+// Upsampling of a source of four dimensions to a contiguous output. info is the dims and strides of the source.
+// Positions are computed in f64, as Candle does: f32 or integers choose other pixels at some sizes.
+#pragma once
+
+#include "convert.h"
+#include "elementwise.h"
+
+namespace candle {
+
+__device__ inline size_t nearest(size_t at, f64 scale, size_t size) {
+  const size_t from = size_t(f64(at) * scale);
+  return from < size ? from : size - 1;
+}
+
+// "w" is dimension 2 and "h" dimension 3.
+template <class T>
+__device__ inline void upsample_nearest2d(size_t w_out, size_t h_out, f64 w_scale, f64 h_scale,
+                                          const size_t *__restrict__ info, const T *__restrict__ src,
+                                          T *__restrict__ dst) {
+  const size_t channels = info[1], width = info[2], height = info[3];
+  const size_t *s = info + 4;
+  const size_t numel = info[0] * channels * w_out * h_out;
+  const bool wide = numel >> 32;
+  const size_t step = thread_count();
+  for (size_t i = thread_index(); i < numel; i += step) {
+    size_t b = i;
+    const size_t h = nearest(divide(b, h_out, wide), h_scale, height);
+    const size_t w = nearest(divide(b, w_out, wide), w_scale, width);
+    const size_t c = divide(b, channels, wide);
+    dst[i] = src[b * s[0] + c * s[1] + w * s[2] + h * s[3]];
+  }
+}
+
+// Source pixels per output pixel.
+__device__ inline f64 bilinear_scale(size_t in, size_t out, bool align_corners, bool has_factor, f64 factor) {
+  if (align_corners) return out > 1 ? f64(in - 1) / f64(out - 1) : 0.0;
+  return has_factor ? 1.0 / factor : f64(in) / f64(out);
+}
+
+// The two source pixels that an output pixel lies between, and the weight of the second.
+struct Between {
+  size_t low, high;
+  f64 weight;
+};
+
+__device__ inline Between between(size_t at, f64 scale, size_t size, bool align_corners) {
+  f64 position = align_corners ? scale * f64(at) : fused(scale, f64(at) + 0.5, -0.5);
+  if (!(position > 0.0)) position = 0.0;
+  const size_t low = size_t(position);
+  const size_t high = low + 1 < size ? low + 1 : size - 1;
+  f64 weight = position - f64(low);
+  if (!(weight > 0.0)) weight = 0.0;
+  if (weight > 1.0) weight = 1.0;
+  return Between{low, high, weight};
+}
+
+template <class T>
+__device__ inline f64 to_f64(T x) {
+  if constexpr (is_integer<T>) {
+    return f64(x);
+  } else {
+    return f64(widen(x));
+  }
+}
+
+__device__ inline f64 blend(f64 a, f64 b, f64 weight) { return fused(a, 1.0 - weight, b * weight); }
+
+// The source is (b, c, h, w). A neighbour of weight 0 takes part: 0 * inf is NaN.
+template <class T>
+__device__ inline void upsample_bilinear2d(size_t w_out, size_t h_out, bool align_corners, bool has_scale_h,
+                                           f64 scale_h_factor, bool has_scale_w, f64 scale_w_factor,
+                                           const size_t *__restrict__ info, const T *__restrict__ src,
+                                           T *__restrict__ dst) {
+  const size_t channels = info[1], height = info[2], width = info[3];
+  const size_t *s = info + 4;
+  const f64 h_scale = bilinear_scale(height, h_out, align_corners, has_scale_h, scale_h_factor);
+  const f64 w_scale = bilinear_scale(width, w_out, align_corners, has_scale_w, scale_w_factor);
+  const size_t numel = info[0] * channels * w_out * h_out;
+  const bool wide = numel >> 32;
+  const size_t step = thread_count();
+  for (size_t i = thread_index(); i < numel; i += step) {
+    size_t b = i;
+    const Between x = between(divide(b, w_out, wide), w_scale, width, align_corners);
+    const Between y = between(divide(b, h_out, wide), h_scale, height, align_corners);
+    const size_t c = divide(b, channels, wide);
+    const T *plane = src + b * s[0] + c * s[1];
+    const T *top = plane + y.low * s[2];
+    const T *bottom = plane + y.high * s[2];
+    const f64 above = blend(to_f64(top[x.low * s[3]]), to_f64(top[x.high * s[3]]), x.weight);
+    const f64 below = blend(to_f64(bottom[x.low * s[3]]), to_f64(bottom[x.high * s[3]]), x.weight);
+    dst[i] = convert<T>(blend(above, below, y.weight));
+  }
+}
+
+}  // namespace candle
