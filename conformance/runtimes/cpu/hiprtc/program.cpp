@@ -140,7 +140,7 @@ Program::Outcome Program::build(const Words &words) {
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", folder.file("object.o")};
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again =
-        run(joined({tools.compiler, compile_flags(tools, options), include, options.preprocess, prelude, written}),
+        run(joined({tools.compiler, compile_flags(tools, options), include, prelude, options.preprocess, written}),
             folder.file("output"));
     add_to_log(again.started && again.status != 0 ? again.output : step.output, folder.path());
     return Outcome::failed;
@@ -149,9 +149,12 @@ Program::Outcome Program::build(const Words &words) {
 
   // 4. Give every kernel the name that the compiler gave its symbol.
   std::string object = read_file(folder.file("object.o"));
-  Words names = symbols_in(object, address_section, registration.count);
-  patch_names(object, name_section, name_width, names);
-  write_file(folder.file("object.o"), object);
+  Words names;
+  if (registration.count > 0) {
+    names = symbols_in(object, address_section, registration.count);
+    patch_names(object, name_section, name_width, names);
+    write_file(folder.file("object.o"), object);
+  }
   for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
 
   // 5. Link.

@@ -53,6 +53,20 @@ class Scanner {
     return size();
   }
 
+  // Index just past the template arguments that open at i. A > in parentheses is a comparison.
+  size_t past_angles(size_t i) const {
+    int depth = 0;
+    while (i < size()) {
+      if (text(i) == "(" || text(i) == "[" || text(i) == "{") {
+        i = past_group(i);
+        continue;
+      }
+      if (text(i) == "<") ++depth;
+      if (text(i++) == ">" && --depth == 0) break;
+    }
+    return i;
+  }
+
   // Index just past the attributes and the like at i, or i itself: __attribute__((...)), [[...]], alignas(...),
   // __declspec(...), decltype(...), noexcept(...), explicit(...), requires-free.
   size_t past_attribute(size_t i) const {
@@ -130,11 +144,16 @@ class Scanner {
   // list behind the marker.
   void record_kernel() {
     size_t i = start_;
+    size_t angles = 0;  // where the template arguments of the name open
     bool marked = false;
     for (; i < at_; ++i) {
       size_t past = past_attribute(i);
       if (past == i) {
         if (marked && text(i) == "(") break;
+        if (marked && text(i) == "<") {
+          angles = i;
+          i = past_angles(i) - 1;
+        }
         continue;
       }
       for (size_t inside = i; inside < past; ++inside) marked = marked || text(inside) == kernel_marker;
@@ -145,15 +164,7 @@ class Scanner {
     Kernel kernel;
     kernel.namespaces = namespaces_;
     kernel.parameters = std::string(between(i + 1, close));
-    size_t name_end = i, name = i - 1;
-    if (text(name) == ">") {
-      int depth = 0;
-      for (; name > start_; --name) {
-        if (text(name) == ">") ++depth;
-        if (text(name) == "<" && --depth == 0) break;
-      }
-      --name;
-    }
+    size_t name_end = i, name = (angles != 0 ? angles : i) - 1;
     if (!is_word(name)) return;
     while (name >= start_ + 3 && text(name - 1) == ":" && text(name - 2) == ":" && is_word(name - 3)) name -= 3;
     kernel.name = std::string(between(name, name_end));

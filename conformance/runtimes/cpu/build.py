@@ -1,0 +1,85 @@
+"""Building libamdhip64.so and libhiprtc.so for the host, once per content of their sources."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from conformance.build.cache import cache_folder
+from conformance.runtimes.cpu.toolchain import Toolchain, find_toolchain
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE / "include"
+LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"}
+FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-march=x86-64-v2", "-Wall", "-Wextra", "-Werror")
+
+
+class BuildError(RuntimeError):
+    """Our own libraries do not build; the message holds the compiler's first lines."""
+
+
+def content_hash(*folders: Path) -> str:
+    """A hash over every file under ``folders``, names and bytes."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def build() -> Path:
+    """The folder that holds both libraries, built now if they are not there yet.
+
+    Raises ``NoCompiler`` without a compiler and ``BuildError`` when the sources do not compile. Processes that need
+    the same build wait for one of them; a build that is cut off leaves nothing behind.
+    """
+    toolchain = find_toolchain(links_standard_library=True)
+    parts = (toolchain.identity, *FLAGS, content_hash(*LIBRARIES.values(), INCLUDE / "simt"))
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    home = cache_folder() / "runtime"
+    target = home / key
+    if target.is_dir():
+        return target
+    home.mkdir(parents=True, exist_ok=True)
+    with open(home / f"{key}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir():
+            return target
+        scratch = Path(tempfile.mkdtemp(dir=home))
+        try:
+            _compile(toolchain, scratch)
+            os.replace(scratch, target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def _compile(toolchain: Toolchain, folder: Path) -> None:
+    sources = [(name, file) for name, home in LIBRARIES.items() for file in sorted(home.glob("*.cpp"))]
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        objects = list(pool.map(lambda pair: _object(toolchain, folder, *pair), sources))
+    for name in LIBRARIES:
+        mine = [str(path) for (library, _), path in zip(sources, objects, strict=True) if library == name]
+        words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), *mine, "-lpthread", "-ldl"]
+        _run([*toolchain.compiler, *words])
+    for path in objects:
+        path.unlink()
+
+
+def _object(toolchain: Toolchain, folder: Path, library: str, source: Path) -> Path:
+    path = folder / f"{library}.{source.stem}.o"
+    _run([*toolchain.compiler, *FLAGS, f"-I{INCLUDE}", "-c", str(source), "-o", str(path)])
+    return path
+
+
+def _run(words: list[str]) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        log = "\n".join(done.stderr.splitlines()[:12])
+        raise BuildError(f"the cpu runtime does not build with {words[0]}: {log}")

@@ -1,0 +1,88 @@
+"""The cpu runtime as the harness handles it: loaded before hip-python, set up through its own few exports."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
+from conformance.runtimes.cpu.toolchain import find_toolchain
+
+
+class CpuRuntime:
+    """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
+
+    name = "cpu"
+    guards_memory = True
+
+    def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:
+        self.identity = identity
+        self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
+        self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
+        self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
+        self._order = ""
+        self.set_option("wave", wave)
+        if threads is not None:
+            self.set_option("threads", threads)
+        self.set_order("forward")
+
+    @property
+    def description(self) -> str:
+        return f"cpu runtime on {processor()}"
+
+    def set_option(self, key: str, value: object) -> None:
+        """Set a runtime option (``hipcpu.h`` lists them); raises ``ValueError`` with the runtime's message."""
+        if self._library.hipcpuSetOption(key.encode(), str(value).encode()):
+            raise ValueError(f"the cpu runtime takes no {key}={value}: {self.message()}")
+
+    def set_order(self, order: str) -> None:
+        """Thread order of the next launches: ``forward``, ``reverse`` or ``shuffle:SEED``."""
+        if order != self._order:
+            self.set_option("order", order)
+            self._order = order
+
+    def message(self) -> str:
+        """What the last failed call has to say: kernel, block, thread and cause."""
+        return (self._library.hipcpuLastMessage() or b"").decode(errors="replace")
+
+    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
+        """The kernels of a loaded module: name, source line, parameters with type, size and alignment."""
+        text = self._library.hipcpuModuleKernels(handle)
+        return None if text is None else json.loads(text.decode())
+
+    def module_loads(self) -> tuple[int, int]:
+        """Modules loaded in this process, and how many of these were loaded already at the time."""
+        total, duplicates = ctypes.c_ulong(), ctypes.c_ulong()
+        self._library.hipcpuModuleLoads(ctypes.byref(total), ctypes.byref(duplicates))
+        return total.value, duplicates.value
+
+
+def open_cpu_runtime(wave: int, threads: int | None = None) -> CpuRuntime:
+    """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``.
+
+    The compiler for kernels is handed to libhiprtc through the environment.
+    """
+    folder = build()
+    kernels = find_toolchain(links_standard_library=False)
+    os.environ["HIPCPU_CXX"] = json.dumps(kernels.compiler)
+    os.environ["HIPCPU_INCLUDE"] = str(INCLUDE)
+    if kernels.linker:
+        os.environ["HIPCPU_LD"] = json.dumps(kernels.linker)
+    identity = f"cpu {folder.name} {kernels.identity} {content_hash(INCLUDE)[:16]}"
+    return CpuRuntime(folder, identity, wave, threads)
+
+
+def processor() -> str:
+    """The processor's name as Linux tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

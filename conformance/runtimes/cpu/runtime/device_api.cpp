@@ -1,0 +1,234 @@
+// The device, the process-wide calls, errors, and our own options.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "api.h"
+#include "hipcpu.h"
+#include "launch.h"
+#include "memory.h"
+#include "module.h"
+#include "options.h"
+
+using namespace simt;
+
+namespace {
+
+constexpr int hip_version = 70226000;
+constexpr char device_name[] = "candle-parity cpu runtime";
+constexpr char architecture[] = "x86_64-simt";
+constexpr int max_grid_x = 2147483647, max_grid_yz = 65536;
+
+// hipDeviceProp_t as of HIP 6.0 ("R0600"). Names and order are HIP's, the static_asserts hold the layout.
+struct DeviceProperties {
+  char name[256];
+  char uuid[16];
+  char luid[8];
+  unsigned luidDeviceNodeMask;
+  std::size_t totalGlobalMem, sharedMemPerBlock;
+  int regsPerBlock, warpSize;
+  std::size_t memPitch;
+  int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], clockRate;
+  std::size_t totalConstMem;
+  int major, minor;
+  std::size_t textureAlignment, texturePitchAlignment;
+  int deviceOverlap, multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode;
+  int textures_and_surfaces[40];
+  std::size_t surfaceAlignment;
+  int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver, asyncEngineCount;
+  int unifiedAddressing, memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize;
+  int maxThreadsPerMultiProcessor, streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported;
+  std::size_t sharedMemPerMultiprocessor;
+  int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID, hostNativeAtomicSupported;
+  int singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported;
+  int canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch;
+  std::size_t sharedMemPerBlockOptin;
+  int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost, maxBlocksPerMultiProcessor;
+  int accessPolicyMaxWindowSize;
+  std::size_t reservedSharedMemPerBlock;
+  int host_and_pool_features[13];
+  int reserved[63];
+  int hipReserved[32];
+  char gcnArchName[256];
+  std::size_t maxSharedMemoryPerMultiProcessor;
+  int clockInstructionRate;
+  unsigned arch;  // bit field of hipDeviceArch_t
+  void *hdpMemFlushCntl, *hdpRegFlushCntl;
+  int cooperative_unmatched[4];
+  int isLargeBar, asicRevision;
+};
+static_assert(sizeof(DeviceProperties) == 1472);
+static_assert(offsetof(DeviceProperties, warpSize) == 308);
+static_assert(offsetof(DeviceProperties, gcnArchName) == 1160);
+
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+Error check_device(const char *call, int device) {
+  return device == 0 ? Success : fail(InvalidDevice, "%s: device %d; the cpu runtime has device 0 only", call, device);
+}
+
+struct Attribute {
+  int number;
+  int value;
+};
+// Attributes that do not depend on options; all others that HIP knows are 0 here (features the cpu has not).
+constexpr Attribute attributes[] = {
+    {3, 1},                             // CanMapHostMemory
+    {8, 0},                             // ConcurrentKernels
+    {16, 1},                            // Integrated
+    {23, 9}, {61, 4},                   // ComputeCapability
+    {24, 1},                            // ManagedMemory
+    {25, 2},                            // MaxBlocksPerMultiProcessor
+    {26, SIMT_MAX_THREADS}, {27, SIMT_MAX_THREADS}, {28, SIMT_MAX_THREADS},  // MaxBlockDim
+    {29, max_grid_x}, {30, max_grid_yz}, {31, max_grid_yz},                  // MaxGridDim
+    {55, SIMT_MAX_THREADS}, {56, SIMT_MAX_THREADS},  // MaxThreadsDim, MaxThreadsPerBlock
+    {57, 2 * SIMT_MAX_THREADS},         // MaxThreadsPerMultiProcessor
+    {58, 2147483647},                   // MaxPitch
+    {71, 65536}, {72, 65536},           // MaxRegisters
+    {74, SIMT_MAX_DYNAMIC_SHARED}, {75, SIMT_MAX_DYNAMIC_SHARED}, {76, SIMT_MAX_DYNAMIC_SHARED},  // shared memory
+    {83, 2147483647},                   // TotalConstantMemory
+    {85, 1},                            // UnifiedAddressing
+    {10002, SIMT_MAX_DYNAMIC_SHARED},   // MaxSharedMemoryPerMultiprocessor
+};
+constexpr int attribute_warp_size = 87, attribute_multiprocessors = 63, attribute_physical_multiprocessors = 10015;
+constexpr int attribute_total_memory = 84;
+
+}  // namespace
+
+// ---- devices
+
+SIMT_API int hipInit(unsigned) { return Success; }
+SIMT_API int hipGetDeviceCount(int *count) {
+  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the place for the number is null");
+  *count = 1;
+  return Success;
+}
+SIMT_API int hipSetDevice(int device) { return check_device("hipSetDevice", device); }
+SIMT_API int hipGetDevice(int *device) {
+  if (!device) return fail(InvalidValue, "hipGetDevice: the place for the number is null");
+  *device = 0;
+  return Success;
+}
+SIMT_API int hipDeviceGet(int *device, int ordinal) {
+  if (const Error error = check_device("hipDeviceGet", ordinal)) return error;
+  return hipGetDevice(device);
+}
+SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
+  if (const Error error = check_device("hipDeviceGetName", device)) return error;
+  if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: there is no room for the name");
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%s", device_name);
+  return Success;
+}
+SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
+  if (major) *major = 9;
+  if (minor) *minor = 4;
+  return check_device("hipDeviceComputeCapability", device);
+}
+SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
+  if (bytes) *bytes = physical_memory();
+  return check_device("hipDeviceTotalMem", device);
+}
+SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
+  if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
+  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the place for the properties is null");
+  DeviceProperties p{};
+  std::snprintf(p.name, sizeof p.name, "%s", device_name);
+  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", architecture);
+  p.totalGlobalMem = physical_memory();
+  p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = SIMT_MAX_DYNAMIC_SHARED;
+  p.maxSharedMemoryPerMultiProcessor = SIMT_MAX_DYNAMIC_SHARED;
+  p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+  p.warpSize = static_cast<int>(options().wave());
+  p.memPitch = max_grid_x;
+  p.maxThreadsPerBlock = SIMT_MAX_THREADS;
+  std::fill_n(p.maxThreadsDim, 3, +SIMT_MAX_THREADS);
+  p.maxGridSize[0] = max_grid_x;
+  p.maxGridSize[1] = p.maxGridSize[2] = max_grid_yz;
+  p.totalConstMem = max_grid_x;
+  p.major = 9;
+  p.minor = 4;
+  p.multiProcessorCount = static_cast<int>(options().threads());
+  p.maxThreadsPerMultiProcessor = 2 * SIMT_MAX_THREADS;
+  p.maxBlocksPerMultiProcessor = 2;
+  p.integrated = p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
+  std::memcpy(out, &p, sizeof p);
+  return Success;
+}
+// The entry point of programs compiled before HIP 6 had a smaller struct, which is not filled in here.
+SIMT_API int hipGetDeviceProperties(void *, int) {
+  return fail(NotSupported, "hipGetDeviceProperties of HIP 5: use hipGetDevicePropertiesR0600 (HIP 6 and later)");
+}
+SIMT_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
+SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
+  if (const Error error = check_device("hipDeviceGetAttribute", device)) return error;
+  if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the place for the value is null");
+  const Attribute *end = attributes + std::size(attributes);
+  const Attribute *a = std::find_if(attributes, end, [attribute](const Attribute &x) { return x.number == attribute; });
+  if (a != end) *value = a->value;
+  else if (attribute == attribute_warp_size) *value = static_cast<int>(options().wave());
+  else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
+    *value = static_cast<int>(options().threads());
+  else if (attribute == attribute_total_memory)
+    *value = static_cast<int>(std::min<std::size_t>(physical_memory(), 2147483647));
+  else *value = 0;
+  return Success;
+}
+SIMT_API int hipDeviceCanAccessPeer(int *can, int, int) {
+  if (can) *can = 0;
+  return Success;
+}
+SIMT_API int hipDeviceSetCacheConfig(int) { return Success; }
+SIMT_API int hipGetDeviceFlags(unsigned *flags) {
+  if (flags) *flags = 0;
+  return Success;
+}
+SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
+SIMT_API int hipDeviceSynchronize() { return Success; }
+SIMT_API int hipDeviceReset() {
+  const auto idle = no_launch();
+  modules().unload_all();
+  memory().release_all();
+  clear_last_error();
+  return Success;
+}
+SIMT_API int hipRuntimeGetVersion(int *version) {
+  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the place for the version is null");
+  *version = hip_version;
+  return Success;
+}
+SIMT_API int hipDriverGetVersion(int *version) { return hipRuntimeGetVersion(version); }
+
+// ---- errors
+
+SIMT_API int hipGetLastError() { return clear_last_error(); }
+SIMT_API int hipExtGetLastError() { return clear_last_error(); }
+SIMT_API int hipPeekAtLastError() { return last_error(); }
+SIMT_API const char *hipGetErrorName(int code) { return error_name(code); }
+SIMT_API const char *hipGetErrorString(int code) { return error_string(code); }
+SIMT_API int hipDrvGetErrorName(int code, const char **text) {
+  if (text) *text = error_name(code);
+  return Success;
+}
+SIMT_API int hipDrvGetErrorString(int code, const char **text) {
+  if (text) *text = error_string(code);
+  return Success;
+}
+
+// ---- options
+
+SIMT_API int hipcpuSetOption(const char *key, const char *value) {
+  const auto idle = no_launch();
+  return options().set(key, value);
+}
+SIMT_API const char *hipcpuGetOption(const char *key) {
+  static thread_local std::string value;
+  if (options().get(key, value)) return value.c_str();
+  fail(InvalidValue, "there is no option '%s'", key ? key : "(null)");
+  return nullptr;
+}
+SIMT_API const char *hipcpuLastMessage() { return last_message(); }

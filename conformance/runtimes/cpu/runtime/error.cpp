@@ -1,0 +1,95 @@
+#include "error.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <iterator>
+
+namespace simt {
+namespace {
+
+struct Text {
+  int code;
+  const char *name;
+  const char *text;
+};
+
+constexpr Text texts[] = {
+    {Success, "hipSuccess", "no error"},
+    {InvalidValue, "hipErrorInvalidValue", "invalid argument"},
+    {OutOfMemory, "hipErrorOutOfMemory", "out of memory"},
+    {3, "hipErrorNotInitialized", "initialization error"},
+    {4, "hipErrorDeinitialized", "driver shutting down"},
+    {InvalidConfiguration, "hipErrorInvalidConfiguration", "invalid configuration argument"},
+    {InvalidSymbol, "hipErrorInvalidSymbol", "invalid device symbol"},
+    {InvalidDevicePointer, "hipErrorInvalidDevicePointer", "invalid device pointer"},
+    {InvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
+    {InvalidDeviceFunction, "hipErrorInvalidDeviceFunction", "invalid device function"},
+    {100, "hipErrorNoDevice", "no device is detected"},
+    {InvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
+    {InvalidImage, "hipErrorInvalidImage", "device kernel image is invalid"},
+    {NoBinaryForGpu, "hipErrorNoBinaryForGpu", "no kernel image is available for execution on the device"},
+    {FileNotFound, "hipErrorFileNotFound", "file not found"},
+    {InvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
+    {NotFound, "hipErrorNotFound", "named symbol not found"},
+    {NotReady, "hipErrorNotReady", "device not ready"},
+    {IllegalAddress, "hipErrorIllegalAddress", "an illegal memory access was encountered"},
+    {701, "hipErrorLaunchOutOfResources", "too many resources requested for launch"},
+    {LaunchTimeOut, "hipErrorLaunchTimeOut", "the launch timed out and was terminated"},
+    {AssertFailed, "hipErrorAssert", "device-side assert triggered"},
+    {LaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {NotSupported, "hipErrorNotSupported", "operation not supported"},
+    {Unknown, "hipErrorUnknown", "unknown error"},
+};
+
+const Text &text_of(int code) {
+  const auto *it = std::find_if(std::begin(texts), std::end(texts), [code](const Text &t) { return t.code == code; });
+  return it == std::end(texts) ? *std::prev(std::end(texts)) : *it;
+}
+
+struct LastError {
+  Error code = Success;         // what hipGetLastError returns next
+  Error failed_with = Success;  // what `message` is about
+  std::array<char, 2048> message{};
+};
+
+// Reached through a pointer: thread-local storage beside simt_self is scarce (glibc keeps about 1.6 KiB for libraries
+// loaded later), and no destructor may run at thread exit while Python still asks for the text.
+LastError &last_of_thread() {
+  static thread_local LastError *mine = nullptr;
+  if (!mine) mine = new LastError;
+  return *mine;
+}
+
+}  // namespace
+
+Error fail(Error code, const char *format, ...) {
+  std::va_list args;
+  va_start(args, format);
+  LastError &last = last_of_thread();
+  std::vsnprintf(last.message.data(), last.message.size(), format, args);
+  va_end(args);
+  last.code = last.failed_with = code;
+  return code;
+}
+
+Error last_error() { return last_of_thread().code; }
+
+Error clear_last_error() {
+  LastError &last = last_of_thread();
+  const Error code = last.code;
+  last.code = Success;
+  return code;
+}
+
+const char *last_message() { return last_of_thread().message.data(); }
+
+const char *error_name(int code) { return text_of(code).name; }
+
+const char *error_string(int code) {
+  LastError &last = last_of_thread();
+  return code != Success && code == last.failed_with ? last.message.data() : text_of(code).text;
+}
+
+}  // namespace simt

@@ -1,0 +1,41 @@
+// Error codes and the calling thread's last error.
+#pragma once
+
+namespace simt {
+
+// The hipError_t values that this runtime returns.
+enum Error : int {
+  Success = 0,
+  InvalidValue = 1,
+  OutOfMemory = 2,
+  InvalidConfiguration = 9,
+  InvalidSymbol = 13,
+  InvalidDevicePointer = 17,
+  InvalidMemcpyDirection = 21,
+  InvalidDeviceFunction = 98,
+  InvalidDevice = 101,
+  InvalidImage = 200,
+  NoBinaryForGpu = 209,
+  FileNotFound = 301,
+  InvalidHandle = 400,
+  NotFound = 500,
+  NotReady = 600,
+  IllegalAddress = 700,
+  LaunchTimeOut = 702,
+  AssertFailed = 710,
+  LaunchFailure = 719,
+  NotSupported = 801,
+  Unknown = 999,
+};
+
+// The only way to make an error: code and text become the calling thread's last error together, so that a text never
+// belongs to an earlier error. Returns `code`.
+[[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
+
+Error last_error();                    // of the calling thread, Success if none since the last clear
+Error clear_last_error();              // returns it and forgets the code; the text stays
+const char *last_message();            // text of the last failure, "" if there was none
+const char *error_name(int code);      // "hipErrorIllegalAddress"
+const char *error_string(int code);    // the general text; for the thread's last failure, its message
+
+}  // namespace simt

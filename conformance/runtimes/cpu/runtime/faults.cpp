@@ -1,0 +1,121 @@
+#include "faults.h"
+
+#include <csignal>
+#include <memory>
+#include <mutex>
+
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+namespace simt {
+namespace {
+
+constexpr int handled[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int page_fault_write = 2;  // bit of the x86 page-fault error code
+
+struct sigaction previous[std::size(handled)];
+
+int interrupt_signal() { return SIGRTMIN + 9; }
+
+Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t &context) {
+  Incident i;
+  i.kind = kind;
+  i.block = worker.blockIdx;
+  i.thread = worker.threadIdx;
+  i.pc = reinterpret_cast<const void *>(context.uc_mcontext.gregs[REG_RIP]);
+  i.dynamic_shared = static_cast<const char *>(worker.dynamic_shared);
+  i.dynamic_bytes = worker.dynamic_bytes;
+  return i;
+}
+
+// Not ours. After a second fault on the way (the previous handler raises the signal again), the default action.
+void forward(int signal, siginfo_t *info, void *context) {
+  static thread_local volatile sig_atomic_t forwarding = 0;
+  const struct sigaction *to = nullptr;
+  for (unsigned i = 0; i < std::size(handled); ++i)
+    if (handled[i] == signal) to = &previous[i];
+  if (!forwarding && to && (to->sa_flags & SA_SIGINFO) && to->sa_sigaction) {
+    forwarding = 1;
+    to->sa_sigaction(signal, info, context);
+    forwarding = 0;
+    return;
+  }
+  if (!forwarding && to && !(to->sa_flags & SA_SIGINFO) && to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+    forwarding = 1;
+    to->sa_handler(signal);
+    forwarding = 0;
+    return;
+  }
+  // The default action is taken when the instruction faults again; a signal that was sent is sent again.
+  ::signal(signal, SIG_DFL);
+  if (info->si_code <= 0) raise(signal);
+}
+
+void on_fault(int signal, siginfo_t *info, void *context) {
+  Worker *worker = Worker::current();
+  if (!worker || !worker->in_kernel() || info->si_code <= 0) return forward(signal, info, context);
+  const auto &machine = *static_cast<const ucontext_t *>(context);
+  Incident i = incident_of(Incident::Fault, *worker, machine);
+  i.signal = signal;
+  i.address = info->si_addr;
+  i.write = signal == SIGSEGV && (machine.uc_mcontext.gregs[REG_ERR] & page_fault_write);
+  i.in_stack_guard = worker->stacks().in_guard(info->si_addr);
+  worker->abandon(i);
+}
+
+void on_interrupt(int, siginfo_t *, void *context) {
+  Worker *worker = Worker::current();
+  if (!worker || !worker->in_kernel() || worker->busy()) return;
+  worker->abandon(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
+}
+
+}  // namespace
+
+void install_fault_handlers() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault) return;
+  struct sigaction ours {};
+  ours.sa_sigaction = on_fault;
+  // Handlers leave by a jump: nothing may stay blocked behind them.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  for (unsigned i = 0; i < std::size(handled); ++i) {
+    struct sigaction before {};
+    sigaction(handled[i], &ours, &before);
+    if (before.sa_sigaction != on_fault) previous[i] = before;
+  }
+  ours.sa_sigaction = on_interrupt;
+  ours.sa_flags |= SA_RESTART;
+  sigaction(interrupt_signal(), &ours, nullptr);
+}
+
+void use_signal_stack() {
+  constexpr std::size_t bytes = 64 * 1024;  // AVX-512 and AMX state needs several KiB
+  struct Stack {
+    std::unique_ptr<char[]> memory;
+    ~Stack() {
+      if (!memory) return;
+      stack_t off{};
+      off.ss_flags = SS_DISABLE;
+      sigaltstack(&off, nullptr);
+    }
+  };
+  static thread_local Stack stack;
+  stack_t now{};
+  sigaltstack(nullptr, &now);
+  if (!(now.ss_flags & SS_DISABLE)) return;
+  stack.memory = std::make_unique<char[]>(bytes);
+  stack_t use{};
+  use.ss_sp = stack.memory.get();
+  use.ss_size = bytes;
+  sigaltstack(&use, nullptr);
+}
+
+void interrupt(pthread_t thread) { pthread_kill(thread, interrupt_signal()); }
+
+}  // namespace simt

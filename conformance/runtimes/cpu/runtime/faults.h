@@ -1,0 +1,17 @@
+// Signals: faults inside kernels become incidents, faults elsewhere go to whoever handled them before.
+#pragma once
+
+#include <pthread.h>
+
+namespace simt {
+
+// Puts our handlers first, also when somebody (faulthandler.enable()) has put his over ours since. Cheap.
+void install_fault_handlers();
+
+// Gives the calling thread an alternate signal stack if it has none: a stack overflow leaves no room for a handler.
+void use_signal_stack();
+
+// Ends the kernel that `thread` runs, if any, with a Timeout incident. May have to be repeated.
+void interrupt(pthread_t thread);
+
+}  // namespace simt

@@ -1,0 +1,36 @@
+// libamdhip64.so for the host: what it exports beside the HIP API. C, so that ctypes can call it.
+//
+// The library is a HIP runtime with one device whose kernels are host functions. Load it RTLD_GLOBAL before anything
+// else asks for libamdhip64.so. Every launch is complete when the call returns, and its error is that call's result.
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message for an unknown key or a bad value. Each option
+// is also read once from the environment: HIPCPU_WAVE, HIPCPU_ORDER, and so on.
+//   wave        32 | 64                              lanes of a wave (default 32)
+//   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward)
+//   threads     1 to 24                              OS threads that run blocks (default: the cores, at most 16)
+//   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
+//   poison      0 | 1                                fill new device and shared memory with 0xff (default 1)
+//   guard       0 | 1                                end allocations at a guard page, with canaries (default 1)
+int hipcpuSetOption(const char *key, const char *value);
+
+// The value of an option as text, or null for an unknown key. Valid until the thread's next call.
+const char *hipcpuGetOption(const char *key);
+
+// Message of the last HIP call on this thread that failed: kernel, block, thread, cause. Never null.
+const char *hipcpuLastMessage(void);
+
+// The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
+//   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]
+const char *hipcpuModuleKernels(void *module);
+
+// Modules loaded since the start of the process, and how many of these held what was loaded at that time already.
+void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
+
+#ifdef __cplusplus
+}
+#endif

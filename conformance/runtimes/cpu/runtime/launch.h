@@ -1,0 +1,19 @@
+// Running a kernel's blocks on all cores.
+#pragma once
+
+#include <mutex>
+
+#include "error.h"
+#include "module.h"
+
+namespace simt {
+
+// Runs the whole grid; one launch at a time. Arguments come as pointers (`params`) or packed (`extra`), as in
+// hipModuleLaunchKernel.
+Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
+             void **extra);
+
+// Held while modules or memory that a running kernel may use are taken away.
+std::unique_lock<std::mutex> no_launch();
+
+}  // namespace simt

@@ -1,0 +1,285 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "options.h"
+
+namespace simt {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t guard = std::size_t{1} << 20;
+constexpr std::size_t lead_canary = 64;
+constexpr std::size_t max_kept = std::size_t{256} << 20;      // freed mappings kept for reuse, bytes
+constexpr std::size_t max_kept_each = std::size_t{64} << 20;
+constexpr std::size_t swept_per_launch = 16;
+constexpr std::size_t alignment = 16;
+
+constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+// Differs from the poison in every second byte, so that a kernel that writes all ones is seen.
+unsigned char canary_at(const char *address) { return reinterpret_cast<std::uintptr_t>(address) & 1 ? 0x7f : 0xff; }
+
+// Exact pages up to 64 KiB, then eight sizes for each doubling.
+std::size_t body_bytes(std::size_t bytes) {
+  const std::size_t pages = round_up(bytes, page) / page;
+  if (pages <= 16) return pages * page;
+  return round_up(pages, std::bit_floor(pages - 1) / 8) * page;
+}
+
+const char *tail_end(const char *end) {
+  return reinterpret_cast<const char *>(round_up(reinterpret_cast<std::uintptr_t>(end), alignment));
+}
+
+}  // namespace
+
+Memory &memory() {
+  static Memory &instance = *new Memory;  // never destroyed: faults at exit may still be located
+  return instance;
+}
+
+Memory::Block::~Block() {
+  if (start) munmap(start - guard, body + 2 * guard);
+}
+
+Memory::Block *Memory::take(std::size_t body) {
+  auto &kept = free_[body];
+  if (!kept.empty()) {
+    Block *block = kept.back();
+    kept.pop_back();
+    free_bytes_ -= body;
+    return block;
+  }
+  void *map = mmap(nullptr, body + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) return nullptr;
+  auto block = std::make_unique<Block>();
+  block->start = static_cast<char *>(map) + guard;
+  block->body = body;
+  if (mprotect(block->start, body, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  Block *raw = block.get();
+  blocks_.emplace(raw->start, std::move(block));
+  return raw;
+}
+
+void Memory::retire(Block *block) {
+  block->live = false;
+  live_[block->live_index] = live_.back();
+  live_[block->live_index]->live_index = block->live_index;
+  live_.pop_back();
+  if (block->body > max_kept_each || free_bytes_ + block->body > max_kept) {
+    blocks_.erase(block->start);
+    return;
+  }
+  free_[block->body].push_back(block);
+  free_bytes_ += block->body;
+}
+
+Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
+  if (!out) return fail(InvalidValue, "allocation of %zu bytes: the place for the pointer is null", bytes);
+  *out = nullptr;
+  if (bytes == 0) return Success;
+  if (bytes > (std::size_t{1} << 46)) return fail(OutOfMemory, "allocation of %zu bytes: out of memory", bytes);
+  const bool poison = options().poison(), guarded = options().guard();
+  const std::lock_guard lock(mutex_);
+  Block *block = take(body_bytes(bytes));
+  if (!block) return fail(OutOfMemory, "allocation of %zu bytes: out of memory", bytes);
+  block->bytes = bytes;
+  block->base = guarded ? block->start + block->body - round_up(bytes, alignment) : block->start;
+  block->kind = kind;
+  block->live = true;
+  block->canaries = guarded;
+  block->live_index = live_.size();
+  live_.push_back(block);
+  if (poison) std::memset(block->base, 0xff, bytes);
+  if (guarded) set_canaries(*block);
+  *out = block->base;
+  return Success;
+}
+
+void Memory::set_canaries(Block &block) {
+  const auto fill = [](char *from, const char *to) {
+    for (; from < to; ++from) *from = static_cast<char>(canary_at(from));
+  };
+  const std::size_t lead = std::min<std::size_t>(lead_canary, static_cast<std::size_t>(block.base - block.start));
+  fill(block.base - lead, block.base);
+  fill(block.base + block.bytes, tail_end(block.base + block.bytes));
+}
+
+std::string Memory::damage(const Block &block) {
+  const auto intact = [](const char *p) { return static_cast<unsigned char>(*p) == canary_at(p); };
+  const char *end = block.base + block.bytes;
+  const char *first_lead = block.base - std::min<std::ptrdiff_t>(lead_canary, block.base - block.start);
+  std::uint64_t word;
+  static constexpr std::uint64_t expected = 0x7fff7fff7fff7fff;
+  bool lead_intact = true;
+  for (const char *p = first_lead; p < block.base; p += sizeof word) {
+    std::memcpy(&word, p, sizeof word);
+    lead_intact &= word == expected;
+  }
+  std::string text;
+  if (!lead_intact) {
+    const char *p = first_lead;
+    while (intact(p)) ++p;
+    text = "wrote up to " + std::to_string(block.base - p) + " bytes before";
+  } else {
+    const char *last = nullptr;
+    for (const char *p = end; p < tail_end(end); ++p)
+      if (!intact(p)) last = p;
+    if (last) text = "wrote " + std::to_string(last + 1 - end) + " bytes past the end of";
+  }
+  return text;
+}
+
+Error Memory::check(Block &block, const std::string &culprit) {
+  if (!block.canaries) return Success;
+  const std::string found = damage(block);
+  if (found.empty()) return Success;
+  set_canaries(block);
+  return fail(IllegalAddress, "%s %s the %zu-byte allocation at %p", culprit.c_str(), found.c_str(), block.bytes,
+              static_cast<void *>(block.base));
+}
+
+Error Memory::release(void *pointer) {
+  if (!pointer) return Success;
+  const std::lock_guard lock(mutex_);
+  Block *block = block_at(pointer);
+  if (!block || block->base != pointer)
+    return fail(InvalidValue, "free of %p: not the start of an allocation", pointer);
+  if (!block->live) return fail(InvalidValue, "free of %p: it has been freed already", pointer);
+  const Error error = check(*block, "found when it was freed: a kernel");
+  retire(block);
+  return error;
+}
+
+void Memory::release_all() {
+  const std::lock_guard lock(mutex_);
+  while (!live_.empty()) retire(live_.back());
+}
+
+// The mapping, guards included, that holds the address.
+Memory::Block *Memory::block_at(const void *address) {
+  const char *a = static_cast<const char *>(address);
+  auto it = blocks_.upper_bound(a + guard);
+  if (it == blocks_.begin()) return nullptr;
+  Block *block = std::prev(it)->second.get();
+  return a < block->start + block->body + guard ? block : nullptr;
+}
+
+void Memory::add_global(const void *base, std::size_t bytes, std::string name) {
+  const std::lock_guard lock(mutex_);
+  globals_[static_cast<const char *>(base)] = {bytes, std::move(name)};
+}
+
+void Memory::remove_globals(const std::vector<const void *> &bases) {
+  const std::lock_guard lock(mutex_);
+  for (const void *base : bases) globals_.erase(static_cast<const char *>(base));
+}
+
+bool Memory::find(const void *pointer, Range &range) {
+  const char *p = static_cast<const char *>(pointer);
+  const std::lock_guard lock(mutex_);
+  if (Block *block = block_at(pointer)) {
+    if (!block->live || p < block->base || p > block->base + block->bytes) return false;
+    range = {block->base, block->bytes, block->kind, false};
+    return true;
+  }
+  auto it = globals_.upper_bound(p);
+  if (it == globals_.begin()) return false;
+  --it;
+  if (p > it->first + it->second.bytes) return false;
+  range = {it->first, it->second.bytes, Kind::Device, true};
+  return true;
+}
+
+Error Memory::check_range(const char *call, const char *role, const void *pointer, std::size_t bytes,
+                          bool must_be_ours) {
+  if (!pointer) return fail(InvalidValue, "%s: the %s pointer is null", call, role);
+  const char *p = static_cast<const char *>(pointer);
+  Range range;
+  if (find(pointer, range)) {
+    const std::size_t left = static_cast<std::size_t>(range.base + range.bytes - p);
+    if (bytes <= left) return Success;
+    return fail(InvalidValue, "%s: %zu bytes at the %s %p reach %zu bytes past the end of the %zu-byte allocation at %p",
+                call, bytes, role, pointer, bytes - left, range.bytes, static_cast<const void *>(range.base));
+  }
+  const std::lock_guard lock(mutex_);
+  const Block *block = block_at(pointer);
+  if (block && !block->live) return fail(InvalidValue, "%s: the %s %p has been freed", call, role, pointer);
+  if (block || must_be_ours)
+    return fail(InvalidValue, "%s: the %s %p is not in a live device allocation", call, role, pointer);
+  return Success;
+}
+
+Error Memory::check_arguments(const char *kernel, const Argument *arguments, unsigned count) {
+  const std::lock_guard lock(mutex_);
+  for (unsigned i = 0; i < count; ++i) {
+    const Block *block = block_at(arguments[i].pointer);
+    if (block && !block->live)
+      return fail(IllegalAddress, "kernel %s: argument %u (%s) points to freed memory, %p", kernel, arguments[i].index,
+                  arguments[i].type, arguments[i].pointer);
+  }
+  return Success;
+}
+
+Error Memory::check_canaries(const char *kernel, const Argument *arguments, unsigned count) {
+  const std::lock_guard lock(mutex_);
+  Error result = Success;
+  for (unsigned i = 0; i < count; ++i) {
+    Block *block = block_at(arguments[i].pointer);
+    if (!block || !block->live || !block->canaries) continue;
+    const std::string found = damage(*block);
+    if (found.empty()) continue;
+    set_canaries(*block);
+    if (result == Success)
+      result = fail(IllegalAddress, "kernel %s %s the %zu-byte allocation of argument %u (%s)", kernel, found.c_str(),
+                    block->bytes, arguments[i].index, arguments[i].type);
+  }
+  for (std::size_t i = std::min(swept_per_launch, live_.size()); i; --i) {
+    sweep_ = sweep_ + 1 < live_.size() ? sweep_ + 1 : 0;
+    Block &block = *live_[sweep_];
+    if (!block.canaries) continue;
+    const std::string found = damage(block);
+    if (found.empty()) continue;
+    set_canaries(block);
+    if (result == Success)
+      result = fail(IllegalAddress, "found after kernel %s: it or an earlier one %s the %zu-byte allocation at %p",
+                    kernel, found.c_str(), block.bytes, static_cast<void *>(block.base));
+  }
+  return result;
+}
+
+void Memory::repair_canaries() {
+  const std::lock_guard lock(mutex_);
+  for (Block *block : live_)
+    if (block->canaries) set_canaries(*block);
+}
+
+std::string Memory::locate(const void *address) {
+  const char *a = static_cast<const char *>(address);
+  const std::lock_guard lock(mutex_);
+  const Block *block = block_at(address);
+  if (!block) {
+    if (reinterpret_cast<std::uintptr_t>(address) < page) return "a null pointer";
+    return "not near any device allocation";
+  }
+  char text[200];
+  const char *state = block->live ? "" : "freed ";
+  const char *end = block->base + block->bytes;
+  if (a >= end)
+    std::snprintf(text, sizeof text, "%td bytes past the end of the %s%zu-byte allocation at %p", a - end, state,
+                  block->bytes, static_cast<const void *>(block->base));
+  else if (a < block->base)
+    std::snprintf(text, sizeof text, "%td bytes before the %s%zu-byte allocation at %p", block->base - a, state,
+                  block->bytes, static_cast<const void *>(block->base));
+  else
+    std::snprintf(text, sizeof text, "inside the %s%zu-byte allocation at %p", state, block->bytes,
+                  static_cast<const void *>(block->base));
+  return text;
+}
+
+}  // namespace simt

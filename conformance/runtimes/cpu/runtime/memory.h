@@ -1,0 +1,100 @@
+// Device memory: allocations that end at a guard page, with canaries where a page cannot guard, made from recycled
+// mappings.
+//
+//   | guard 1 MiB | lead, canary in its last 64 bytes | the allocation | 0-15 bytes canary | guard 1 MiB |
+//
+// Canary and poison bytes are NaN in every float format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "error.h"
+
+namespace simt {
+
+class Memory {
+ public:
+  enum class Kind { Device, Host, Managed };
+
+  Error allocate(std::size_t bytes, Kind kind, void **out);
+  // Error IllegalAddress: it is freed, but its canary had been overwritten.
+  Error release(void *pointer);
+  void release_all();
+
+  // Module globals: known to the range checks, never allocated or freed here.
+  void add_global(const void *base, std::size_t bytes, std::string name);
+  void remove_globals(const std::vector<const void *> &bases);
+
+  struct Range {
+    const char *base;
+    std::size_t bytes;
+    Kind kind;
+    bool global;
+  };
+  // The live allocation or global that holds `pointer` (one past its end included).
+  bool find(const void *pointer, Range &range);
+  // Whether `bytes` from `pointer` may be accessed. Memory that is not ours is left to the caller unless `must_be_ours`.
+  Error check_range(const char *call, const char *role, const void *pointer, std::size_t bytes, bool must_be_ours);
+
+  struct Argument {
+    const void *pointer;
+    unsigned index;
+    const char *type;
+  };
+  // Before a launch: no argument points into memory that has been freed.
+  Error check_arguments(const char *kernel, const Argument *arguments, unsigned count);
+  // After a launch: the canaries of what the arguments point to, and of a few others in turn, so that every live
+  // allocation is seen sooner or later. All damage is repaired, the first is reported.
+  Error check_canaries(const char *kernel, const Argument *arguments, unsigned count);
+  void repair_canaries();
+
+  // Where an address that faulted lies: "12 bytes past the end of the 4096-byte allocation at 0x...".
+  std::string locate(const void *address);
+
+ private:
+  struct Block {
+    char *start = nullptr;  // first accessible byte, page aligned
+    std::size_t body = 0;   // accessible bytes
+    char *base = nullptr;   // of the allocation, or of the last one if it is not live
+    std::size_t bytes = 0;
+    std::size_t live_index = 0;
+    Kind kind = Kind::Device;
+    bool live = false;
+    bool canaries = false;
+
+    ~Block();
+    Block() = default;
+    Block(const Block &) = delete;
+    Block &operator=(const Block &) = delete;
+  };
+  struct Global {
+    std::size_t bytes;
+    std::string name;
+  };
+
+  Block *block_at(const void *address);
+  Block *take(std::size_t body);
+  void retire(Block *block);
+  static void set_canaries(Block &block);
+  static std::string damage(const Block &block);  // "" if none
+  Error check(Block &block, const std::string &culprit);
+
+  std::mutex mutex_;
+  std::map<const char *, std::unique_ptr<Block>> blocks_;  // by start
+  std::unordered_map<std::size_t, std::vector<Block *>> free_;  // by body
+  std::size_t free_bytes_ = 0;
+  std::vector<Block *> live_;
+  std::size_t sweep_ = 0;
+  std::map<const char *, Global> globals_;
+};
+
+Memory &memory();
+
+}  // namespace simt

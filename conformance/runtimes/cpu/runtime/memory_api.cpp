@@ -1,0 +1,178 @@
+// hipMalloc, hipMemcpy and their kin.
+#include <unistd.h>
+
+#include <cstring>
+
+#include "api.h"
+#include "launch.h"
+#include "memory.h"
+
+using namespace simt;
+using Kind = Memory::Kind;
+
+namespace {
+
+Error copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
+  if (kind < HostToHost || kind > AnyToAny)
+    return fail(InvalidMemcpyDirection, "%s: %d is not a direction of a copy", call, kind);
+  if (bytes == 0) return Success;
+  const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
+  const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
+  if (const Error error = memory().check_range(call, "destination", to, bytes, to_device)) return error;
+  if (const Error error = memory().check_range(call, "source", from, bytes, from_device)) return error;
+  std::memmove(to, from, bytes);
+  return Success;
+}
+
+Error copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                std::size_t width, std::size_t height, int kind) {
+  if (width > to_pitch || width > from_pitch)
+    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch, from_pitch);
+  for (std::size_t row = 0; row < height; ++row) {
+    const Error error = copy(call, static_cast<char *>(to) + row * to_pitch,
+                             static_cast<const char *>(from) + row * from_pitch, width, kind);
+    if (error) return error;
+  }
+  return Success;
+}
+
+template <class T>
+Error fill(const char *call, void *to, T value, std::size_t count) {
+  if (count == 0) return Success;
+  if (const Error error = memory().check_range(call, "destination", to, count * sizeof(T), true)) return error;
+  if constexpr (sizeof(T) == 1) {
+    std::memset(to, value, count);
+  } else {
+    char *p = static_cast<char *>(to);
+    for (std::size_t i = 0; i < count; ++i, p += sizeof value) std::memcpy(p, &value, sizeof value);
+  }
+  return Success;
+}
+
+Error release(void *p) {
+  const auto idle = no_launch();
+  return memory().release(p);
+}
+
+struct PointerAttributes {
+  int type;  // hipMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
+  int device;
+  void *device_pointer, *host_pointer;
+  int is_managed;
+  unsigned flags;
+};
+
+}  // namespace
+
+SIMT_API int hipMalloc(void **p, std::size_t bytes) { return memory().allocate(bytes, Kind::Device, p); }
+SIMT_API int hipExtMallocWithFlags(void **p, std::size_t bytes, unsigned) {
+  return memory().allocate(bytes, Kind::Device, p);
+}
+SIMT_API int hipMallocAsync(void **p, std::size_t bytes, void *stream) {
+  const Error error = check_stream("hipMallocAsync", stream);
+  return error ? error : memory().allocate(bytes, Kind::Device, p);
+}
+SIMT_API int hipMallocManaged(void **p, std::size_t bytes, unsigned) {
+  return memory().allocate(bytes, Kind::Managed, p);
+}
+SIMT_API int hipHostMalloc(void **p, std::size_t bytes, unsigned) { return memory().allocate(bytes, Kind::Host, p); }
+SIMT_API int hipHostAlloc(void **p, std::size_t bytes, unsigned) { return memory().allocate(bytes, Kind::Host, p); }
+SIMT_API int hipMallocHost(void **p, std::size_t bytes) { return memory().allocate(bytes, Kind::Host, p); }
+SIMT_API int hipFree(void *p) { return release(p); }
+SIMT_API int hipFreeAsync(void *p, void *stream) {
+  const Error error = check_stream("hipFreeAsync", stream);
+  return error ? error : release(p);
+}
+SIMT_API int hipHostFree(void *p) { return release(p); }
+SIMT_API int hipFreeHost(void *p) { return release(p); }
+
+SIMT_API int hipMemcpy(void *to, const void *from, std::size_t bytes, int kind) {
+  return copy("hipMemcpy", to, from, bytes, kind);
+}
+SIMT_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  const Error error = check_stream("hipMemcpyWithStream", stream);
+  return error ? error : copy("hipMemcpyWithStream", to, from, bytes, kind);
+}
+SIMT_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  const Error error = check_stream("hipMemcpyAsync", stream);
+  return error ? error : copy("hipMemcpyAsync", to, from, bytes, kind);
+}
+SIMT_API int hipMemcpyHtoD(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyHtoD", to, from, bytes, HostToDevice);
+}
+SIMT_API int hipMemcpyDtoH(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyDtoH", to, from, bytes, DeviceToHost);
+}
+SIMT_API int hipMemcpyDtoD(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyDtoD", to, from, bytes, DeviceToDevice);
+}
+SIMT_API int hipMemcpyHtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return hipMemcpyAsync(to, from, bytes, HostToDevice, stream);
+}
+SIMT_API int hipMemcpyDtoHAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return hipMemcpyAsync(to, from, bytes, DeviceToHost, stream);
+}
+SIMT_API int hipMemcpyDtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return hipMemcpyAsync(to, from, bytes, DeviceToDevice, stream);
+}
+SIMT_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
+                         std::size_t height, int kind) {
+  return copy_rows("hipMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind);
+}
+SIMT_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, int kind, void *stream) {
+  const Error error = check_stream("hipMemcpy2DAsync", stream);
+  return error ? error : copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind);
+}
+
+SIMT_API int hipMemset(void *to, int value, std::size_t bytes) {
+  return fill("hipMemset", to, static_cast<unsigned char>(value), bytes);
+}
+SIMT_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
+  const Error error = check_stream("hipMemsetAsync", stream);
+  return error ? error : fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes);
+}
+SIMT_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
+  return fill("hipMemsetD8", to, value, count);
+}
+SIMT_API int hipMemsetD16(void *to, unsigned short value, std::size_t count) {
+  return fill("hipMemsetD16", to, value, count);
+}
+SIMT_API int hipMemsetD32(void *to, int value, std::size_t count) { return fill("hipMemsetD32", to, value, count); }
+
+SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (available) *available = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
+  if (total) *total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page;
+  return Success;
+}
+
+SIMT_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
+  Memory::Range range;
+  if (!memory().find(p, range)) return fail(NotFound, "hipMemGetAddressRange: %p is not in a live allocation", p);
+  if (base) *base = const_cast<char *>(range.base);
+  if (bytes) *bytes = range.bytes;
+  return Success;
+}
+
+SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
+
+SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
+  Memory::Range range;
+  if (!out) return fail(InvalidValue, "hipPointerGetAttributes: the place for the attributes is null");
+  if (!memory().find(p, range))
+    return fail(InvalidValue, "hipPointerGetAttributes: %p is not in a live allocation", p);
+  const bool managed = range.kind == Kind::Managed;
+  const PointerAttributes attributes{range.kind == Kind::Host ? 1 : managed ? 3 : 2, 0, const_cast<void *>(p),
+                                     range.kind == Kind::Device ? nullptr : const_cast<void *>(p), managed, 0};
+  std::memcpy(out, &attributes, sizeof attributes);
+  return Success;
+}
+
+SIMT_API int hipHostGetDevicePointer(void **device, void *host, unsigned) {
+  Memory::Range range;
+  if (!device || !memory().find(host, range))
+    return fail(InvalidValue, "hipHostGetDevicePointer: %p was not allocated by hipHostMalloc", host);
+  *device = host;
+  return Success;
+}

@@ -1,0 +1,229 @@
+#include "module.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "image.h"
+#include "memory.h"
+
+namespace simt {
+namespace {
+
+// Modules find simt_barrier and the rest in the global scope; whoever loaded this library may have loaded it local.
+void make_self_global() {
+  static const bool done = [] {
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void *>(&make_self_global), &info) && info.dli_fname)
+      dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+std::size_t thread_local_bytes_of(void *handle) {
+  struct Query {
+    ElfW(Addr) base;
+    std::size_t bytes;
+  } query{};
+  link_map *map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return 0;
+  query.base = map->l_addr;
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, std::size_t, void *data) {
+        auto &q = *static_cast<Query *>(data);
+        if (info->dlpi_addr != q.base) return 0;
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_TLS) q.bytes = info->dlpi_phdr[i].p_memsz;
+        return 1;
+      },
+      &query);
+  return query.bytes;
+}
+
+void append_quoted(std::string &out, const char *text) {
+  out += '"';
+  for (const char *p = text ? text : ""; *p; ++p) {
+    const auto c = static_cast<unsigned char>(*p);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += *p;
+    } else if (c < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += *p;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Module> &out) {
+  static std::atomic<std::uint64_t> serials{0};
+  make_self_global();
+  std::unique_ptr<Module> module(new Module);
+  module->path_ = "/proc/self/fd/" + std::to_string(file.get());
+  module->file_ = std::move(file);  // open as long as the module lives: the loader knows modules by this name
+  module->hash_ = hash;
+  module->serial_ = ++serials;
+  module->handle_ = dlopen(module->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!module->handle_) return fail(InvalidImage, "module load: %s", dlerror());
+
+  const auto *version = static_cast<const unsigned *>(dlsym(module->handle_, "simt_abi_version"));
+  const auto *rows = static_cast<const simt_kernel *>(dlsym(module->handle_, "simt_kernels"));
+  const auto *count = static_cast<const unsigned *>(dlsym(module->handle_, "simt_kernel_count"));
+  if (!version || !rows || !count)
+    return fail(InvalidImage, "module load: the image has no kernel table; compile it with the cpu runtime's libhiprtc");
+  if (*version != SIMT_ABI_VERSION)
+    return fail(InvalidImage, "module load: the image was compiled for version %u of the cpu runtime, this is %d; "
+                              "compile it again",
+                *version, SIMT_ABI_VERSION);
+  for (unsigned i = 0; i < *count; ++i)
+    module->functions_.emplace(rows[i].name, Function{&rows[i], module.get()});
+  module->thread_local_bytes_ = thread_local_bytes_of(module->handle_);
+  module->write_json(rows, *count);
+  out = std::move(module);
+  return Success;
+}
+
+Module::~Module() {
+  memory().remove_globals(globals_);
+  if (!handle_) return;
+  dlclose(handle_);
+  // A module that the loader keeps (unique symbols) keeps its name too, which must not become another module's.
+  if (void *kept = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+    dlclose(kept);
+    file_.release();
+  }
+}
+
+const Function *Module::function(std::string_view name) const {
+  const auto it = functions_.find(name);
+  return it == functions_.end() ? nullptr : &it->second;
+}
+
+Error Module::global(const char *name, void **address, std::size_t *bytes) {
+  void *p = dlsym(handle_, name);
+  Dl_info info{};
+  ElfW(Sym) *symbol = nullptr;
+  if (!p || !dladdr1(p, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) || !symbol ||
+      ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT)
+    return fail(NotFound, "the module has no global variable '%s'", name);
+  memory().add_global(p, symbol->st_size, name);
+  globals_.push_back(p);
+  if (address) *address = p;
+  if (bytes) *bytes = symbol->st_size;
+  return Success;
+}
+
+char *Module::touch_thread_local() const {
+  if (!thread_local_bytes_) return nullptr;
+  if (auto touch = reinterpret_cast<void (*)()>(dlsym(handle_, "simt_touch"))) touch();
+  void *base = nullptr;
+  return dlinfo(handle_, RTLD_DI_TLS_DATA, &base) == 0 ? static_cast<char *>(base) : nullptr;
+}
+
+void Module::write_json(const simt_kernel *rows, unsigned count) {
+  json_ = "[";
+  for (unsigned i = 0; i < count; ++i) {
+    const simt_kernel &k = rows[i];
+    json_ += i ? ", {\"name\": " : "{\"name\": ";
+    append_quoted(json_, k.name);
+    json_ += ", \"file\": ";
+    append_quoted(json_, k.file);
+    json_ += ", \"line\": " + std::to_string(k.line) + ", \"params\": [";
+    for (unsigned a = 0; a < k.nargs; ++a) {
+      json_ += a ? ", {\"type\": " : "{\"type\": ";
+      append_quoted(json_, k.types[a]);
+      json_ += ", \"size\": " + std::to_string(k.sizes[a]) + ", \"align\": " + std::to_string(k.aligns[a]) + "}";
+    }
+    json_ += "]}";
+  }
+  json_ += "]";
+}
+
+Modules &modules() {
+  static Modules &instance = *new Modules;  // never destroyed: kernels may run in other threads at exit
+  return instance;
+}
+
+Error Modules::load(const void *image, Module **out) {
+  if (!out) return fail(InvalidValue, "module load: the place for the module is null");
+  *out = nullptr;
+  FileDescriptor file;
+  std::uint64_t hash = 0;
+  if (const Error error = copy_image(image, file, hash)) return error;
+  std::unique_ptr<Module> module;
+  if (const Error error = Module::load(std::move(file), hash, module)) return error;
+  const std::lock_guard lock(mutex_);
+  ++total_;
+  for (const auto &[handle, other] : loaded_)
+    if (other->hash() == hash) {
+      ++duplicates_;
+      break;
+    }
+  *out = module.get();
+  for (const auto &[name, function] : module->functions()) functions_.insert(&function);
+  loaded_.emplace(module.get(), std::move(module));
+  return Success;
+}
+
+Error Modules::load_file(const char *path, Module **out) {
+  if (!path) return fail(InvalidValue, "module load: the path is null");
+  std::ifstream in(path, std::ios::binary);
+  std::string image((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!in.good() && !in.eof()) return fail(FileNotFound, "module load: cannot read %s", path);
+  image.resize(image.size() + sizeof(Elf64_Ehdr));  // a short file is a wrong image, not a short read
+  return load(image.data(), out);
+}
+
+Error Modules::unload(Module *module) {
+  std::unique_ptr<Module> gone;
+  const std::lock_guard lock(mutex_);
+  const auto it = loaded_.find(module);
+  if (it == loaded_.end()) return fail(InvalidHandle, "module unload: %p is not a loaded module", static_cast<void *>(module));
+  gone = std::move(it->second);
+  for (const auto &[name, function] : gone->functions()) functions_.erase(&function);
+  loaded_.erase(it);
+  return Success;
+}
+
+Module *Modules::find(const void *handle) {
+  const std::lock_guard lock(mutex_);
+  const auto it = loaded_.find(handle);
+  return it == loaded_.end() ? nullptr : it->second.get();
+}
+
+const Function *Modules::function(const void *handle) {
+  const std::lock_guard lock(mutex_);
+  return functions_.count(handle) ? static_cast<const Function *>(handle) : nullptr;
+}
+
+void Modules::counts(unsigned long *total, unsigned long *duplicates) {
+  const std::lock_guard lock(mutex_);
+  if (total) *total = total_;
+  if (duplicates) *duplicates = duplicates_;
+}
+
+void Modules::unload_all() {
+  std::map<const void *, std::unique_ptr<Module>> gone;
+  const std::lock_guard lock(mutex_);
+  gone.swap(loaded_);
+  functions_.clear();
+}
+
+}  // namespace simt

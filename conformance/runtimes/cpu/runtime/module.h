@@ -1,0 +1,102 @@
+// Kernel modules: checked, loaded, their kernels and globals found by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+#include "simt/abi.h"
+
+namespace simt {
+
+class Module;
+
+// What a hipFunction_t points to.
+struct Function {
+  const simt_kernel *kernel;
+  const Module *module;
+};
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor &&o) noexcept : fd_(o.fd_) { o.fd_ = -1; }
+  FileDescriptor &operator=(FileDescriptor &&o) noexcept {
+    std::swap(fd_, o.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const { return fd_; }
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+class Module {
+ public:
+  // `file` holds a whole, checked module.
+  static Error load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Module> &out);
+  ~Module();
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
+  std::uint64_t hash() const { return hash_; }
+  std::uint64_t serial() const { return serial_; }  // never used twice in a process, from 1
+  const Function *function(std::string_view name) const;
+  const std::map<std::string, Function, std::less<>> &functions() const { return functions_; }
+  Error global(const char *name, void **address, std::size_t *bytes);
+  const char *kernels_json() const { return json_.c_str(); }
+
+  std::size_t thread_local_bytes() const { return thread_local_bytes_; }
+  char *touch_thread_local() const;  // the calling OS thread's block; null if the module has none
+
+ private:
+  Module() = default;
+  void write_json(const simt_kernel *rows, unsigned count);
+
+  FileDescriptor file_;
+  std::string path_;
+  void *handle_ = nullptr;
+  std::uint64_t hash_ = 0, serial_ = 0;
+  std::size_t thread_local_bytes_ = 0;
+  std::map<std::string, Function, std::less<>> functions_;
+  std::vector<const void *> globals_;
+  std::string json_;
+};
+
+// The loaded modules of the process.
+class Modules {
+ public:
+  // `image` may be of any length and content: nothing is read past readable memory or past the size the image itself
+  // gives, and nothing is executed of an image whose seal does not fit.
+  Error load(const void *image, Module **out);
+  Error load_file(const char *path, Module **out);
+  Error unload(Module *module);
+  Module *find(const void *handle);         // null if it is not loaded
+  const Function *function(const void *handle);  // likewise, for a hipFunction_t
+  void counts(unsigned long *total, unsigned long *duplicates);
+  void unload_all();
+
+ private:
+  std::mutex mutex_;
+  std::map<const void *, std::unique_ptr<Module>> loaded_;
+  std::unordered_set<const void *> functions_;
+  unsigned long total_ = 0, duplicates_ = 0;
+};
+
+Modules &modules();
+
+}  // namespace simt

@@ -1,0 +1,135 @@
+// Modules, launches, and what can be asked about functions.
+#include <algorithm>
+
+#include "api.h"
+#include "hipcpu.h"
+#include "launch.h"
+#include "module.h"
+
+using namespace simt;
+
+namespace {
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+Error find_function(const char *call, const void *handle, const Function *&function) {
+  function = modules().function(handle);
+  return function ? Success : fail(InvalidHandle, "%s: %p is not a function of a loaded module", call, handle);
+}
+
+Error occupancy(const char *call, int *blocks, const void *function, int block_threads) {
+  const Function *f;
+  if (const Error error = find_function(call, function, f)) return error;
+  if (!blocks || block_threads < 1 || block_threads > SIMT_MAX_THREADS)
+    return fail(InvalidValue, "%s: %d threads in a block; from 1 to %d", call, block_threads, SIMT_MAX_THREADS);
+  *blocks = std::max(1, 2 * SIMT_MAX_THREADS / block_threads);
+  return Success;
+}
+
+}  // namespace
+
+SIMT_API int hipModuleLoadData(void **module, const void *image) {
+  return modules().load(image, reinterpret_cast<Module **>(module));
+}
+SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
+  return hipModuleLoadData(module, image);
+}
+SIMT_API int hipModuleLoad(void **module, const char *path) {
+  return modules().load_file(path, reinterpret_cast<Module **>(module));
+}
+SIMT_API int hipModuleUnload(void *module) {
+  const auto idle = no_launch();
+  return modules().unload(static_cast<Module *>(module));
+}
+SIMT_API int hipModuleGetFunction(const void **function, void *module, const char *name) {
+  const Module *m = modules().find(module);
+  if (!m) return fail(InvalidHandle, "hipModuleGetFunction: %p is not a loaded module", module);
+  if (!function || !name) return fail(InvalidValue, "hipModuleGetFunction: name and place must not be null");
+  *function = m->function(name);
+  return *function ? Success : fail(NotFound, "hipModuleGetFunction: the module has no kernel '%s'", name);
+}
+SIMT_API int hipModuleGetFunctionCount(unsigned *count, void *module) {
+  const Module *m = modules().find(module);
+  if (!m || !count) return fail(InvalidHandle, "hipModuleGetFunctionCount: %p is not a loaded module", module);
+  *count = static_cast<unsigned>(m->functions().size());
+  return Success;
+}
+SIMT_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module, const char *name) {
+  Module *m = modules().find(module);
+  if (!m) return fail(InvalidHandle, "hipModuleGetGlobal: %p is not a loaded module", module);
+  if (!name) return fail(InvalidValue, "hipModuleGetGlobal: the name is null");
+  return m->global(name, address, bytes);
+}
+
+SIMT_API int hipModuleLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned dynamic_bytes, void *stream, void **params, void **extra) {
+  const Function *f;
+  if (const Error error = find_function("hipModuleLaunchKernel", function, f)) return error;
+  if (const Error error = check_stream("hipModuleLaunchKernel", stream)) return error;
+  return launch(*f, {gx, gy, gz}, {bx, by, bz}, dynamic_bytes, params, extra);
+}
+SIMT_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
+                             void *stream) {
+  const Function *f;
+  if (const Error error = find_function("hipLaunchKernel", function, f)) return error;
+  if (const Error error = check_stream("hipLaunchKernel", stream)) return error;
+  return launch(*f, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                static_cast<unsigned>(std::min<std::size_t>(dynamic_bytes, ~0u)), params, nullptr);
+}
+SIMT_API int hipModuleLaunchCooperativeKernel(void *function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                              unsigned, unsigned, void *, void **) {
+  const Function *f;
+  if (const Error error = find_function("hipModuleLaunchCooperativeKernel", function, f)) return error;
+  return fail(NotSupported, "kernel %s: cooperative launches (grid-wide barriers) are not supported by the cpu runtime",
+              f->kernel->name);
+}
+
+SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
+  const Function *f;
+  if (const Error error = find_function("hipFuncGetAttribute", function, f)) return error;
+  if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the place for the value is null");
+  enum { MaxThreadsPerBlock = 0, MaxDynamicShared = 8 };
+  *value = attribute == MaxThreadsPerBlock ? SIMT_MAX_THREADS
+           : attribute == MaxDynamicShared ? SIMT_MAX_DYNAMIC_SHARED
+                                           : 0;
+  return Success;
+}
+SIMT_API int hipFuncSetAttribute(const void *function, int, int) {
+  const Function *f;
+  return find_function("hipFuncSetAttribute", function, f);
+}
+SIMT_API int hipFuncSetCacheConfig(const void *function, int) {
+  const Function *f;
+  return find_function("hipFuncSetCacheConfig", function, f);
+}
+SIMT_API const char *hipKernelNameRef(const void *function) {
+  const Function *f = modules().function(function);
+  return f ? f->kernel->name : nullptr;
+}
+SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
+                                                                std::size_t) {
+  return occupancy("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks, function, threads);
+}
+SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
+                                                                         std::size_t, unsigned) {
+  return occupancy("hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", blocks, function, threads);
+}
+SIMT_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, std::size_t, int limit) {
+  const Function *f;
+  if (const Error error = find_function("hipModuleOccupancyMaxPotentialBlockSize", function, f)) return error;
+  if (grid) *grid = 1;
+  if (block) *block = limit > 0 ? std::min(limit, +SIMT_MAX_THREADS) : +SIMT_MAX_THREADS;
+  return Success;
+}
+
+SIMT_API const char *hipcpuModuleKernels(void *module) {
+  const Module *m = modules().find(module);
+  if (m) return m->kernels_json();
+  fail(InvalidHandle, "hipcpuModuleKernels: %p is not a loaded module", module);
+  return nullptr;
+}
+SIMT_API void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates) {
+  modules().counts(total, duplicates);
+}

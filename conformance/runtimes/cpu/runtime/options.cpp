@@ -1,0 +1,98 @@
+#include "options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+namespace simt {
+
+constexpr long max_workers = 24;  // guard pages of fiber stacks are limited by vm.max_map_count
+
+struct Options::Number {
+  const char *key;
+  std::atomic<long> Options::*member;
+  long low, high;
+  bool (*accepts)(long);
+};
+
+const Options::Number Options::numbers[] = {
+    {"wave", &Options::wave_, 32, 64, [](long v) { return v == 32 || v == 64; }},
+    {"threads", &Options::threads_, 1, max_workers, nullptr},
+    {"timeout_ms", &Options::timeout_ms_, 0, 3600000, nullptr},
+    {"poison", &Options::poison_, 0, 1, nullptr},
+    {"guard", &Options::guard_, 0, 1, nullptr},
+};
+
+Options::Options() : threads_(std::clamp(static_cast<long>(std::thread::hardware_concurrency()), 1L, 16L)) {
+  const auto from_environment = [this](const char *key) {
+    std::string name = "HIPCPU_";
+    for (const char *c = key; *c; ++c) name += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    const char *value = std::getenv(name.c_str());
+    if (value && *value && set(key, value) != Success) std::fprintf(stderr, "%s: %s\n", name.c_str(), last_message());
+  };
+  for (const Number &n : numbers) from_environment(n.key);
+  from_environment("order");
+}
+
+Error Options::set_order(const std::string &value) {
+  if (value == "forward" || value == "reverse") {
+    order_ = static_cast<std::uint64_t>(value == "reverse" ? Order::Reverse : Order::Forward) << 32;
+    return Success;
+  }
+  const std::string prefix = "shuffle:";
+  if (value.compare(0, prefix.size(), prefix) == 0) {
+    char *end = nullptr;
+    const char *digits = value.c_str() + prefix.size();
+    const unsigned long seed = std::strtoul(digits, &end, 10);
+    if (std::isdigit(static_cast<unsigned char>(*digits)) && *end == 0 && seed <= UINT32_MAX) {
+      order_ = static_cast<std::uint64_t>(Order::Shuffle) << 32 | seed;
+      return Success;
+    }
+  }
+  return fail(InvalidValue, "option order: '%s' is not forward, reverse or shuffle:SEED (SEED from 0 to %u)",
+              value.c_str(), UINT32_MAX);
+}
+
+Error Options::set(const char *key, const char *value) {
+  if (!key || !value) return fail(InvalidValue, "hipcpuSetOption: key and value must not be null");
+  const std::string name = key;
+  if (name == "order") return set_order(value);
+  for (const Number &n : numbers) {
+    if (name != n.key) continue;
+    char *end = nullptr;
+    const long v = std::strtol(value, &end, 10);
+    if (end == value || *end || v < n.low || v > n.high || (n.accepts && !n.accepts(v)))
+      return fail(InvalidValue, "option %s: '%s' is not %s from %ld to %ld", key, value,
+                  n.accepts ? "one of its two values" : "a whole number", n.low, n.high);
+    (this->*n.member).store(v);
+    return Success;
+  }
+  return fail(InvalidValue, "there is no option '%s': use wave, order, threads, timeout_ms, poison or guard", key);
+}
+
+bool Options::get(const char *key, std::string &value) const {
+  if (!key) return false;
+  const std::string name = key;
+  if (name == "order") {
+    static constexpr const char *names[] = {"forward", "reverse", "shuffle:"};
+    value = names[static_cast<unsigned>(order())];
+    if (order() == Order::Shuffle) value += std::to_string(seed());
+    return true;
+  }
+  for (const Number &n : numbers) {
+    if (name == n.key) {
+      value = std::to_string((this->*n.member).load());
+      return true;
+    }
+  }
+  return false;
+}
+
+Options &options() {
+  static Options &instance = *new Options;  // never destroyed: worker threads outlive main
+  return instance;
+}
+
+}  // namespace simt

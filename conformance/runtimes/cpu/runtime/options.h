@@ -1,0 +1,45 @@
+// The run-time choices, see hipcpu.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "error.h"
+
+namespace simt {
+
+enum class Order : unsigned { Forward, Reverse, Shuffle };
+
+class Options {
+ public:
+  Options();  // defaults, then the environment
+
+  Error set(const char *key, const char *value);
+  bool get(const char *key, std::string &value) const;
+
+  unsigned wave() const { return static_cast<unsigned>(wave_.load(std::memory_order_relaxed)); }
+  unsigned threads() const { return static_cast<unsigned>(threads_.load(std::memory_order_relaxed)); }
+  unsigned timeout_ms() const { return static_cast<unsigned>(timeout_ms_.load(std::memory_order_relaxed)); }
+  bool poison() const { return poison_.load(std::memory_order_relaxed) != 0; }
+  bool guard() const { return guard_.load(std::memory_order_relaxed) != 0; }
+  // One word, so that order and seed are always of the same choice.
+  Order order() const { return static_cast<Order>(order_.load(std::memory_order_relaxed) >> 32); }
+  std::uint32_t seed() const { return static_cast<std::uint32_t>(order_.load(std::memory_order_relaxed)); }
+
+ private:
+  struct Number;
+  static const Number numbers[];
+  Error set_order(const std::string &value);
+
+  std::atomic<long> wave_{32};
+  std::atomic<long> threads_;
+  std::atomic<long> timeout_ms_{5000};
+  std::atomic<long> poison_{1};
+  std::atomic<long> guard_{1};
+  std::atomic<std::uint64_t> order_{0};
+};
+
+Options &options();
+
+}  // namespace simt

@@ -1,0 +1,168 @@
+#include "pool.h"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+
+#include "faults.h"
+
+namespace simt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds(Clock::time_point t) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+
+std::atomic<Pool *> the_pool{nullptr};
+
+}  // namespace
+
+// After fork() the child has no members; a new pool is made for it, the old one's locks may be held by nobody's thread.
+Pool &pool() {
+  static std::mutex mutex;
+  if (Pool *p = the_pool.load(std::memory_order_acquire)) return *p;
+  const std::lock_guard lock(mutex);
+  if (!the_pool) {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { the_pool = nullptr; });
+    static_cast<void>(registered);
+    the_pool = new Pool;  // never destroyed: its threads outlive main
+  }
+  return *the_pool;
+}
+
+simt_index Job::block_at(std::uint64_t position) const {
+  std::uint64_t b = position;
+  if (multiplier != 1 || offset != 0)
+    b = static_cast<std::uint64_t>((static_cast<unsigned __int128>(multiplier) * position + offset) % blocks);
+  const simt_index &g = plan->grid;
+  if (b < g.x) return {static_cast<unsigned>(b), 0, 0};
+  const std::uint64_t row = b / g.x;
+  return {static_cast<unsigned>(b - row * g.x), static_cast<unsigned>(row % g.y), static_cast<unsigned>(row / g.y)};
+}
+
+void Pool::take_part(Worker &worker, Job &job, bool caller) {
+  const pthread_t self = pthread_self();
+  const bool watched = deadline_.load(std::memory_order_relaxed) != 0;
+  if (watched) {
+    const std::lock_guard lock(running_mutex_);
+    running_.push_back(self);
+  }
+  worker.begin(*job.plan);
+  bool recruited = !caller || job.max_threads == 1;
+  while (!job.failed.load(std::memory_order_relaxed)) {
+    std::uint64_t i = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
+    if (i >= job.blocks) break;
+    const std::uint64_t end = std::min(i + job.chunk, job.blocks);
+    for (; i < end; ++i) {
+      if (worker.run_block(job.block_at(i))) continue;
+      const std::lock_guard lock(job.incident_mutex);
+      if (!job.failed.exchange(true)) job.incident = worker.incident();
+      break;
+    }
+    if (!recruited && end < job.blocks && Clock::now() - job.start > recruit_after) {
+      recruit(job);
+      recruited = true;
+    }
+  }
+  if (watched) {
+    const std::lock_guard lock(running_mutex_);
+    running_.erase(std::find_if(running_.begin(), running_.end(), [self](pthread_t t) { return pthread_equal(t, self); }));
+  }
+}
+
+void Pool::recruit(Job &job) {
+  const std::lock_guard lock(mutex_);
+  wanted_ = job.max_threads - 1;
+  for (; members_ < wanted_; ++members_) {
+    try {
+      std::thread([this] { member(); }).detach();
+    } catch (const std::system_error &) {
+      break;  // fewer threads then
+    }
+  }
+  job_ = &job;
+  ++generation_;
+  work_.notify_all();
+}
+
+void Pool::member() {
+  Worker *worker = Worker::mine();
+  std::uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  while (worker) {
+    work_.wait(lock, [&] { return job_ && generation_ != seen && joined_ < wanted_; });
+    seen = generation_;
+    Job &job = *job_;
+    ++joined_;
+    lock.unlock();
+    take_part(*worker, job, false);
+    lock.lock();
+    if (--joined_ == 0) idle_.notify_all();
+  }
+}
+
+bool Pool::run(Job &job, unsigned timeout_ms) {
+  Worker *worker = Worker::mine();
+  if (!worker) return false;
+  job.start = Clock::now();
+  arm(job, timeout_ms);
+  take_part(*worker, job, true);
+  if (job.max_threads > 1) {
+    std::unique_lock lock(mutex_);
+    job_ = nullptr;
+    idle_.wait(lock, [this] { return joined_ == 0; });
+  }
+  disarm();
+  return true;
+}
+
+// ---- the watchdog
+
+void Pool::arm(Job &job, unsigned timeout_ms) {
+  if (!timeout_ms) return;
+  deadline_.store(nanoseconds(job.start) + std::int64_t{timeout_ms} * 1000000);
+  if (!asleep_.load()) return;
+  const std::lock_guard lock(watch_mutex_);
+  asleep_ = false;
+  if (!watching_) {
+    try {
+      std::thread([this] { watch(); }).detach();
+      watching_ = true;
+    } catch (const std::system_error &) {
+      return;  // no watchdog: an endless kernel will not be stopped
+    }
+  }
+  watch_.notify_all();
+}
+
+void Pool::disarm() { deadline_.store(0, std::memory_order_relaxed); }
+
+void Pool::watch() {
+  constexpr auto tick = std::chrono::milliseconds(20);
+  constexpr int ticks_to_sleep = 50;
+  int quiet = 0;
+  std::unique_lock lock(watch_mutex_);
+  for (;;) {
+    watch_.wait_for(lock, tick);
+    const std::int64_t deadline = deadline_.load();
+    if (deadline == 0) {
+      if (++quiet < ticks_to_sleep) continue;
+      asleep_ = true;
+      if (deadline_.load() != 0) {  // armed just now, by somebody who saw us awake
+        asleep_ = false;
+        continue;
+      }
+      watch_.wait(lock, [this] { return !asleep_.load(); });
+      quiet = 0;
+      continue;
+    }
+    quiet = 0;
+    if (nanoseconds(Clock::now()) < deadline) continue;
+    const std::lock_guard running(running_mutex_);
+    for (const pthread_t thread : running_) interrupt(thread);
+  }
+}
+
+}  // namespace simt

@@ -1,0 +1,454 @@
+#include "worker.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+#include <iterator>
+#include <new>
+
+#include "faults.h"
+#include "module.h"
+
+extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) __thread simt_context *simt_self = nullptr;
+
+namespace simt {
+namespace {
+
+constexpr std::size_t page = 4096;
+// Modules with more thread-local memory than this (many kernels) are poisoned once per launch, not per block.
+constexpr std::size_t max_block_poison = 32 * 1024;
+
+std::uint64_t low_bits(unsigned n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
+
+bool same(const char *a, const char *b) { return a == b || (a && b && std::strcmp(a, b) == 0); }
+
+void fiber_main() {
+  Worker::current()->run_kernel();
+  const Resume next = Worker::current()->fiber_ended();
+  simt_fiber_jump(next.sp, next.result);
+}
+
+}  // namespace
+
+Worker::Worker() : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {
+  void *p = mmap(nullptr, SIMT_MAX_DYNAMIC_SHARED + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  dynamic_base_ = static_cast<char *>(p);
+  mprotect(dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED, page, PROT_NONE);
+}
+
+Worker::~Worker() { munmap(dynamic_base_, SIMT_MAX_DYNAMIC_SHARED + page); }
+
+Worker *Worker::mine() {
+  struct Owner {
+    std::unique_ptr<Worker> worker;
+    ~Owner() { simt_self = nullptr; }
+  };
+  static thread_local Owner owner;
+  if (!owner.worker) {
+    try {
+      owner.worker = std::make_unique<Worker>();
+    } catch (const std::bad_alloc &) {
+      return nullptr;
+    }
+    use_signal_stack();
+  }
+  simt_self = owner.worker.get();
+  return owner.worker.get();
+}
+
+// ---- a block
+
+void Worker::begin(const Plan &plan) {
+  plan_ = &plan;
+  blockDim = plan.block;
+  gridDim = plan.grid;
+  threads = plan.threads;
+  wave_size = plan.wave;
+  dynamic_bytes = plan.dynamic_bytes;
+  dynamic_shared = dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED - ((dynamic_bytes + 15) & ~15u);
+  char *base = static_shared();  // also touches it: the first touch allocates, which must not happen inside a kernel
+  const std::size_t bytes = plan.module->thread_local_bytes();
+  poison_static_ = plan.poison && base && bytes <= max_block_poison;
+  if (plan.poison && base && !poison_static_) std::memset(base, 0xff, bytes);
+}
+
+char *Worker::static_shared() {
+  const Module &module = *plan_->module;
+  StaticShared &slot = static_shared_[module.serial() % std::size(static_shared_)];
+  if (slot.serial != module.serial()) slot = {module.serial(), module.touch_thread_local()};
+  return slot.base;
+}
+
+void Worker::poison_shared() {
+  if (poison_static_) std::memset(static_shared(), 0xff, plan_->module->thread_local_bytes());
+  if (dynamic_bytes) std::memset(dynamic_shared, 0xff, (dynamic_bytes + 15) & ~15u);
+}
+
+bool Worker::run_block(simt_index block) {
+  blockIdx = block;
+  threadIdx = {0, 0, 0};
+  slow = 0;
+  fibers_ = started_ = finished_ = 0;
+  if (plan_->poison) poison_shared();
+  if (plan_->order) {
+    begin_slow_mode(0);
+    start_next();
+  }
+  void *sp = stacks_.prepare(fibers_++, fiber_main);
+  if (!sp) {
+    incident_ = incident_here(Incident::NoMemory);
+    return false;
+  }
+  main_sp_ = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  in_kernel_.store(true, std::memory_order_relaxed);
+  return simt_fiber_enter(&main_sp_, sp) == 0;
+}
+
+void Worker::abandon(Incident incident) {
+  incident_ = incident;
+  in_kernel_.store(false, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  simt_fiber_jump(main_sp_, 1);
+}
+
+Incident Worker::incident_here(Incident::Kind kind) const {
+  Incident i;
+  i.kind = kind;
+  i.block = blockIdx;
+  i.thread = threadIdx;
+  i.linear_thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  return i;
+}
+
+// ---- starting and finishing threads
+
+void Worker::begin_slow_mode(unsigned finished) {
+  slow = 1;
+  ready_head_ = ready_tail_ = 0;
+  at_barrier_ = released_ = release_end_ = 0;
+  finished_ = 0;
+  for (unsigned w = 0, left = threads; left; ++w) {
+    const unsigned lanes = left < wave_size ? left : wave_size;
+    waves_[w] = {low_bits(lanes), 0};
+    left -= lanes;
+  }
+  for (unsigned t = 0; t < finished; ++t) finish(t);
+}
+
+// The current thread parks for the first time in this block: threads before it have returned, those after it have not
+// been started (simt::entry runs them in linear order).
+void Worker::leave_fast_mode() {
+  current_ = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  begin_slow_mode(current_);
+  started_ = current_ + 1;
+  threads_[current_].index = threadIdx;
+  threads_[current_].state = Running;
+}
+
+void Worker::finish(unsigned thread) {
+  threads_[thread].state = Finished;
+  waves_[thread / wave_size].live &= ~(std::uint64_t{1} << (thread % wave_size));
+  ++finished_;
+}
+
+void Worker::start_next() {
+  const unsigned position = started_++;
+  const unsigned t = plan_->order ? plan_->order[position] : position;
+  simt_index index{t, 0, 0};
+  if (t >= blockDim.x) {
+    const unsigned row = t / blockDim.x;
+    index = {t - row * blockDim.x, row % blockDim.y, row / blockDim.y};
+  }
+  current_ = t;
+  threads_[t].index = threadIdx = index;
+  threads_[t].state = Running;
+  threads_[t].file = nullptr;
+}
+
+bool Worker::next_thread() {
+  finish(current_);
+  if (started_ == threads) return false;
+  start_next();
+  return true;
+}
+
+Resume Worker::fiber_ended() {
+  if (slow) return dispatch();
+  in_kernel_.store(false, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return {main_sp_, 0};
+}
+
+// ---- choosing who runs
+
+Resume Worker::resume(unsigned t) {
+  Thread &thread = threads_[t];
+  current_ = t;
+  threadIdx = thread.index;
+  thread.state = Running;
+  return {thread.sp, thread.result};
+}
+
+Resume Worker::new_fiber() {
+  start_next();
+  void *sp = stacks_.prepare(fibers_++, fiber_main);
+  if (!sp) abandon(incident_here(Incident::NoMemory));
+  return {sp, 0};
+}
+
+Resume Worker::dispatch() {
+  for (;;) {
+    unsigned t;
+    if (ready_head_ != ready_tail_) return resume(ready_[ready_head_++ % SIMT_MAX_THREADS]);
+    if (released_ < release_end_ && take_released(t)) return resume(t);
+    if (started_ < threads) return new_fiber();
+    if (resolve_waves()) continue;
+    if (finished_ == threads) {
+      in_kernel_.store(false, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      return {main_sp_, 0};
+    }
+    // All that live are at a barrier: those that returned need not come.
+    if (places_differ_) check_barrier_places();
+    at_barrier_ = released_ = 0;
+    release_end_ = threads;
+  }
+}
+
+// ---- barriers
+
+Resume Worker::on_barrier(const char *file, int line, void *sp) {
+  if (!slow) leave_fast_mode();
+  Thread &thread = threads_[current_];
+  thread.sp = sp;
+  thread.file = file;
+  thread.line = line;
+  thread.state = AtBarrier;
+  if (at_barrier_ == 0) {
+    barrier_place_ = {file, line};
+    places_differ_ = false;
+  } else if (barrier_place_.line != line || barrier_place_.file != file) {
+    places_differ_ = true;
+  }
+  ++at_barrier_;
+  return dispatch();
+}
+
+bool Worker::take_released(unsigned &t) {
+  const std::uint32_t *order = plan_->order;
+  while (released_ < release_end_) {
+    const unsigned position = released_++;
+    t = order ? order[position] : position;
+    if (position + 2 < release_end_) {
+      const Thread &ahead = threads_[order ? order[position + 2] : position + 2];
+      __builtin_prefetch(ahead.sp);
+    }
+    if (threads_[t].state == AtBarrier) return true;
+  }
+  return false;
+}
+
+void Worker::check_barrier_places() {
+  for (unsigned t = 0; t < threads; ++t) {
+    const Thread &thread = threads_[t];
+    if (thread.state != AtBarrier || (thread.line == barrier_place_.line && same(thread.file, barrier_place_.file)))
+      continue;
+    unsigned first = 0;
+    while (threads_[first].state != AtBarrier || threads_[first].line != barrier_place_.line ||
+           !same(threads_[first].file, barrier_place_.file))
+      ++first;
+    threadIdx = threads_[first].index;
+    Incident i = incident_here(Incident::BarrierDivergence);
+    i.here = barrier_place_;
+    i.there = {thread.file, thread.line};
+    i.other_thread = t;
+    abandon(i);
+  }
+}
+
+// ---- collectives of a wave
+
+Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int line,
+                       void *sp) {
+  if (!slow) leave_fast_mode();
+  const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
+  const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1), base = w << shift;
+  Thread &me = threads_[current_];
+  me.sp = sp;
+  me.file = file;
+  me.line = line;
+  me.value = value;
+  me.mask = mask;
+  me.source = source;
+  me.op = static_cast<unsigned char>(op);
+  const std::uint64_t bit = std::uint64_t{1} << lane;
+  if (!(mask & bit)) {
+    Incident i = incident_here(Incident::NotInMask);
+    i.here = {file, line};
+    i.mask = mask;
+    i.other_thread = lane;
+    abandon(i);
+  }
+  Wave &wave = waves_[w];
+  wave.waiting |= bit;
+  const std::uint64_t need = mask & wave.live;
+  if ((wave.waiting & need) == need) {
+    bool meet = true;
+    for (std::uint64_t m = need & ~bit; m && meet; m &= m - 1) {
+      const Thread &other = threads_[base + static_cast<unsigned>(std::countr_zero(m))];
+      meet = other.line == line && other.op == op && other.file == file && (other.mask & wave.live) == need;
+    }
+    if (meet) {
+      complete_wave(w, need);
+      queue_lanes(w, need, lane);
+      return {sp, me.result};
+    }
+  }
+  me.state = InWave;
+  return dispatch();
+}
+
+void Worker::complete_wave(unsigned w, std::uint64_t group) {
+  Thread *lanes = threads_.get() + w * wave_size;
+  const auto each = [group, lanes](auto &&action) {
+    for (std::uint64_t m = group; m; m &= m - 1) {
+      const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
+      action(lane, lanes[lane]);
+    }
+  };
+  std::uint64_t result = 0;
+  switch (lanes[std::countr_zero(group)].op) {
+    case SIMT_BALLOT:
+      each([&](unsigned lane, Thread &t) { result |= static_cast<std::uint64_t>(t.value != 0) << lane; });
+      each([&](unsigned, Thread &t) { t.result = result; });
+      break;
+    case SIMT_ACTIVE:
+      each([&](unsigned, Thread &t) { t.result = group; });
+      break;
+    case SIMT_MATCH:
+      each([&](unsigned, Thread &t) {
+        std::uint64_t equal = 0;
+        each([&](unsigned lane, Thread &o) { equal |= static_cast<std::uint64_t>(o.value == t.value) << lane; });
+        t.result = equal;
+      });
+      break;
+    case SIMT_SHUFFLE:
+      each([&](unsigned, Thread &t) {
+        const bool there = t.source >= 0 && t.source < 64 && (group >> t.source & 1);
+        t.result = there ? lanes[t.source].value : t.value;
+      });
+      break;
+    default:
+      break;
+  }
+  waves_[w].waiting &= ~group;
+}
+
+// All lanes of the group can run on, except the one that is running already.
+void Worker::queue_lanes(unsigned w, std::uint64_t group, unsigned except) {
+  const unsigned base = w * wave_size;
+  const auto push = [this, base, except](unsigned lane) {
+    if (lane == except) return;
+    threads_[base + lane].state = Ready;
+    ready_[ready_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(base + lane);
+  };
+  if (!plan_->lane_order) {
+    for (; group; group &= group - 1) push(static_cast<unsigned>(std::countr_zero(group)));
+    return;
+  }
+  for (unsigned i = 0; i < wave_size; ++i) {
+    const unsigned lane = plan_->lane_order[i];
+    if (group >> lane & 1) push(lane);
+  }
+}
+
+// Nothing else can run. A collective of all 64 mask bits means the lanes that are here: the lowest waiting lane's place
+// decides which lanes meet. With any other mask, lanes are missing.
+bool Worker::resolve_waves() {
+  bool any = false;
+  for (unsigned w = 0; w * wave_size < threads; ++w) {
+    const std::uint64_t waiting = waves_[w].waiting;
+    if (!waiting) continue;
+    Thread *lanes = threads_.get() + w * wave_size;
+    const unsigned first = static_cast<unsigned>(std::countr_zero(waiting));
+    const Thread &lead = lanes[first];
+    std::uint64_t group = 0;
+    for (std::uint64_t m = waiting; m; m &= m - 1) {
+      const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
+      const Thread &t = lanes[lane];
+      if (t.line == lead.line && t.op == lead.op && t.mask == lead.mask && same(t.file, lead.file))
+        group |= std::uint64_t{1} << lane;
+    }
+    const std::uint64_t need = lead.mask & waves_[w].live;
+    if (lead.mask != ~std::uint64_t{0}) {
+      // Lanes may have returned since they were waited for; then the group is complete now.
+      if (need & ~group) missing_lanes(w, first, group, static_cast<unsigned>(std::countr_zero(need & ~group)));
+      group &= need;
+    }
+    complete_wave(w, group);
+    queue_lanes(w, group, ~0u);
+    any = true;
+  }
+  return any;
+}
+
+void Worker::missing_lanes(unsigned w, unsigned lane, std::uint64_t group, unsigned missing) {
+  const Thread &waits = threads_[w * wave_size + lane];
+  const Thread &other = threads_[w * wave_size + missing];
+  threadIdx = waits.index;
+  Incident i = incident_here(Incident::MissingLanes);
+  i.here = {waits.file, waits.line};
+  i.there = {other.file, other.line};
+  i.what = other.state == AtBarrier ? "barrier" : "collective";
+  i.other_thread = missing;
+  i.wave = w;
+  i.lanes = group;
+  i.mask = waits.mask;
+  abandon(i);
+}
+
+}  // namespace simt
+
+// ---- what kernels and fiber.cpp call
+
+extern "C" {
+
+__attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int line, void *sp) {
+  return simt::Worker::current()->on_barrier(file, line, sp);
+}
+
+__attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, unsigned long mask, unsigned long value,
+                                                                      int source, const char *file, int line,
+                                                                      void *sp) {
+  return simt::Worker::current()->on_wave(op, mask, value, source, file, line, sp);
+}
+
+__attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
+
+__attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int line) {
+  simt::Worker &worker = *simt::Worker::current();
+  simt::Incident i;
+  i.kind = simt::Incident::Trap;
+  i.block = worker.blockIdx;
+  i.thread = worker.threadIdx;
+  i.what = what;
+  i.here = {file, line};
+  worker.abandon(i);
+}
+
+__attribute__((visibility("default"))) void simt_print(const char *text, unsigned long bytes) {
+  simt::Worker &worker = *simt::Worker::current();
+  worker.set_busy(true);
+  while (bytes) {
+    const ssize_t n = write(STDOUT_FILENO, text, bytes);
+    if (n <= 0) break;
+    text += n;
+    bytes -= static_cast<unsigned long>(n);
+  }
+  worker.set_busy(false);
+}
+}

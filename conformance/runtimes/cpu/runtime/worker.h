@@ -1,0 +1,126 @@
+// One OS thread that runs blocks: its fibers, and which thread of the block runs next.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "fiber.h"
+#include "incident.h"
+#include "simt/abi.h"
+
+namespace simt {
+
+class Module;
+
+// What is the same for all blocks of a launch.
+struct Plan {
+  const simt_kernel *kernel;
+  void *const *args;
+  const Module *module;
+  simt_index grid, block;
+  unsigned threads;  // of one block
+  unsigned wave;
+  unsigned dynamic_bytes;
+  bool poison;
+  const std::uint32_t *order;          // linear thread number at each position; null for forward
+  const unsigned char *lane_order;     // likewise for the lanes of a wave; null for forward
+};
+
+class Worker : public simt_context {
+ public:
+  Worker();
+  ~Worker();
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
+
+  // The calling OS thread's worker, made on the first call; null when there is no memory for it.
+  static Worker *mine();
+  // The same without making one. Async-signal-safe.
+  static Worker *current() { return static_cast<Worker *>(simt_self); }
+
+  void begin(const Plan &plan);  // before the first block of a launch
+  bool run_block(simt_index block);  // false: stopped by an incident
+  const Incident &incident() const { return incident_; }
+
+  // Between entering a fiber and leaving the block. Async-signal-safe.
+  bool in_kernel() const { return in_kernel_.load(std::memory_order_relaxed) && main_sp_; }
+  bool busy() const { return busy_.load(std::memory_order_relaxed); }
+  // Gives up the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
+  [[noreturn]] void abandon(Incident incident);
+  // While set, a timeout waits: the kernel is inside the host's C library.
+  void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
+  const FiberStacks &stacks() const { return stacks_; }
+
+  // The scheduler. `sp` is the saved frame of the thread that cannot go on.
+  Resume on_barrier(const char *file, int line, void *sp);
+  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int line, void *sp);
+  bool next_thread();    // the current thread has returned
+  Resume fiber_ended();  // no thread was left to start on the current fiber
+  void run_kernel() { plan_->kernel->run(plan_->args); }
+
+ private:
+  enum State : unsigned char { Running, AtBarrier, InWave, Ready, Finished };
+  struct alignas(64) Thread {
+    void *sp;
+    const char *file;
+    simt_index index;
+    int line;
+    std::uint64_t result, value, mask;
+    int source;
+    unsigned char op;
+    State state;
+  };
+  static_assert(sizeof(Thread) == 64);
+  struct Wave {
+    std::uint64_t live, waiting;
+  };
+
+  void leave_fast_mode();
+  void begin_slow_mode(unsigned finished);
+  void start_next();
+  void finish(unsigned thread);
+  Resume dispatch();
+  Resume resume(unsigned thread);
+  Resume new_fiber();
+  bool take_released(unsigned &thread);
+  void check_barrier_places();
+  bool resolve_waves();
+  [[noreturn]] void missing_lanes(unsigned wave, unsigned lane, std::uint64_t group, unsigned missing);
+  void complete_wave(unsigned wave, std::uint64_t group);
+  void queue_lanes(unsigned wave, std::uint64_t group, unsigned except);
+  Incident incident_here(Incident::Kind kind) const;
+  void poison_shared();
+  char *static_shared();
+
+  const Plan *plan_ = nullptr;
+  FiberStacks stacks_;
+  std::unique_ptr<Thread[]> threads_;
+  std::unique_ptr<std::uint16_t[]> ready_;  // a ring: threads whose collective is complete
+  unsigned ready_head_ = 0, ready_tail_ = 0;
+  Wave waves_[SIMT_MAX_THREADS / 32]{};
+  unsigned fibers_ = 0;     // stacks in use
+  unsigned current_ = 0;    // linear number of the running thread (slow mode)
+  unsigned started_ = 0;    // positions in the order
+  unsigned finished_ = 0;
+  unsigned at_barrier_ = 0;
+  unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
+  bool places_differ_ = false;
+  Place barrier_place_;
+  void *main_sp_ = nullptr;
+  std::atomic<bool> in_kernel_{false};
+  std::atomic<bool> busy_{false};
+  Incident incident_;
+  char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes and a guard page
+  bool poison_static_ = false;    // before every block
+
+  // Thread-local block of each module on this OS thread; looked up once.
+  struct StaticShared {
+    std::uint64_t serial = 0;
+    char *base = nullptr;
+  };
+  StaticShared static_shared_[16];
+};
+
+}  // namespace simt

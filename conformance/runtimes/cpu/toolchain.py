@@ -1,0 +1,108 @@
+"""Finding a C++ compiler: one the user names, an installed one, or the one that comes from PyPI."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+OLDEST_CLANG = 16
+OLDEST_GCC = 12
+ENVIRONMENT = "CANDLE_PARITY_CXX"
+
+
+class NoCompiler(RuntimeError):
+    """No usable C++ compiler; the message says what was tried and what to install."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler as command words, ``kind`` (``clang``, ``zig`` or ``gcc``), and its version line for cache keys.
+
+    ``linker`` is empty where the linker is to be looked for on the PATH.
+    """
+
+    kind: str
+    compiler: tuple[str, ...]
+    linker: tuple[str, ...]
+    identity: str
+
+
+def find_toolchain(*, links_standard_library: bool) -> Toolchain:
+    """The compiler to use; raises ``NoCompiler``.
+
+    Kernels are compiled with clang, zig's clang or g++, in that order: HIP is clang's dialect. Our own libraries link
+    the C++ standard library, which zig first has to build (about a minute, once), so for them g++ goes before zig.
+    """
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return _named(shlex.split(named))
+    order: tuple[Callable[[], Iterator[Toolchain]], ...] = (
+        (_clangs, _gccs, _zig) if links_standard_library else (_clangs, _zig, _gccs)
+    )
+    for candidates in order:
+        for toolchain in candidates():
+            return toolchain
+    raise NoCompiler(
+        f"no C++ compiler was found (clang++ {OLDEST_CLANG} or newer, g++ {OLDEST_GCC} or newer, or the Python package "
+        f"ziglang); install one (pip install ziglang needs no root), or name one in {ENVIRONMENT}"
+    )
+
+
+def _named(words: list[str]) -> Toolchain:
+    identity = _version(words)
+    if identity is None:
+        raise NoCompiler(f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command")
+    kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
+    linker = (sys.executable, "-m", "ziglang", "ld.lld") if kind == "zig" else ()
+    return Toolchain(kind, tuple(words), linker, identity)
+
+
+def _clangs() -> Iterator[Toolchain]:
+    names = ["clang++", *(f"clang++-{version}" for version in range(30, OLDEST_CLANG - 1, -1))]
+    yield from _installed(names, "clang", OLDEST_CLANG)
+
+
+def _gccs() -> Iterator[Toolchain]:
+    yield from _installed(["g++", *(f"g++-{version}" for version in range(20, OLDEST_GCC - 1, -1))], "gcc", OLDEST_GCC)
+
+
+def _installed(names: list[str], kind: str, oldest: int) -> Iterator[Toolchain]:
+    for name in names:
+        path = shutil.which(name)
+        identity = _version([path]) if path else None
+        if path and identity and _major(identity) >= oldest:
+            linker = () if shutil.which("ld.lld") or shutil.which("ld") else _zig_linker()
+            yield Toolchain(kind, (path,), linker, identity)
+
+
+def _zig() -> Iterator[Toolchain]:
+    if _zig_linker():
+        words = [sys.executable, "-m", "ziglang", "c++"]
+        identity = _version(words)
+        if identity:
+            yield Toolchain("zig", tuple(words), _zig_linker(), f"zig {identity}")
+
+
+def _zig_linker() -> tuple[str, ...]:
+    return (sys.executable, "-m", "ziglang", "ld.lld") if importlib.util.find_spec("ziglang") else ()
+
+
+def _major(identity: str) -> int:
+    match = re.search(r"(\d+)\.\d+", identity)
+    return int(match[1]) if match else 0
+
+
+def _version(words: list[str]) -> str | None:
+    """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
+    try:
+        answer = subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=120, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout.strip() else None

@@ -1,0 +1,45 @@
+"""AMD's own runtime library, as installed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Any
+
+
+class RocmRuntime:
+    """ROCm's libamdhip64 and libhiprtc; hip-python finds them by name once they are loaded."""
+
+    name = "rocm"
+    guards_memory = False
+    description = "ROCm"
+
+    def __init__(self) -> None:
+        self.identity = f"rocm {_load('libamdhip64.so')} {_load('libhiprtc.so')}"
+
+    def set_order(self, order: str) -> None:
+        """A GPU schedules its threads itself."""
+
+    def message(self) -> str:
+        return ""
+
+    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
+        return None
+
+
+def library_folders() -> list[str]:
+    """Where ROCm's libraries may lie: the user's LD_LIBRARY_PATH, ROCM_PATH, /opt/rocm."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return [folder for folder in (*folders, f"{os.environ.get('ROCM_PATH', '/opt/rocm')}/lib") if folder]
+
+
+def _load(name: str) -> str:
+    """Load ``name`` for everybody in this process; the path that was taken, with its modification time."""
+    for folder in library_folders():
+        path = Path(folder) / name
+        if path.exists():
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            return f"{path.resolve()} {path.stat().st_mtime_ns}"
+    ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+    return name

@@ -1,0 +1,170 @@
+"""Bad input: one clear sentence and exit code 2, or the kernel's own status; never a traceback or a lost record."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conformance.spec.load import SPEC_FOLDER
+
+NEG = """#include <hip/hip_runtime.h>
+extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out) {
+  %s
+}
+"""
+
+
+def one_sentence(said, *words):
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err.startswith("candle-parity: ")
+    assert said.err.strip().count("\n") == 0
+    for word in words:
+        assert str(word) in said.err
+
+
+def test_a_pattern_that_matches_nothing(cli):
+    one_sentence(cli("run", "uexpp_f32"), "uexpp_f32", "matches no kernel", "uexp_f32")
+
+
+@pytest.mark.parametrize("case", ["uneg_f32(shape=[3", "uneg_f32(shape=[3],layout=sideways,values=special)"])
+def test_a_case_id_that_cannot_be_built(cli, case):
+    one_sentence(cli("run", case), case)
+
+
+def test_a_module_that_does_not_exist(cli):
+    one_sentence(cli("list", "--module", "unery"), "unery", "unary")
+
+
+def test_a_kernels_path_that_does_not_exist(cli, tmp_path):
+    one_sentence(cli("run", "uneg_f32", "--kernels", tmp_path / "absent"), "absent", "does not exist")
+
+
+def test_a_kernels_path_without_kernels(cli, tmp_path):
+    one_sentence(cli("run", "uneg_f32", "--kernels", tmp_path), "holds no kernel file", ".hip")
+
+
+def test_a_thread_order_that_does_not_exist(cli):
+    one_sentence(cli("run", "uneg_f32", "--runtime", "cpu", "--order", "sideways"), "sideways", "shuffle:SEED")
+
+
+def test_a_malformed_spec_names_file_and_line(cli, tmp_path):
+    folder = tmp_path / "specs"
+    shutil.copytree(SPEC_FOLDER, folder)
+    text = (folder / "affine.yaml").read_text()
+    (folder / "affine.yaml").write_text(text.replace("in size_t*", "in sizet*", 1))
+    line = 1 + text[: text.index("in size_t*")].count("\n")
+    one_sentence(cli("run", "uneg_f32", "--specs", folder), f"affine.yaml:{line}", "sizet")
+
+
+def test_no_compiler_at_all(cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("CANDLE_PARITY_CXX", str(tmp_path / "no-such-compiler"))
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
+    one_sentence(cli("run", "uneg_f32", "--runtime", "cpu"), "no-such-compiler")
+
+
+def test_a_trace_with_a_missing_array(cli, tmp_path):
+    args = [{"kind": "scalar", "dtype": "uint64", "value": "00" * 8}] * 2 + [{"kind": "null"}]
+    args += [{"kind": "buf", "name": "inp", "role": "in", "dtype": "float32", "n": 3, "data": "aa"}]
+    args += [
+        {
+            "kind": "buf",
+            "name": "out",
+            "role": "out",
+            "dtype": "float32",
+            "n": 3,
+            "data": None,
+            "fill": 165,
+            "expect": "bb",
+        }
+    ]
+    row = {"kernel": "uneg_f32", "case": "tiny", "grid": [1, 1, 1], "block": [32, 1, 1], "shared": 0, "args": args}
+    (tmp_path / "unary.json").write_text(json.dumps([row]))
+    import numpy as np
+
+    np.savez(tmp_path / "unary.npz", aa=np.zeros(3, np.uint32))
+    for subject in ("reference", "kernels"):
+        one_sentence(cli("replay", tmp_path, "--subject", subject), "unary.json", "array bb", "missing")
+
+
+def test_a_record_that_is_none(cli, tmp_path):
+    (tmp_path / "r.json").write_text("{")
+    one_sentence(cli("report", tmp_path / "r.json"), "r.json")
+    one_sentence(cli("report", tmp_path / "absent.json"), "absent.json")
+
+
+def test_a_kernel_that_does_not_compile(cli, port):
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port(NEG % "out[0] = undeclared_name;"))
+    assert said.code == 1
+    row = said.kernel("uneg_f32")
+    assert row["status"] == "compile_error"
+    assert "undeclared_name" in row["message"]
+    assert "unary.hip" in row["message"]
+    assert ":3:" in row["message"]
+    assert said.record["summary"]["total"] == 748
+
+
+def test_a_missing_symbol(cli, port):
+    said = cli("run", "uneg_f64", "--runtime", "cpu", "--kernels", port(NEG % ""))
+    assert (said.code, said.kernel("uneg_f64")["status"]) == (0, "missing")
+    assert cli("run", "uneg_f64", "--kernels", port(NEG % ""), "--fail-under", "0.1").code == 1
+
+
+def test_a_wrong_parameter_list(cli, port):
+    text = (NEG % "").replace("const float *inp", "const double *inp")
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port(text))
+    row = said.kernel("uneg_f32")
+    assert (said.code, row["status"]) == (1, "signature")
+    assert "parameter 4" in row["message"]
+
+
+def test_a_forgotten_extern_c_is_a_missing_symbol(cli, port):
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port((NEG % "").replace('extern "C" ', "")))
+    assert said.kernel("uneg_f32")["status"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ("out[(size_t)1 << 40] = 1;", "crash", "uneg_f32"),
+        ("if (threadIdx.x == 3) __builtin_trap();", "crash", "uneg_f32"),
+        ("volatile size_t n = numel; while (n == numel || n != 0) { n = numel + 1; }", "timeout", "uneg_f32"),
+        ("if (threadIdx.x < 7) __syncthreads(); else if (threadIdx.x < 9) { __syncthreads(); }", "crash", "barrier"),
+        ("out[0] = 1;", "fail", "out["),
+    ],
+)
+def test_a_kernel_that_goes_wrong_costs_itself_and_not_the_run(cli, port, body, status, words):
+    text = (NEG % body) + (NEG % "").replace("uneg_f32", "uabs_f32")
+    cases = [f"{name}(shape=[40],layout=contiguous,values=special)" for name in ("uneg_f32", "uabs_f32")]
+    said = cli("run", *cases, "--runtime", "cpu", "--kernels", port(text), "-j", "1")
+    assert said.code == 1
+    row = said.kernel("uneg_f32")
+    assert row["status"] == status
+    assert words in row["failures"][0]["why"]
+    assert "candle-parity run" in row["failures"][0]["reproduce"]
+    assert said.kernel("uabs_f32")["status"] == "fail"
+
+
+def test_a_truncated_code_object(cli, tmp_path):
+    (tmp_path / "unary.hsaco").write_bytes(b"\x7fELF" + bytes(90))
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", tmp_path)
+    row = said.kernel("uneg_f32")
+    assert (said.code, row["status"]) == (1, "compile_error")
+    assert "unary.hsaco" in row["message"]
+
+
+def test_a_file_that_is_no_code_object(cli, tmp_path):
+    (tmp_path / "unary.hsaco").write_text("hello")
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", tmp_path)
+    assert said.kernel("uneg_f32")["status"] == "compile_error"
+    assert "no code object" in said.kernel("uneg_f32")["message"]
+
+
+def test_a_record_is_not_lost_to_a_folder_that_is_not_there(cli, tmp_path):
+    path = tmp_path / "deep" / "record.json"
+    said = cli("run", "uneg_f32", "--json", path)
+    assert said.code == 0
+    assert Path(path).exists()
