@@ -96,11 +96,10 @@ def _extreme(x: Array, dtype: str, greatest: bool) -> Array:
     values = _comparable(x)
     if values.dtype.kind in "iu":
         return np.asarray(values.max(axis=1) if greatest else values.min(axis=1))
-    ufunc = {True: np.maximum, False: np.minimum} if ARITHMETIC[dtype].nan_maximum else {True: np.fmax, False: np.fmin}
-    found = ufunc[greatest].reduce(values, axis=1)
-    # Rows without a number in the types that skip NaN keep what they started with.
     if not ARITHMETIC[dtype].nan_maximum:
-        found = np.where(np.isnan(found), -np.inf if greatest else np.inf, found).astype(values.dtype)
+        # Signalling ones too, which np.fmax and np.fmin do not skip. A row without a number keeps what it started with.
+        values = np.where(np.isnan(values), values.dtype.type(-np.inf if greatest else np.inf), values)
+    found = (np.maximum if greatest else np.minimum).reduce(values, axis=1)
     zeros = np.where(values == 0, np.signbit(values), greatest)
     negative = zeros.all(axis=1) if greatest else zeros.any(axis=1)
     signed = np.where(found == 0, np.where(negative, -0.0, 0.0).astype(found.dtype), found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.arguments import Family
 from conformance.cases.case import Case
-from conformance.cases.families import binary, elementwise, fill, indexing, where
+from conformance.cases.families import binary, elementwise, fill, indexing, norm, reduce, rope, sort, where
 from conformance.cases.launch import Launch
 from conformance.cases.values import Words
 from conformance.spec.kernel import Kernel
@@ -17,6 +17,10 @@ FAMILIES: dict[str, Family] = {
     **where.FAMILIES,
     **fill.FAMILIES,
     **indexing.FAMILIES,
+    **reduce.FAMILIES,
+    **norm.FAMILIES,
+    **rope.FAMILIES,
+    **sort.FAMILIES,
 }
 
 

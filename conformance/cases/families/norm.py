@@ -1,0 +1,138 @@
+"""Rows that a block normalises: softmax, rmsnorm and layernorm. ``shape`` is rows x columns, contiguous."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from conformance.cases.arguments import Family, Fields, Row, drawn, poisoned
+from conformance.cases.case import Case
+from conformance.cases.families.reduce import source
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.layouts import layout
+from conformance.cases.rows import filled, parsed
+from conformance.cases.specials import special
+from conformance.cases.values import Words
+from conformance.spec.kernel import Kernel
+
+_LANES = 32
+
+_SOFTMAX_FIELDS = ("shape", "values", "mark", "start")
+
+_NORM_FIELDS = (*_SOFTMAX_FIELDS, "alpha", "beta", "eps")
+
+_SOFTMAX: tuple[str, ...] = (
+    "shape=[3,1],values=unit",
+    "shape=[70,9],values=unit",  # L13: many rows
+    "shape=[3,31],values=unit",
+    "shape=[3,32],values=unit",
+    "shape=[3,33],values=unit",  # W01, W04: lanes with one element and lanes with two
+    "shape=[2,77],values=large",  # M01: exp overflows without the subtraction
+    "shape=[2,128],values=unit",
+    "shape=[2,255],values=mid",
+    "shape=[2,257],values=unit",
+    "shape=[1,1000],values=unit",
+    "shape=[1,4099],values=unit",  # R08: accumulated in f32
+    "shape=[1,20000],values=unit,mark=equal",  # F09: in f16 the reciprocal of the sum is subnormal
+    "shape=[5,40],values=tiny",
+    "shape=[5,40],values=ties",
+    "shape=[3,40],values=unit,mark=minus_inf",  # M02
+    "shape=[3,100],values=unit,mark=masked",  # M02
+    "shape=[3,40],values=unit,mark=one_inf",
+    "shape=[3,40],values=unit,mark=nan_first",  # R03
+    "shape=[3,40],values=unit,mark=nan_last",  # R03
+    "shape=[3,40],values=unit,mark=high",  # R02: all negative
+    "shape=[{eighth},8],values=special,mark=no_nan",
+    "shape=[3,41],values=unit,start=1",  # L08, L09
+)
+
+_NORM: tuple[str, ...] = (
+    "shape=[3,1],values=unit",
+    "shape=[40,7],values=unit",  # L13
+    "shape=[3,31],values=unit",
+    "shape=[3,32],values=unit",
+    "shape=[3,33],values=unit",  # W01, W03
+    "shape=[2,100],values=unit",
+    "shape=[2,130],values=large",
+    "shape=[1,1023],values=unit",  # 32 threads
+    "shape=[2,1024],values=unit",  # W01, W06: 1024 threads
+    "shape=[2,1500],values=unit",  # W06, R08
+    "shape=[1,4099],values=unit",  # R08
+    "shape=[5,48],values=tiny",  # M03: eps counts
+    "shape=[5,48],values=tiny,eps=0.5",  # M03
+    "shape=[5,48],values=unit,mark=offset",  # M04
+    "shape=[5,32],values=ties,mark=equal",  # M03: no variance
+    "shape=[3,40],values=unit,mark=zeros",  # M03
+    "shape=[3,40],values=unit,mark=zeros,eps=0",  # 0 times infinity
+    "shape=[5,3],values=unit",  # M04: few columns
+    "shape=[3,40],values=unit,mark=nan_first",
+    "shape=[3,40],values=unit,mark=one_inf",
+    "shape=[3,41],values=unit,start=1",  # L08, L09
+    "shape=[3,40],values=unit,alpha=null",  # M05
+    "shape=[2,1030],values=unit,alpha=null",  # M05
+)
+
+_LAYERNORM: tuple[str, ...] = (
+    "shape=[3,40],values=unit,beta=null",  # M05
+    "shape=[3,40],values=unit,alpha=null,beta=null",  # M05
+    "shape=[2,1030],values=unit,beta=null",  # M05
+    "shape=[2,1030],values=unit,alpha=null,beta=null",  # M05
+)
+
+
+@lru_cache
+def _rows(family: str, name: str) -> tuple[Row, ...]:
+    rows = {"softmax": _SOFTMAX, "rmsnorm": _NORM, "layernorm": _NORM + _LAYERNORM}[family]
+    eighth = str(len(special(name)) // 8)
+    return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
+
+
+def _rows_of(fields: Fields, kernel: Kernel, words: Words) -> tuple[int, int, dict[str, Argument]]:
+    rows, columns = fields.shape(rank=2)
+    if rows == 0 or columns == 0:
+        raise ValueError(f"case {fields.case.id}: shape has 1 row and 1 column or more, not {[rows, columns]}")
+    placed = layout("contiguous", (rows, columns), fields.number("start", 0))
+    src = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, words), columns)
+    scalar = Scalar("n_cols", "int", np.int32(columns))
+    return rows, columns, {"src": src, "dst": poisoned(kernel, "dst", rows * columns), "n_cols": scalar}
+
+
+def _softmax(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """32 lanes a row, along y."""
+    rows, _, given = _rows_of(Fields(case, _SOFTMAX_FIELDS), kernel, words)
+    args = tuple(given[parameter.name] for parameter in kernel.params)
+    return Launch(kernel.name, (rows, 1, 1), (1, _LANES, 1), 0, args)
+
+
+def _norm(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """A block of 32 threads a row, of 1024 from 1024 columns on."""
+    fields = Fields(case, _NORM_FIELDS)
+    rows, columns, given = _rows_of(fields, kernel, words)
+    block = _LANES if columns < 1024 else 1024
+    given["block_size"] = Scalar("block_size", "int", np.int32(block))
+    given["eps"] = fields.scalar(kernel, "eps", "eps", "1e-5")
+    for name in ("alpha", "beta"):
+        given[name] = _weight(fields, kernel, name, columns, words)
+    args = tuple(given[parameter.name] for parameter in kernel.params)
+    return Launch(kernel.name, (rows, 1, 1), (block, 1, 1), 0, args)
+
+
+def _weight(fields: Fields, kernel: Kernel, name: str, columns: int, words: Words) -> Argument:
+    if name not in [parameter.name for parameter in kernel.params]:
+        if fields.has(name):
+            raise ValueError(f"case {fields.case.id}: {kernel.name} has no parameter {name}")
+        return Null(name)
+    if fields.has(name):
+        fields.choice(name, "null", ("null",))
+        return Null(name)
+    plain = Fields(Case(kernel.name, (("values", "unit"),)), ("values",))
+    drawn_buffer: Buffer = drawn(plain, kernel, name, layout("contiguous", (columns,)), words)
+    return drawn_buffer
+
+
+FAMILIES: dict[str, Family] = {
+    "softmax": Family(lambda kernel: _rows("softmax", kernel.variant["dtype"]), _softmax),
+    "rmsnorm": Family(lambda kernel: _rows("rmsnorm", kernel.variant["dtype"]), _norm),
+    "layernorm": Family(lambda kernel: _rows("layernorm", kernel.variant["dtype"]), _norm),
+}

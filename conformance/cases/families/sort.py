@@ -1,0 +1,92 @@
+"""Argsort of rows by one block each. ``shape`` is rows x columns, contiguous.
+
+Rows with NaN have no order to compare with, and do not occur.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from conformance.cases.arguments import Family, Fields, Row, drawn, poisoned
+from conformance.cases.case import Case
+from conformance.cases.families.reduce import source
+from conformance.cases.launch import Argument, Launch, Scalar
+from conformance.cases.layouts import layout
+from conformance.cases.rows import filled, parsed
+from conformance.cases.specials import special
+from conformance.cases.values import Words
+from conformance.dtypes import dtype
+from conformance.spec.kernel import Kernel
+
+MAX_THREADS = 1024
+
+MAX_COLUMNS = 8192
+"""Four bytes a column fill 32 KiB of shared memory; the next power of two is beyond CUDA's 48 KiB."""
+
+_FIELDS = ("shape", "values", "mark", "start")
+
+_ROWS: tuple[str, ...] = (
+    "shape=[3,1],values=unit",
+    "shape=[5,2],values=unit",  # R13
+    "shape=[5,3],values=unit",  # R11
+    "shape=[40,7],values=unit",  # R11; many rows
+    "shape=[9,8],values=unit",  # R13
+    "shape=[3,31],values=unit",  # R11
+    "shape=[3,32],values=unit",
+    "shape=[3,33],values=unit",  # R11, W06
+    "shape=[3,64],values=unit",  # W06
+    "shape=[3,65],values=unit",  # R11: nearly half is padding
+    "shape=[2,255],values=unit",  # R11, W06
+    "shape=[2,1000],values=unit",  # R11, W06
+    "shape=[1,1024],values=unit",  # R12
+    "shape=[2,1025],values=unit",  # R11, R12: more columns than threads
+    "shape=[1,3000],values=unit",  # R12, W11
+    "shape=[1,8192],values=unit",  # W11, W12: all the shared memory that Candle can ask for
+    "shape=[3,100],values=ties",  # R13
+    "shape=[1,1500],values=ties",  # R13, R12
+    "shape=[3,70],values=unit,mark=equal",  # R13: nothing but ties
+    "shape=[3,70],values=unit,mark=high",  # R11: padding is not a value
+    "shape=[2,90],values=large,start=1",  # L08, L09
+)
+
+_SPECIAL = "shape=[{eighth},8],values=special"
+
+_FLOATS: tuple[str, ...] = (
+    "shape=[3,50],values=unit,mark=minus_inf",  # R11: padding goes last also among the least values
+    "shape=[3,50],values=unit,mark=plus_inf",  # R11
+    "shape=[3,50],values=unit,mark=zeros",  # zeros of both signs are equal
+    "shape=[3,100],values=subnormal",  # N13
+)
+
+
+@lru_cache
+def _rows(name: str) -> tuple[Row, ...]:
+    is_float = dtype(name).kind == "float"
+    rows = [*_ROWS, _SPECIAL + (",mark=no_nan" if is_float else ""), *(_FLOATS if is_float else ())]
+    eighth = str(len(special(name)) // 8)
+    return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
+
+
+def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """A thread a column, 1024 at most; four bytes of shared memory for each column up to the power of two."""
+    fields = Fields(case, _FIELDS)
+    rows, columns = fields.shape(rank=2)
+    if rows == 0 or not 1 <= columns <= MAX_COLUMNS:
+        raise ValueError(f"case {case.id}: shape has 1 row or more of 1 to {MAX_COLUMNS} columns")
+    padded = 1 << (columns - 1).bit_length()
+    placed = layout("contiguous", (rows, columns), fields.number("start", 0))
+    given: dict[str, Argument] = {
+        "x": source(fields, kernel, "x", drawn(fields, kernel, "x", placed, words), columns),
+        "dst": poisoned(kernel, "dst", rows * columns),
+        "ncols": Scalar("ncols", "int", np.int32(columns)),
+        "ncols_pad": Scalar("ncols_pad", "int", np.int32(padded)),
+    }
+    args = tuple(given[parameter.name] for parameter in kernel.params)
+    return Launch(kernel.name, (rows, 1, 1), (min(padded, MAX_THREADS), 1, 1), 4 * padded, args)
+
+
+FAMILIES: dict[str, Family] = {
+    "argsort": Family(lambda kernel: _rows(kernel.variant["dtype"]), _build),
+}

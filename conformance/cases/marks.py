@@ -1,0 +1,104 @@
+"""Rows that a reduction or a sort may get wrong: ``mark`` writes them over data that was drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import DType
+
+Array = NDArray[Any]
+Mark = Callable[[Array, DType], None]
+
+
+def _column(value: float, *columns: int) -> Mark:
+    """``value`` in some columns of every row."""
+
+    def mark(rows: Array, _: DType) -> None:
+        for column in columns:
+            rows[:, min(column, rows.shape[1] - 1)] = value
+
+    return mark
+
+
+def _all(value: float) -> Mark:
+    def mark(rows: Array, _: DType) -> None:
+        rows[...] = value
+
+    return mark
+
+
+def _every_third(value: float) -> Mark:
+    def mark(rows: Array, _: DType) -> None:
+        rows[:, 1::3] = value
+
+    return mark
+
+
+def _equal(rows: Array, kind: DType) -> None:
+    rows.view(kind.bits)[...] = rows.view(kind.bits)[:, :1]
+
+
+def _zeros(rows: Array, _: DType) -> None:
+    """Zeros of both signs; the first row has +0 only in the middle, the second one only -0."""
+    rows[...] = 0.0
+    rows[:2] = -0.0
+    rows[:1, rows.shape[1] // 2] = 0.0
+    rows[2:, rows.shape[1] // 3] = -0.0
+
+
+def _high(rows: Array, kind: DType) -> None:
+    """Negative numbers, or for unsigned types the upper half: nothing near 0."""
+    bits = rows.view(kind.bits)
+    bits |= kind.bits.type(1 << (8 * kind.size - 1))
+    if kind.kind == "int":
+        rows[rows == rows.dtype.type(-(1 << (8 * kind.size - 1)))] = -1
+
+
+def _without_nan(rows: Array, _: DType) -> None:
+    with np.errstate(invalid="ignore"):
+        rows[np.isnan(rows.astype(np.float64))] = 1.0
+
+
+def _offset(rows: Array, kind: DType) -> None:
+    """Numbers near 30: squares whose mean is far greater than the variance."""
+    rows[...] = (rows.astype(np.float64) + 30).astype(kind.numpy)
+
+
+_FLOAT_MARKS: dict[str, Mark] = {
+    "nan_first": _column(np.nan, 0),
+    "nan_later": _column(np.nan, 5, 1029),
+    "nan_last": _column(np.nan, 1 << 30),
+    "nan": _all(np.nan),
+    "minus_inf": _all(-np.inf),
+    "plus_inf": _all(np.inf),
+    "one_inf": _column(np.inf, 2),
+    "masked": _every_third(-np.inf),
+    "zeros": _zeros,
+    "no_nan": _without_nan,
+    "offset": _offset,
+}
+
+_MARKS: dict[str, Mark] = {"equal": _equal, "high": _high}
+
+MARK_NAMES: tuple[str, ...] = (*_MARKS, *_FLOAT_MARKS)
+
+
+def marked(name: str, data: Array, columns: int, kind: DType) -> Array:
+    """A copy of ``data`` (of dtype ``kind``, whole rows of ``columns`` elements and a rest) with its rows marked.
+
+    Raises ``ValueError`` for an unknown name and for a mark that integers do not have.
+    """
+    if name not in MARK_NAMES:
+        raise ValueError(f"unknown mark {name!r}; known: {', '.join(MARK_NAMES)}")
+    if name in _FLOAT_MARKS and kind.kind != "float":
+        raise ValueError(f"mark={name} needs a float type, not {kind.name}")
+    copy = data.copy()
+    columns = max(columns, 1)
+    rows = copy[: copy.size // columns * columns].reshape(-1, columns)
+    if rows.size:
+        (_MARKS | _FLOAT_MARKS)[name](rows, kind)
+    return copy
