@@ -27,27 +27,75 @@ std::string environment(const char *name) {
   return value != nullptr ? value : "";
 }
 
-// An array of JSON strings; \u escapes are not needed for command lines and are refused.
-Words parse_json(const std::string &variable, const std::string &value) {
-  auto fail = [&]() -> Words { throw std::runtime_error(variable + " is not a JSON array of strings: " + value); };
-  Words words;
-  size_t at = 1;
-  auto skip_space = [&] { at = std::min(value.find_first_not_of(" \t\n", at), value.size()); };
-  for (skip_space(); at < value.size() && value[at] != ']'; skip_space()) {
-    if (value[at++] != '"') return fail();
-    std::string word;
-    while (at < value.size() && value[at] != '"') {
-      if (value[at] == '\\' && (++at == value.size() || std::string_view("\"\\/").find(value[at]) == std::string::npos))
-        return fail();
-      word += value[at++];
-    }
-    if (at++ >= value.size()) return fail();
-    words.push_back(word);
-    skip_space();
-    if (at < value.size() && value[at] == ',') ++at;
+// Appends a code point below 0x10000 as UTF-8; halves of a surrogate pair become three bytes each, which no file has.
+void append_utf8(std::string &text, unsigned code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text += static_cast<char>(0xc0 | code >> 6);
+    text += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    text += static_cast<char>(0xe0 | code >> 12);
+    text += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    text += static_cast<char>(0x80 | (code & 0x3f));
   }
-  return at < value.size() ? words : fail();
 }
+
+// Reads a JSON array of strings.
+class JsonWords {
+ public:
+  JsonWords(std::string variable, const std::string &value) : variable_(std::move(variable)), value_(value) {}
+
+  Words read() {
+    Words words;
+    expect('[');
+    if (next() == ']') return words;
+    do words.push_back(string());
+    while (next() == ',' && ++at_ != 0);
+    expect(']');
+    return words;
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw std::runtime_error(variable_ + " is not a JSON array of strings: " + value_); }
+  char next() {
+    at_ = std::min(value_.find_first_not_of(" \t\r\n", at_), value_.size());
+    return at_ < value_.size() ? value_[at_] : '\0';
+  }
+  void expect(char wanted) {
+    if (next() != wanted) fail();
+    ++at_;
+  }
+  std::string string() {
+    std::string text;
+    expect('"');
+    for (; at_ < value_.size() && value_[at_] != '"'; ++at_) {
+      if (value_[at_] == '\\')
+        escape(text);
+      else
+        text += value_[at_];
+    }
+    expect('"');
+    return text;
+  }
+  // The escape that starts at at_; leaves at_ on its last character.
+  void escape(std::string &text) {
+    if (++at_ >= value_.size()) fail();
+    if (value_[at_] == 'u') {
+      if (at_ + 4 >= value_.size()) fail();
+      append_utf8(text, static_cast<unsigned>(std::strtoul(value_.substr(at_ + 1, 4).c_str(), nullptr, 16)));
+      at_ += 4;
+    } else if (std::string_view("\"\\/").find(value_[at_]) != std::string_view::npos) {
+      text += value_[at_];
+    } else {
+      fail();
+    }
+  }
+
+  std::string variable_;
+  const std::string &value_;
+  size_t at_ = 0;
+};
 
 // The folder ../include beside this very library.
 std::string default_include() {
@@ -101,7 +149,7 @@ Kind ask_kind(const Words &compiler) {
 
 Words split_words(const std::string &variable, const std::string &value) {
   size_t first = value.find_first_not_of(" \t\n");
-  if (first != std::string::npos && value[first] == '[') return parse_json(variable, value.substr(first));
+  if (first != std::string::npos && value[first] == '[') return JsonWords(variable, value).read();
   std::istringstream stream(value);
   Words words;
   for (std::string word; stream >> word;) words.push_back(word);

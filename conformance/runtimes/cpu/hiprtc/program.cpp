@@ -114,8 +114,8 @@ Program::Outcome Program::build(const Words &words) {
   Finished step = run(joined({tools.compiler,
                               preprocess_flags(tools, options),
                               include,
-                              options.preprocess,
                               prelude,
+                              options.preprocess,
                               {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
                       folder.file("output"));
   add_to_log(step.output, folder.path());
