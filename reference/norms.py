@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from reference.butterfly import in_order, over_block, strips
 from reference.expected import Expected
 from reference.fma import fma_f32
 from reference.result import contiguous
-from reference.softmax import whole_rows
+from reference.softmax import bounds, whole_rows
 
 Array = NDArray[Any]
 F32 = np.dtype(np.float32)
@@ -122,8 +122,4 @@ def _rsqrt(x: Array, ulp: int) -> list[Array]:
 def _interval(dst: Array, results: list[Array]) -> Expected:
     """The first result, in ``dst``'s type, between the least and the greatest of all."""
     stored = [result.astype(dst.dtype).reshape(-1) for result in results]
-    pick: tuple[Callable[..., Array], ...] = (np.minimum, np.maximum)
-    low, high = stored[0], stored[0]
-    for other in stored[1:]:
-        low, high = pick[0](low, other), pick[1](high, other)
-    return contiguous(dst, stored[0], low, high)
+    return contiguous(dst, *bounds(stored))

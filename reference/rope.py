@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reference.arithmetic import Arithmetic, arithmetic
 from reference.expected import Expected
+from reference.softmax import bounds
 from reference.strided import bits
 
 Array = NDArray[Any]
@@ -104,14 +105,14 @@ def _rotated(
     if stride_b:
         place = place + 2 * np.arange(place.size) // stride_b * sheet
     x, y, c, s = (a.load(part) for part in (src[first], src[second], cos[place], sin[place]))
-    turned = zip(_forms(a, x, c, -y, s), _forms(a, x, s, y, c), strict=True)
-    value, low, high = (dst.copy() for _ in range(3))
-    found = [(a.store(one), a.store(two)) for one, two in turned]
-    for target, choose in ((value, None), (low, np.minimum), (high, np.maximum)):
-        for index, forms in ((first, [one for one, _ in found]), (second, [two for _, two in found])):
-            chosen = forms[0] if choose is None else choose(choose(forms[0], forms[1]), forms[2])
-            bits(target)[index] = bits(chosen)
-    return {"dst": Expected(value, low, high)}
+    forms = zip(_forms(a, x, c, -y, s), _forms(a, x, s, y, c), strict=True)
+    ends = np.concatenate([first, second])
+    content = []
+    for part in bounds([np.concatenate([a.store(one), a.store(two)]) for one, two in forms]):
+        buffer = dst.copy()
+        bits(buffer)[ends] = bits(part)
+        content.append(buffer)
+    return {"dst": Expected(*content)}
 
 
 def _forms(a: Arithmetic, x: Array, c: Array, y: Array, s: Array) -> tuple[Array, Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,15 @@ def whole_rows(x: Array, columns: int) -> int:
     if columns < 1 or x.size % columns:
         raise ValueError(f"{x.size} elements are no whole number of rows of {columns}")
     return x.size // columns
+
+
+def bounds(results: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """The first of some results, the least and the greatest of all; a NaN beside a number does not count."""
+    value = low = high = results[0]
+    for other in results[1:]:
+        number = np.where(np.isnan(other), value, other)
+        low, high = np.minimum(low, number), np.maximum(high, number)
+    return value, low, high
 
 
 def _exp(a: Arithmetic, x: Array, ulp: int) -> list[Array]:

@@ -9,18 +9,20 @@ import numpy as np
 
 from conformance.cases.arguments import BLOCK, Family, Fields, Row, drawn, poisoned
 from conformance.cases.case import Case
+from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import layout
 from conformance.cases.rows import parsed
 from conformance.cases.values import Words
 from conformance.spec.kernel import Kernel
 
-_FIELDS = ("shape", "tables", "values", "start", "table_start")
+_FIELDS = ("shape", "tables", "values", "mark", "start", "table_start")
 
 _TABLES = ("shared", "shared_longer", "batched", "longer")
 
 _EXTRA_ROWS = 3
 
+# No product overflows: whether infinity less infinity turns up would depend on which one is fused.
 _ROWS: tuple[Row, ...] = parsed(
     (
         "shape=[1,1,1,2],values=unit",
@@ -28,13 +30,14 @@ _ROWS: tuple[Row, ...] = parsed(
         "shape=[2,3,7,16],values=unit",  # M06
         "shape=[2,3,5,6],values=unit",  # M06: d / 2 is odd
         "shape=[2,3,7,16],tables=batched,values=unit",  # M06: batches have tables of their own
-        "shape=[3,2,5,10],tables=batched,values=mid",
+        "shape=[3,2,5,10],tables=batched,values=large",
         "shape=[3,2,5,10],tables=longer,values=unit",  # M06: where upstream begins the tables of a batch
         "shape=[2,3,5,10],tables=shared_longer,values=unit",
         "shape=[2,4,33,8],values=unit",  # S10: some pairs in the second block
         "shape=[2,8,32,4],tables=batched,values=unit",  # exactly one block
         "shape=[3,5,4,8],values=ties",  # N14: sums that cancel, and the sign of zero
-        "shape=[3,5,4,8],values=wide",
+        "shape=[3,5,4,8],values=unit,mark=one_inf",
+        "shape=[3,5,4,8],values=unit,mark=nan_last",
         "shape=[3,5,4,8],values=subnormal",  # N13
         "shape=[2,3,7,10],values=unit,start=1",  # L08, L09; pairs that are not aligned
         "shape=[2,3,7,10],tables=batched,values=unit,table_start=3",  # L08, L09
@@ -65,7 +68,8 @@ def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
         "stride_b": heads * steps * width if own else 0,
     }
     given: dict[str, Argument] = {name: Scalar(name, "u32", np.uint32(number)) for name, number in numbers.items()}
-    given["src"] = drawn(fields, kernel, "src", layout("contiguous", shape, fields.number("start", 0)), words)
+    placed = layout("contiguous", shape, fields.number("start", 0))
+    given["src"] = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, words), width)
     given["cos"] = drawn(fields, kernel, "cos", table, words)
     given["sin"] = drawn(fields, kernel, "sin", table, words)
     given["dst"] = poisoned(kernel, "dst", elements)
