@@ -138,7 +138,7 @@ class Pool:
                     if waiting:
                         self._ready(worker).send(waiting.popleft())
                     yield answer
-                for worker in [worker for worker in busy.values() if worker.stalled()]:
+                for worker in [worker for worker in self._workers if worker.stalled()]:
                     answer = self._lost(worker, "timeout")
                     if waiting:
                         self._ready(worker).send(waiting.popleft())

@@ -9,9 +9,11 @@ from __future__ import annotations
 import faulthandler
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from importlib import metadata
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from conformance.build import SourceError
 from conformance.device import CompileError, Device, HipError
@@ -24,6 +26,7 @@ from conformance.replay import TraceError
 from conformance.runtimes import device_count, open_runtime
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from reference import NoReference
 
 
 class Worker:
@@ -109,6 +112,12 @@ def serve(connection: Connection, progress: Progress) -> None:
             connection.send(worker.compile(request) if isinstance(request, Compile) else worker.trial(request))
         except (TraceError, ValueError) as error:
             connection.send(Refused(str(error)))
+        except NoReference as error:
+            connection.send(Outcome(request.kernel, "not_run", message=str(error)))
+        except Exception as error:  # a defect of the harness must cost one kernel, not the record
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            why = f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
+            connection.send(Outcome(request.kernel, "not_run", message=why))
 
 
 if __name__ == "__main__":

@@ -157,10 +157,11 @@ Program::Outcome Program::build(const Words &words) {
   }
   for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
 
-  // 5. Link.
+  // 5. Link. libamdhip64 has the functions in whose place glibc's would break HIP's bounds (runtime/mathematics.cpp).
   step = run(joined({tools.linker,
-                     {"-shared", "-Bsymbolic", "-z", "noexecstack", "-o", folder.file("module.so"),
-                      folder.file("object.o"), path_of_library("libm.so.6"), path_of_library("libc.so.6")},
+                     {"-shared", "-Bsymbolic", "-z", "noexecstack", "--wrap=tanh", "--wrap=tanhf", "--wrap=pow",
+                      "--wrap=powf", "-o", folder.file("module.so"), folder.file("object.o"),
+                      path_of_library("libm.so.6"), path_of_library("libc.so.6")},
                      tools.libraries}),
              folder.file("output"));
   add_to_log(step.output, folder.path());
