@@ -39,7 +39,7 @@ SIMT_INLINE __hip_fp8x2_storage_t __hip_cvt_float2_to_fp8x2(float2 value, __hip_
   return static_cast<__hip_fp8x2_storage_t>(__hip_cvt_float_to_fp8(value.x, saturation, interpretation) |
                                             __hip_cvt_float_to_fp8(value.y, saturation, interpretation) << 8);
 }
-/// Every 8-bit value is exact in half, but for the smallest of no format: e5m2's 2^-16 and e4m3's 2^-9 are halves.
+/// Exact: every finite 8-bit value is a half (the smallest, e5m2_fnuz's 2^-17, is above 2^-24).
 SIMT_INLINE __half_raw __hip_cvt_fp8_to_halfraw(__hip_fp8_storage_t bits, __hip_fp8_interpretation_t interpretation) {
   __half_raw raw;
   raw.x = simt::half_bits(simt::float8_value(simt::format8(interpretation), bits));

@@ -184,7 +184,6 @@ SIMT_INLINE Integer saturate(Float x) {
   }
   return static_cast<Integer>(x);
 }
-SIMT_INLINE double to_nearest(double x) { return __builtin_rint(x); }
 /// The neighbour of a nearest-rounded float on the wanted side of the exact value; direction -1 down, +1 up, 0 to zero.
 template <class Exact>
 SIMT_INLINE float directed(Exact exact, int direction) {
