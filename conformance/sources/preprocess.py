@@ -1,0 +1,128 @@
+"""Runs a C++ preprocessor over one source, with empty stand-ins for the headers of compilers and vendors."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from conformance.runtimes.cpu.toolchain import NoCompiler, Toolchain, find_toolchain
+from conformance.sources.errors import ScanError
+
+CUDA_DEFINES = ("__CUDACC__", "__NVCC__", "__CUDA_ARCH__=1000", "CUDA_VERSION=13000")
+"""A device pass of nvcc for an architecture that passes every guard of the form ``__CUDA_ARCH__ >= N``."""
+
+HIP_DEFINES = ("__HIPCC__", "__HIP__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "HIP_VERSION=70000000")
+"""A device pass of hipcc. ``__CUDA_ARCH__`` is undefined, as there: kernels behind such a guard do not exist."""
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
+_VENDOR = re.compile(
+    r"^(cuda|hip|rocm|roc[a-z]+/|cub/|hipcub/|thrust/|mma\.h|cooperative_groups|device_|math_|driver_)"
+)
+_COMPLAINT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.MULTILINE)
+_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """A preprocessed source with its line markers; ``counts_raw`` is false where the preprocessor leaves the newlines
+    inside raw strings out of its count of lines, as clang does."""
+
+    text: str
+    counts_raw: bool
+
+
+def preprocess(
+    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+) -> Preprocessed:
+    """``path`` after the preprocessor.
+
+    ``defines`` are ``NAME`` or ``NAME=VALUE``; ``forced`` are headers included before the first line. A header in angle
+    brackets that is in no folder of ``include_dirs`` counts as empty, and so does one in quotes with the name of a
+    vendor's or of the C library's. Raises ``ScanError`` for an unreadable file, a missing header, ``#error`` and every
+    other complaint of the preprocessor.
+    """
+    with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+        stubs = Path(folder)
+        for name in _absent([path, *forced], include_dirs):
+            stub = stubs / name
+            stub.parent.mkdir(parents=True, exist_ok=True)
+            stub.touch()
+        words = [*_compiler(path).compiler, "-x", "c++", "-std=c++17", "-E", "-w", "-nostdinc", "-nostdinc++"]
+        words += [f"-D{define}" for define in defines]
+        words += [word for header in forced for word in ("-include", str(header))]
+        words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
+        try:
+            done = subprocess.run(
+                [*words, str(path)], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as cause:
+            raise ScanError(path, None, f"the preprocessor {words[0]} did not finish ({cause})") from None
+    if done.returncode != 0:
+        raise _complaint(path, done.stderr)
+    return Preprocessed(done.stdout, _compiler(path).kind == "gcc")
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return find_toolchain(links_standard_library=False)
+
+
+def _compiler(path: Path) -> Toolchain:
+    try:
+        return _toolchain()
+    except NoCompiler as cause:
+        raise ScanError(path, None, f"cannot be preprocessed: {cause}") from None
+
+
+def _complaint(path: Path, stderr: str) -> ScanError:
+    found = _COMPLAINT.search(stderr)
+    if found is None:
+        lines = stderr.strip().splitlines()
+        return ScanError(path, None, f"the preprocessor failed: {lines[0] if lines else 'without a message'}")
+    what = found["what"]
+    remedy = "; give its folder as an include directory" if "not found" in what or "No such file" in what else ""
+    return ScanError(found["file"], int(found["line"]), f"{what}{remedy}")
+
+
+def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[str]:
+    """The names of headers that the sources include, directly or not, and that stand-ins may be made for."""
+    waiting = list(sources)
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for angled, quoted in _INCLUDE.findall(_text(path)):
+            name = angled or quoted
+            folders = include_dirs if angled else (path.parent, *include_dirs)
+            present = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            if present is not None:
+                waiting.append(present)
+            elif (angled or _is_foreign(name)) and _is_plain(name):
+                yield name
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as cause:
+        raise ScanError(path, None, f"cannot be read ({cause.strerror})") from None
+
+
+def _is_foreign(name: str) -> bool:
+    return (
+        bool(_VENDOR.match(name))
+        or re.fullmatch(r"std\w+\.h|c?(math|assert|float|limits|string)(\.h)?", name) is not None
+    )
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a file of this name would lie inside the folder it is made in."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not PurePosixPath(name).is_absolute() and ".." not in parts
