@@ -31,15 +31,16 @@
 #define M_SQRT1_2 0.70710678118654752440
 #endif
 
-#define SIMT_MATH_UNARY(ROW)                                                                                    \
-  ROW(acos)                                                                                                     \
-  ROW(acosh)                                                                                                    \
-  ROW(asin)                                                                                                     \
-  ROW(asinh) ROW(atan) ROW(atanh) ROW(cbrt) ROW(ceil) ROW(cos) ROW(cosh) ROW(erf) ROW(erfc) ROW(exp) ROW(exp2)  \
-      ROW(exp10) ROW(expm1) ROW(fabs) ROW(floor) ROW(lgamma) ROW(log) ROW(log10) ROW(log1p) ROW(log2) ROW(logb) \
-          ROW(nearbyint) ROW(rint) ROW(round) ROW(sin) ROW(sinh) ROW(sqrt) ROW(tan) ROW(tanh) ROW(tgamma) ROW(trunc)
-#define SIMT_MATH_BINARY(ROW) \
-  ROW(atan2) ROW(copysign) ROW(fdim) ROW(fmax) ROW(fmin) ROW(fmod) ROW(hypot) ROW(nextafter) ROW(pow) ROW(remainder)
+// clang-format off
+#define SIMT_MATH_UNARY(ROW)                                                                              \
+  ROW(acos) ROW(acosh) ROW(asin) ROW(asinh) ROW(atan) ROW(atanh) ROW(cbrt) ROW(ceil) ROW(cos) ROW(cosh)   \
+  ROW(erf) ROW(erfc) ROW(exp) ROW(exp2) ROW(exp10) ROW(expm1) ROW(fabs) ROW(floor) ROW(lgamma) ROW(log)   \
+  ROW(log10) ROW(log1p) ROW(log2) ROW(logb) ROW(nearbyint) ROW(rint) ROW(round) ROW(sin) ROW(sinh)        \
+  ROW(sqrt) ROW(tan) ROW(tanh) ROW(tgamma) ROW(trunc)
+#define SIMT_MATH_BINARY(ROW)                                                                             \
+  ROW(atan2) ROW(copysign) ROW(fdim) ROW(fmax) ROW(fmin) ROW(fmod) ROW(hypot) ROW(nextafter) ROW(pow)     \
+  ROW(remainder)
+// clang-format on
 
 #define SIMT_DECLARE_UNARY(name)        \
   double name(double x) noexcept(true); \
