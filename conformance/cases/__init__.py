@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from conformance.cases.arguments import Family
 from conformance.cases.case import Case
-from conformance.cases.families import binary, elementwise, fill, indexing, norm, reduce, rope, sort, where
+from conformance.cases.families import (
+    binary,
+    convolution,
+    elementwise,
+    fill,
+    indexing,
+    norm,
+    reduce,
+    resampling,
+    rope,
+    sort,
+    where,
+)
 from conformance.cases.launch import Launch
 from conformance.cases.values import Words
 from conformance.spec.kernel import Kernel
@@ -17,6 +29,8 @@ FAMILIES: dict[str, Family] = {
     **where.FAMILIES,
     **fill.FAMILIES,
     **indexing.FAMILIES,
+    **convolution.FAMILIES,
+    **resampling.FAMILIES,
     **reduce.FAMILIES,
     **norm.FAMILIES,
     **rope.FAMILIES,

@@ -1,0 +1,88 @@
+"""What the conv, pooling and upsampling families share: tensors with a layout of their own, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.arguments import Fields, operand
+from conformance.cases.launch import Buffer
+from conformance.cases.layouts import Layout
+from conformance.cases.values import Words, scalar, values
+from conformance.dtypes import DType, dtype
+from conformance.spec.kernel import Kernel
+
+# Against numbers of ordinary size: one of these in four elements.
+_POLES = ("inf", "-inf", "nan", "max", "min", "-0.0", "0", "0x1")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A buffer and where the tensor's elements lie in it."""
+
+    buffer: Buffer
+    placed: Layout
+
+
+def poled(kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """Numbers of ordinary size, an infinity, NaN, limit or zero in every fourth place on average."""
+    if kind.kind != "float":
+        raise ValueError(f"values=poles needs a float type, not {kind.name}")
+    content = values("unit", kind, n, words).copy()
+    word = words.take(n)
+    chosen = (word & np.uint64(3)) == 0
+    content[chosen] = _pole_table(kind.name)[word[chosen] >> np.uint64(61)]
+    return content
+
+
+@lru_cache
+def _pole_table(name: str) -> NDArray[Any]:
+    return np.array([scalar(name, text) for text in _POLES], dtype=dtype(name).numpy)
+
+
+def negative(kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """Numbers of ordinary size, all below zero; integers have the upper half of their range."""
+    content = values("unit" if kind.kind == "float" else "wide", kind, n, words)
+    bits = content.view(kind.bits) | kind.bits.type(1 << (8 * kind.size - 1))
+    found: NDArray[Any] = bits.view(kind.numpy)
+    return found
+
+
+_WAYS = {"poles": poled, "negative": negative}
+
+
+def content(fields: Fields, kind: DType, n: int, words: Words) -> NDArray[Any]:
+    """``n`` elements as field ``values`` says: ``poles``, ``negative`` or a way that every family has."""
+    way = fields.text("values", "unit")
+    if way in _WAYS:
+        return fields.located(lambda: _WAYS[way](kind, n, words))
+    return fields.located(lambda: values(way, kind, n, words))
+
+
+def tensor(
+    fields: Fields, kernel: Kernel, name: str, shape: tuple[int, ...], words: Words, field: str = "layout"
+) -> Tensor:
+    """Input ``name`` of ``shape`` in the layout that ``field`` names, from element ``NAME_start`` on."""
+    placed = fields.layout(field, shape, f"{name}_start")
+    data = content(fields, dtype(kernel.param(name).dtype), placed.length, words)
+    return Tensor(operand(kernel, name, placed, data), placed)
+
+
+def info_of(*tensors: Tensor) -> Buffer:
+    """The info argument: dims and strides of each tensor in turn."""
+    words = [number for one in tensors for number in (*one.placed.shape, *one.placed.strides)]
+    return Buffer("info", "size_t", "in", np.array(words, dtype=np.uint64))
+
+
+def sizes(fields: Fields, name: str, count: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Field ``name`` as ``count`` sizes of 1 or more; raises ``ValueError`` otherwise."""
+    text = None if default is None else f"[{','.join(map(str, default))}]"
+    found = fields.case.integers(name, text)
+    if len(found) != count or min(found) < 1:
+        raise ValueError(f"case {fields.case.id}: {name} has {count} sizes of 1 or more, not {list(found)}")
+    return found

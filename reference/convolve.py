@@ -1,0 +1,169 @@
+"""conv1d, conv2d and their transposes: per output one sum, tap by tap and in a tap channel by channel, fused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.expected import Expected
+from reference.image import SUMS, Sum, tensors, written
+
+Array = NDArray[Any]
+Index = NDArray[np.int64]
+Tap = tuple[Index, Index]
+"""Where a tap takes part: positions in the output, and the position in the source that each takes."""
+
+
+@np.errstate(all="ignore")
+def conv1d(
+    variant: Mapping[str, str],
+    library_ulp: int,
+    *,
+    src_numel: int,
+    num_dims: int,
+    stride: int,
+    padding: int,
+    dilation: int,
+    info: Array,
+    src: Array,
+    kernel: Array,
+    dst: Array,
+) -> dict[str, Expected]:
+    """``num_dims`` is the length of the output; source (b, c_in, l), kernel (c_out, c_in, k), output (b, c_out, l).
+
+    The dilation multiplies the whole position, as in Candle: right for 1 only.
+    """
+    kind = SUMS[variant["dtype"]]
+    x, k = tensors(info, 3, src, kernel)
+    at = np.arange(int(num_dims)) * int(stride)
+    taps = [_taking((at + tap) * int(dilation) - int(padding), x.shape[2]) for tap in range(k.shape[2])]
+    total = _convolved(kind, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
+    return written(dst, kind.store(total))
+
+
+@np.errstate(all="ignore")
+def conv2d(
+    variant: Mapping[str, str],
+    library_ulp: int,
+    *,
+    src_numel: int,
+    w_out: int,
+    h_out: int,
+    stride: int,
+    padding: int,
+    dilation: int,
+    info: Array,
+    src: Array,
+    kernel: Array,
+    dst: Array,
+) -> dict[str, Expected]:
+    """Source (b, c_in, h, w), kernel (c_out, c_in, h, w), output (b, c_out, h, w)."""
+    kind = SUMS[variant["dtype"]]
+    x, k = tensors(info, 4, src, kernel)
+    step, before, apart = int(stride), int(padding), int(dilation)
+    columns, rows = (
+        [_taking(np.arange(int(n)) * step + tap * apart - before, x.shape[axis]) for tap in range(k.shape[axis])]
+        for n, axis in ((w_out, 3), (h_out, 2))
+    )
+    return written(dst, kind.store(_convolved(kind, x, k, columns, rows, (int(h_out), int(w_out)))))
+
+
+@np.errstate(all="ignore")
+def conv_transpose1d(
+    variant: Mapping[str, str],
+    library_ulp: int,
+    *,
+    src_numel: int,
+    l_out: int,
+    stride: int,
+    padding: int,
+    out_padding: int,
+    dilation: int,
+    info: Array,
+    src: Array,
+    kernel: Array,
+    dst: Array,
+) -> dict[str, Expected]:
+    """Source (b, c_in, l), kernel (c_in, c_out, k), output (b, c_out, l). ``out_padding`` shows in ``l_out`` only."""
+    kind = SUMS[variant["dtype"]]
+    x, k = tensors(info, 3, src, kernel)
+    taps = [
+        _reaching(np.arange(int(l_out)) + int(padding) - tap * int(dilation), int(stride), x.shape[2])
+        for tap in range(k.shape[2])
+    ]
+    swapped = k.swapaxes(0, 1)[:, :, None]
+    return written(dst, kind.store(_convolved(kind, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))))
+
+
+@np.errstate(all="ignore")
+def conv_transpose2d(
+    variant: Mapping[str, str],
+    library_ulp: int,
+    *,
+    src_numel: int,
+    w_out: int,
+    h_out: int,
+    stride: int,
+    padding: int,
+    out_padding: int,
+    dilation: int,
+    info: Array,
+    src: Array,
+    kernel: Array,
+    dst: Array,
+) -> dict[str, Expected]:
+    """Source (b, c_in, h, w), kernel (c_in, c_out, h, w), output (b, c_out, h, w)."""
+    kind = SUMS[variant["dtype"]]
+    x, k = tensors(info, 4, src, kernel)
+    columns, rows = (
+        [
+            _reaching(np.arange(int(n)) + int(padding) - tap * int(dilation), int(stride), x.shape[axis])
+            for tap in range(k.shape[axis])
+        ]
+        for n, axis in ((w_out, 3), (h_out, 2))
+    )
+    total = _convolved(kind, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
+    return written(dst, kind.store(total))
+
+
+def _single() -> list[Tap]:
+    """The rows of a one-dimensional convolution: one tap, one position."""
+    return [(np.zeros(1, np.int64), np.zeros(1, np.int64))]
+
+
+def _taking(at: Index, size: int) -> Tap:
+    """Outputs whose source position ``at`` lies inside a dimension of ``size``."""
+    out = np.flatnonzero((at >= 0) & (at < size))
+    return out, at[out]
+
+
+def _reaching(distance: Index, stride: int, size: int) -> Tap:
+    """Outputs that some source position reaches: ``distance`` is a multiple of ``stride`` from 0 on."""
+    quotient, rest = np.divmod(distance, stride)
+    out = np.flatnonzero((rest == 0) & (quotient >= 0) & (quotient < size))
+    return out, quotient[out]
+
+
+def _convolved(
+    kind: Sum, x: Array, k: Array, columns: Sequence[Tap], rows: Sequence[Tap], size: tuple[int, int]
+) -> Array:
+    """The sums (b, c_out, h, w) of ``x`` (b, c_in, h, w) and ``k`` (c_out, c_in, h, w).
+
+    Columns of taps outermost, then rows, then channels; a tap outside the source is left out, not added as 0.
+    """
+    x, k = kind.load(x), kind.load(k)
+    total = np.zeros((x.shape[0], k.shape[0], *size), kind.carrier)
+    for across, (w_to, w_from) in enumerate(columns):
+        for down, (h_to, h_from) in enumerate(rows):
+            if not w_to.size or not h_to.size:
+                continue
+            to = (slice(None), slice(None), h_to[:, None], w_to)
+            taken = x[:, :, h_from[:, None], w_from]
+            part = total[to]
+            for c in range(x.shape[1]):
+                part = kind.fma(taken[:, None, c], k[None, :, c, down, across, None, None], part)
+            total[to] = part
+    return total
