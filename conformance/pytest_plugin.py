@@ -19,10 +19,9 @@ import pytest
 from conformance.build import SourceError
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
-from conformance.device.hip import first_error
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.run import Result, default_kernels
-from conformance.engine.tasks import CaseFailure, Compile, Compiled, Outcome, Ready, Setup, Trial
+from conformance.engine.run import Result
+from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup, Trial
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -121,7 +120,6 @@ class Parity:
         self._pool: Pool | None = None
         self._setup: Setup | None = None
         self._ready: Ready | None = None
-        self._broken: dict[int, str] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.started = datetime.now(UTC)
 
@@ -155,22 +153,11 @@ class Parity:
 
     def trial(self, kernel: Kernel) -> Outcome:
         if self._pool is None:
-            self._open()
-        assert self._pool is not None
-        (outcome,) = self._pool.answers([Trial(kernel.name, None, self._broken)])
+            self._pool = Pool([self.setup])
+            self._ready = self._pool.greet()
+        (outcome,) = self._pool.answers([Trial(kernel.name, None, {})])
         assert isinstance(outcome, Outcome)
         return outcome
-
-    def _open(self) -> None:
-        from conformance.build import find_sources
-
-        sources = find_sources(self.setup.kernels or default_kernels())
-        self._pool = Pool([self.setup])
-        self._ready = self._pool.greet()
-        for answer in self._pool.answers([Compile(index) for index in range(len(sources))]):
-            assert isinstance(answer, Compiled)
-            if answer.error is not None:
-                self._broken[answer.source] = first_error(answer.error)
 
     def close(self) -> None:
         if self._pool is not None:

@@ -34,7 +34,8 @@ class Function:
 
 def _power(base: Array, exponent: Array) -> Array:
     """C99 pow. ``np.power`` turns a scalar exponent of 0.5 into sqrt, which differs at -0 and -inf; an array stays."""
-    return np.power(base, np.broadcast_to(exponent, base.shape).copy())
+    power: Array = np.power(base, np.broadcast_to(exponent, base.shape).copy())
+    return power
 
 
 FUNCTIONS: dict[str, Function] = {

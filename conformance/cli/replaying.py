@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, setup_from
 from conformance.cli.usage import UsageError
-from conformance.record.assemble import assemble
 from conformance.engine.run import run
+from conformance.record.assemble import assemble
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs

@@ -8,8 +8,8 @@ import shlex
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, setup_from
 from conformance.cli.selecting import check_cases, select
-from conformance.record.assemble import assemble
 from conformance.engine.run import run
+from conformance.record.assemble import assemble
 from conformance.spec.load import load_specs
 
 

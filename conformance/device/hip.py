@@ -124,7 +124,7 @@ class Device:
         self._pad = 0 if runtime.guards_memory else CANARY_BYTES
         self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
         self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
-        self._check("hipSetDevice", hip.hipSetDevice(ordinal))
+        self._check("hipSetDevice", self._hip.hipSetDevice(ordinal))
         properties = self._properties(ordinal)
         self.name: str = _text(properties.name)
         self.arch: str = _text(properties.gcnArchName)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.build import KernelSource, compiled, find_sources
+from conformance.build import KernelSource, SourceError, compiled, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
-from conformance.device import Device, Function, Module
+from conformance.device import CompileError, Device, Function, HipError, Module
+from conformance.device.hip import first_error
 from conformance.engine.tasks import Status
 from conformance.spec.kernel import Kernel
 
@@ -33,31 +35,45 @@ class Library:
         self._device = device
         self._modules: dict[int, Module] = {}
         self._broken: dict[int, str] = {}
-        self._defined: dict[str, tuple[Module, KernelSource, str, tuple[CompiledParameter, ...]]] = {}
+        self._defined: dict[tuple[int, str], tuple[str, tuple[CompiledParameter, ...]]] = {}
 
     def compile(self, index: int) -> None:
         """Compile source ``index`` into the cache; raises ``CompileError``, ``HipError`` or ``SourceError``."""
         self._load(index)
 
     def find(self, kernel: Kernel, broken: dict[int, str]) -> Found:
-        """The function of ``kernel``; ``broken`` holds the sources not to try, with the reason."""
-        self._broken = broken
-        for index, source in enumerate(self.sources):
-            if index in broken:
-                continue
-            module = self._load(index)
-            function = self._device.function(module, kernel.name)
+        """The function of ``kernel``; ``broken`` holds the sources not to try, with the reason.
+
+        A file named after the kernel's module is looked into first; the others are compiled only when it is not there.
+        """
+        self._broken.update(broken)
+        for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
+            source = self.sources[index]
+            module = self._loaded(index)
+            function = self._device.function(module, kernel.name) if module is not None else None
             if function is None:
                 continue
-            label, parameters = self._definition(module, source, kernel.name)
+            label, parameters = self._defined.get((index, kernel.name), (source.label, None))
             difference = signature_difference(kernel, parameters)
             if difference is not None:
                 return Found(None, "signature", label, difference)
             return Found(function, "pass", label, None)
-        for index, why in broken.items():
+        for index, why in self._broken.items():
             if self.sources[index].mentions(kernel.name, kernel.module):
                 return Found(None, "compile_error", self.sources[index].label, why)
         return Found(None, "missing", None, None)
+
+    def _loaded(self, index: int) -> Module | None:
+        """The module of source ``index``, or ``None`` when it is broken."""
+        if index in self._broken:
+            return None
+        try:
+            return self._load(index)
+        except CompileError as error:
+            self._broken[index] = first_error(error.log)
+        except (HipError, SourceError) as error:
+            self._broken[index] = str(error)
+        return None
 
     def _load(self, index: int) -> Module:
         module = self._modules.get(index)
@@ -67,12 +83,12 @@ class Library:
             module = self._modules[index] = self._device.load(code, source.label)
             for row in self._device.runtime.module_kernels(int(module.handle)) or ():
                 parameters = tuple(CompiledParameter(p["type"], p["size"]) for p in row["params"])
-                self._defined[f"{index}:{row['name']}"] = (module, source, f"{source.label}:{row['line']}", parameters)
+                self._defined[index, row["name"]] = (f"{source.label}:{row['line']}", parameters)
         return module
 
-    def _definition(
-        self, module: Module, source: KernelSource, name: str
-    ) -> tuple[str, tuple[CompiledParameter, ...] | None]:
-        """Where the kernel is defined and with what parameters, as far as the runtime can tell."""
-        row = self._defined.get(f"{self.sources.index(source)}:{name}")
-        return (row[2], row[3]) if row else (source.label, None)
+
+def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> list[int]:
+    """Which sources to compile before anything runs: those named after ``modules``; all where one has no file."""
+    named = [index for index, source in enumerate(sources) if source.path.stem in modules]
+    covered = {sources[index].path.stem for index in named} >= modules
+    return named if covered else list(range(len(sources)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.build import find_sources
 from conformance.device.hip import first_error
+from conformance.engine.library import first_to_compile
 from conformance.engine.pool import Pool
 from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Setup, Trial
 from conformance.spec.kernel import Kernel
@@ -50,7 +51,8 @@ def run(
     setups = [setup.on_device(index % devices) for index in range(jobs)]
     with Pool(setups) as pool:
         ready = pool.greet()
-        logs = _compile(pool, len(sources), said)
+        wanted = first_to_compile(sources, {kernel.module for kernel in kernels})
+        logs = _compile(pool, wanted, said)
         broken = {index: first_error(log) for index, log in logs.items()}
         trials = [Trial(kernel.name, (cases or {}).get(kernel.name), broken) for kernel in kernels]
         outcomes: dict[str, Outcome] = {}
@@ -62,15 +64,14 @@ def run(
     return Result(setup, ready, outcomes, started, time.perf_counter() - clock, labels)
 
 
-def _compile(pool: Pool, count: int, said: Said) -> dict[int, str]:
-    """Compile every source; the logs of those that did not."""
+def _compile(pool: Pool, wanted: Sequence[int], said: Said) -> dict[int, str]:
+    """Compile the sources ``wanted``; the logs of those that did not."""
     logs: dict[int, str] = {}
-    requests: Iterable[Compile] = [Compile(index) for index in range(count)]
-    for done, answer in enumerate(pool.answers(requests), 1):
+    for done, answer in enumerate(pool.answers([Compile(index) for index in wanted]), 1):
         assert isinstance(answer, Compiled)
         if answer.error is not None:
             logs[answer.source] = answer.error
-        said("compiling", done, count)
+        said("compiling", done, len(wanted))
     return logs
 
 

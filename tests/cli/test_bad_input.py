@@ -132,7 +132,7 @@ def test_a_forgotten_extern_c_is_a_missing_symbol(cli, port):
         ("out[(size_t)1 << 40] = 1;", "crash", "uneg_f32"),
         ("if (threadIdx.x == 3) __builtin_trap();", "crash", "uneg_f32"),
         ("volatile size_t n = numel; while (n == numel || n != 0) { n = numel + 1; }", "timeout", "uneg_f32"),
-        ("if (threadIdx.x < 7) __syncthreads(); else if (threadIdx.x < 9) { __syncthreads(); }", "crash", "barrier"),
+        ("if (threadIdx.x < 7) __syncthreads();\n  else if (threadIdx.x < 9) { __syncthreads(); }", "crash", "barrier"),
         ("out[0] = 1;", "fail", "out["),
     ],
 )
