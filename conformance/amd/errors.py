@@ -1,0 +1,5 @@
+"""What goes wrong with AMD compilers and code objects."""
+
+
+class AmdError(ValueError):
+    """No usable compiler, no such target, or a binary that is no AMD code object; one sentence with what to do."""

@@ -1,0 +1,168 @@
+"""What an AMD code object says of its kernels: arguments, registers, spills, shared memory, scratch, wave size.
+
+The source is the note record ``AMDGPU`` of type 32 (code object version 3 and later), a msgpack map that LLVM's AMDGPU
+usage document describes under "Code Object Metadata".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import NoteSegment
+
+from conformance.amd.errors import AmdError
+
+_AMDGPU = 224
+_OTHER_MACHINES = {
+    3: "an x86 processor",
+    62: "an x86-64 processor (a host library)",
+    183: "an ARM processor (a host library)",
+    190: "an NVIDIA GPU (a CUDA cubin)",
+    243: "a RISC-V processor (a host library)",
+    247: "the BPF machine",
+}
+_NOTE_METADATA = 32
+_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+_COMPRESSED_BUNDLE = b"CCOB"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that the caller passes: its place in the argument segment, in bytes, and its value kind."""
+
+    offset: int
+    size: int
+    kind: str
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind == "global_buffer"
+
+
+@dataclass(frozen=True)
+class KernelObject:
+    """A kernel of a code object.
+
+    ``vgprs`` and ``sgprs`` are registers, ``vgpr_spills`` and ``sgpr_spills`` registers written to memory, ``lds`` the
+    static shared memory of a block, ``scratch`` the memory of a thread and ``kernarg`` the argument segment, all three
+    in bytes; ``wave`` is in lanes and ``max_workgroup`` in threads. ``None`` where the object does not say.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    vgprs: int
+    sgprs: int
+    vgpr_spills: int | None
+    sgpr_spills: int | None
+    lds: int
+    scratch: int
+    wave: int
+    max_workgroup: int
+    kernarg: int
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """The kernels of a code object by name; ``target`` is ``gfx942``, or ``gfx90a:xnack-`` with features."""
+
+    target: str
+    kernels: Mapping[str, KernelObject]
+
+
+def read_code_objects(path: Path) -> list[CodeObject]:
+    """The code objects in ``path``: one, or one per AMD target of an offload bundle.
+
+    Raises ``AmdError`` for a file that cannot be read or is no AMD code object.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise AmdError(f"{path}: cannot be read ({error.strerror})") from error
+    if data.startswith(_COMPRESSED_BUNDLE):
+        raise AmdError(f"{path}: is a compressed offload bundle; build it with --no-gpu-bundle-output")
+    if not data.startswith(_BUNDLE):
+        return [parse(data, str(path))]
+    found = [parse(code, f"{path} ({triple})") for triple, code in _bundled(data, path) if "amdgcn" in triple]
+    if not found:
+        raise AmdError(f"{path}: is an offload bundle with no code object for an AMD GPU; give one that has")
+    return found
+
+
+def _bundled(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
+    """The entries of an offload bundle: target triple, content."""
+    try:
+        (count,) = struct.unpack_from("<Q", data, len(_BUNDLE))
+        place = len(_BUNDLE) + 8
+        for _ in range(count):
+            offset, size, length = struct.unpack_from("<QQQ", data, place)
+            triple = data[place + 24 : place + 24 + length].decode("ascii")
+            place += 24 + length
+            if offset + size > len(data):
+                raise ValueError("an entry beyond the end of the file")
+            yield triple, data[offset : offset + size]
+    except (struct.error, ValueError) as error:
+        raise AmdError(f"{path}: is an offload bundle that is cut short or damaged; build it again") from error
+
+
+def parse(data: bytes, label: str) -> CodeObject:
+    """The code object in ``data``; ``label`` names it in errors. Raises ``AmdError``."""
+    if not data.startswith(b"\x7fELF"):
+        raise AmdError(f"{label}: is no code object (an ELF file or an offload bundle was expected)")
+    try:
+        return _parse(data, label)
+    except (ELFError, ConstructError, msgpack.UnpackException, KeyError, TypeError, ValueError, struct.error) as error:
+        if isinstance(error, AmdError):
+            raise
+        raise AmdError(
+            f"{label}: is a damaged code object ({type(error).__name__}: {error}); build it again"
+        ) from error
+
+
+def _parse(data: bytes, label: str) -> CodeObject:
+    machine = struct.unpack_from("<H", data, 18)[0]
+    if machine != _AMDGPU:
+        what = _OTHER_MACHINES.get(machine, f"another machine (ELF machine {machine})")
+        raise AmdError(f"{label}: is built for {what}; expected a code object for an AMD GPU")
+    elf = ELFFile(BytesIO(data))
+    segments = (segment for segment in elf.iter_segments() if isinstance(segment, NoteSegment))
+    for segment in segments:
+        for note in segment.iter_notes():
+            if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE_METADATA, "NT_AMDGPU_METADATA"):
+                return _code_object(msgpack.unpackb(note["n_descdata"]))
+    raise AmdError(f"{label}: has no AMDGPU metadata; build it with -mcode-object-version=5 (3 or later is read)")
+
+
+def _code_object(metadata: Mapping[str, Any]) -> CodeObject:
+    name = metadata.get("amdhsa.target", "").partition("amdgcn-amd-amdhsa--")[2] or "unknown"
+    kernels = (_kernel(row) for row in metadata.get("amdhsa.kernels", ()))
+    return CodeObject(name, {kernel.name: kernel for kernel in kernels})
+
+
+def _kernel(row: Mapping[str, Any]) -> KernelObject:
+    arguments = tuple(
+        Argument(arg[".offset"], arg[".size"], arg[".value_kind"])
+        for arg in row.get(".args", ())
+        if not arg[".value_kind"].startswith("hidden_")
+    )
+    return KernelObject(
+        name=row[".name"],
+        arguments=arguments,
+        vgprs=row[".vgpr_count"],
+        sgprs=row[".sgpr_count"],
+        vgpr_spills=row.get(".vgpr_spill_count"),
+        sgpr_spills=row.get(".sgpr_spill_count"),
+        lds=row[".group_segment_fixed_size"],
+        scratch=row[".private_segment_fixed_size"],
+        wave=row[".wavefront_size"],
+        max_workgroup=row[".max_flat_workgroup_size"],
+        kernarg=row[".kernarg_segment_size"],
+    )
