@@ -128,7 +128,7 @@ SIMT_INLINE __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 a) { return __hip_
 
 #define SIMT_BFLOAT16_OPERATOR(op, function)                                                                          \
   SIMT_INLINE __hip_bfloat16 operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) { return function(a, b); } \
-  SIMT_INLINE __hip_bfloat16 &operator op## = (__hip_bfloat16 & a, const __hip_bfloat16 &b) {                         \
+  SIMT_INLINE __hip_bfloat16 &operator op##=(__hip_bfloat16 & a, const __hip_bfloat16 & b) {                          \
     return a = function(a, b);                                                                                        \
   }
 SIMT_BFLOAT16_OPERATOR(+, __hadd)
@@ -136,12 +136,12 @@ SIMT_BFLOAT16_OPERATOR(-, __hsub)
 SIMT_BFLOAT16_OPERATOR(*, __hmul)
 SIMT_BFLOAT16_OPERATOR(/, __hdiv)
 #undef SIMT_BFLOAT16_OPERATOR
-#define SIMT_BFLOAT162_OPERATOR(op, function)                                                    \
-  SIMT_INLINE __hip_bfloat162 operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) {  \
-    return function(a, b);                                                                       \
-  }                                                                                              \
-  SIMT_INLINE __hip_bfloat162 &operator op## = (__hip_bfloat162 & a, const __hip_bfloat162 &b) { \
-    return a = function(a, b);                                                                   \
+#define SIMT_BFLOAT162_OPERATOR(op, function)                                                   \
+  SIMT_INLINE __hip_bfloat162 operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { \
+    return function(a, b);                                                                      \
+  }                                                                                             \
+  SIMT_INLINE __hip_bfloat162 &operator op##=(__hip_bfloat162 & a, const __hip_bfloat162 & b) { \
+    return a = function(a, b);                                                                  \
   }
 SIMT_BFLOAT162_OPERATOR(+, __hadd2)
 SIMT_BFLOAT162_OPERATOR(-, __hsub2)
@@ -195,7 +195,7 @@ struct hip_bfloat16 {
   SIMT_INLINE hip_bfloat16 operator op(hip_bfloat16 a, hip_bfloat16 b) { \
     return hip_bfloat16(static_cast<float>(a) op static_cast<float>(b)); \
   }                                                                      \
-  SIMT_INLINE hip_bfloat16 &operator op## = (hip_bfloat16 & a, hip_bfloat16 b) { return a = a op b; }
+  SIMT_INLINE hip_bfloat16 &operator op##=(hip_bfloat16 & a, hip_bfloat16 b) { return a = a op b; }
 SIMT_OLD_OPERATOR(+)
 SIMT_OLD_OPERATOR(-)
 SIMT_OLD_OPERATOR(*)

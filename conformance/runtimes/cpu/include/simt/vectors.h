@@ -55,23 +55,23 @@ struct alignas(4 * sizeof(T)) HIP_vector_type<T, 4> {
 };
 
 // Component-wise, with another vector or with one number for all components.
-#define SIMT_VECTOR_OPERATOR(op)                                                                         \
-  template <class T, unsigned N>                                                                         \
-  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(const HIP_vector_type<T, N> &a,                \
-                                                          const HIP_vector_type<T, N> &b) {              \
-    return a.map([](T p, T q) { return p op q; }, b);                                                    \
-  }                                                                                                      \
-  template <class T, unsigned N, class S, simt::When<simt::is_integer<S> || simt::is_float<S>> = 0>      \
-  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(const HIP_vector_type<T, N> &a, S b) {         \
-    return a op HIP_vector_type<T, N>(static_cast<T>(b));                                                \
-  }                                                                                                      \
-  template <class T, unsigned N, class S, simt::When<simt::is_integer<S> || simt::is_float<S>> = 0>      \
-  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(S a, const HIP_vector_type<T, N> &b) {         \
-    return HIP_vector_type<T, N>(static_cast<T>(a)) op b;                                                \
-  }                                                                                                      \
-  template <class T, unsigned N, class B>                                                                \
-  SIMT_INLINE constexpr HIP_vector_type<T, N> &operator op## = (HIP_vector_type<T, N> & a, const B &b) { \
-    return a = a op b;                                                                                   \
+#define SIMT_VECTOR_OPERATOR(op)                                                                       \
+  template <class T, unsigned N>                                                                       \
+  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(const HIP_vector_type<T, N> &a,              \
+                                                          const HIP_vector_type<T, N> &b) {            \
+    return a.map([](T p, T q) { return p op q; }, b);                                                  \
+  }                                                                                                    \
+  template <class T, unsigned N, class S, simt::When<simt::is_integer<S> || simt::is_float<S>> = 0>    \
+  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(const HIP_vector_type<T, N> &a, S b) {       \
+    return a op HIP_vector_type<T, N>(static_cast<T>(b));                                              \
+  }                                                                                                    \
+  template <class T, unsigned N, class S, simt::When<simt::is_integer<S> || simt::is_float<S>> = 0>    \
+  SIMT_INLINE constexpr HIP_vector_type<T, N> operator op(S a, const HIP_vector_type<T, N> &b) {       \
+    return HIP_vector_type<T, N>(static_cast<T>(a)) op b;                                              \
+  }                                                                                                    \
+  template <class T, unsigned N, class B>                                                              \
+  SIMT_INLINE constexpr HIP_vector_type<T, N> &operator op##=(HIP_vector_type<T, N> &a, const B & b) { \
+    return a = a op b;                                                                                 \
   }
 SIMT_VECTOR_OPERATOR(+)
 SIMT_VECTOR_OPERATOR(-)
