@@ -1,31 +1,38 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
 # make test     the project's own tests
+# make bench    how fast the harness is, printed
+# make lint     what CI checks beside the tests
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+INSTALLED := .venv/.installed
 
 .PHONY: parity test bench lint clean
 
-parity: $(STAMP)
+parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json --md reports/PARITY.md
 
-test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 tests
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2 tests
 
-bench: $(STAMP)
+bench: $(INSTALLED)
 	$(BIN)/python -m conformance.bench
 
-lint: $(STAMP)
+lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.h' '*.hip' | xargs $(BIN)/clang-format --dry-run --Werror
 
-$(STAMP): pyproject.toml
+# Debian's python3 makes no pip without python3-venv; then the system's own pip, if there is one, fills the environment.
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "candle-parity needs Python 3.11 or newer; $(PYTHON) is older. Name another one: make PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -m venv .venv || { echo "python3 cannot make a virtual environment; install the package python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	  { echo 'candle-parity needs Python 3.11 or newer; name one that is: make PYTHON=python3.12'; exit 2; }
+	@$(PYTHON) -m venv .venv 2>/dev/null || $(PYTHON) -m venv --without-pip .venv
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --version >/dev/null 2>&1 || \
+	  { echo 'neither venv nor pip is to be had for $(PYTHON); install the package python3-venv or python3-pip'; exit 2; }
+	@if $(BIN)/python -m pip --version >/dev/null 2>&1; then pip="$(BIN)/python -m pip"; \
+	  else pip="$(PYTHON) -m pip --python $(BIN)/python"; fi; \
+	  echo 'installing into .venv'; $$pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 clean:
