@@ -1,4 +1,5 @@
-// What the files with HIP entry points share. The HIP headers are not needed: types are declared as far as they are used.
+// What the files with HIP entry points share. The HIP headers are not needed: types are declared as far as they are
+// used.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,10 @@ std::uint16_t narrow(Bits bits) {
   int to_e = e - bias + to_bias;
   int shift = drop;
   if (to_e <= 0) {  // subnormal or zero in the result
-    if (e) fraction |= one << sig;
-    else ++to_e;    // subnormals have exponent 1 - bias
+    if (e)
+      fraction |= one << sig;
+    else
+      ++to_e;  // subnormals have exponent 1 - bias
     shift += 1 - to_e;
     if (shift > sig + 1) return sign;
     to_e = 0;

@@ -78,22 +78,31 @@ struct Attribute {
 };
 // Attributes that do not depend on options; all others that HIP knows are 0 here (features the cpu has not).
 constexpr Attribute attributes[] = {
-    {3, 1},                             // CanMapHostMemory
-    {8, 0},                             // ConcurrentKernels
-    {16, 1},                            // Integrated
-    {23, 9}, {61, 4},                   // ComputeCapability
-    {24, 1},                            // ManagedMemory
-    {25, 2},                            // MaxBlocksPerMultiProcessor
-    {26, SIMT_MAX_THREADS}, {27, SIMT_MAX_THREADS}, {28, SIMT_MAX_THREADS},  // MaxBlockDim
-    {29, max_grid_x}, {30, max_grid_yz}, {31, max_grid_yz},                  // MaxGridDim
-    {55, SIMT_MAX_THREADS}, {56, SIMT_MAX_THREADS},  // MaxThreadsDim, MaxThreadsPerBlock
-    {57, 2 * SIMT_MAX_THREADS},         // MaxThreadsPerMultiProcessor
-    {58, 2147483647},                   // MaxPitch
-    {71, 65536}, {72, 65536},           // MaxRegisters
-    {74, SIMT_MAX_DYNAMIC_SHARED}, {75, SIMT_MAX_DYNAMIC_SHARED}, {76, SIMT_MAX_DYNAMIC_SHARED},  // shared memory
-    {83, 2147483647},                   // TotalConstantMemory
-    {85, 1},                            // UnifiedAddressing
-    {10002, SIMT_MAX_DYNAMIC_SHARED},   // MaxSharedMemoryPerMultiprocessor
+    {3, 1},   // CanMapHostMemory
+    {8, 0},   // ConcurrentKernels
+    {16, 1},  // Integrated
+    {23, 9},
+    {61, 4},  // ComputeCapability
+    {24, 1},  // ManagedMemory
+    {25, 2},  // MaxBlocksPerMultiProcessor
+    {26, SIMT_MAX_THREADS},
+    {27, SIMT_MAX_THREADS},
+    {28, SIMT_MAX_THREADS},  // MaxBlockDim
+    {29, max_grid_x},
+    {30, max_grid_yz},
+    {31, max_grid_yz},  // MaxGridDim
+    {55, SIMT_MAX_THREADS},
+    {56, SIMT_MAX_THREADS},      // MaxThreadsDim, MaxThreadsPerBlock
+    {57, 2 * SIMT_MAX_THREADS},  // MaxThreadsPerMultiProcessor
+    {58, 2147483647},            // MaxPitch
+    {71, 65536},
+    {72, 65536},  // MaxRegisters
+    {74, SIMT_MAX_DYNAMIC_SHARED},
+    {75, SIMT_MAX_DYNAMIC_SHARED},
+    {76, SIMT_MAX_DYNAMIC_SHARED},     // shared memory
+    {83, 2147483647},                  // TotalConstantMemory
+    {85, 1},                           // UnifiedAddressing
+    {10002, SIMT_MAX_DYNAMIC_SHARED},  // MaxSharedMemoryPerMultiprocessor
 };
 constexpr int attribute_warp_size = 87, attribute_multiprocessors = 63, attribute_physical_multiprocessors = 10015;
 constexpr int attribute_total_memory = 84;
@@ -169,13 +178,16 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the place for the value is null");
   const Attribute *end = attributes + std::size(attributes);
   const Attribute *a = std::find_if(attributes, end, [attribute](const Attribute &x) { return x.number == attribute; });
-  if (a != end) *value = a->value;
-  else if (attribute == attribute_warp_size) *value = static_cast<int>(options().wave());
+  if (a != end)
+    *value = a->value;
+  else if (attribute == attribute_warp_size)
+    *value = static_cast<int>(options().wave());
   else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
     *value = static_cast<int>(options().threads());
   else if (attribute == attribute_total_memory)
     *value = static_cast<int>(std::min<std::size_t>(physical_memory(), 2147483647));
-  else *value = 0;
+  else
+    *value = 0;
   return Success;
 }
 SIMT_API int hipDeviceCanAccessPeer(int *can, int, int) {

@@ -32,10 +32,10 @@ enum Error : int {
 // belongs to an earlier error. Returns `code`.
 [[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
 
-Error last_error();                    // of the calling thread, Success if none since the last clear
-Error clear_last_error();              // returns it and forgets the code; the text stays
-const char *last_message();            // text of the last failure, "" if there was none
-const char *error_name(int code);      // "hipErrorIllegalAddress"
-const char *error_string(int code);    // the general text; for the thread's last failure, its message
+Error last_error();                  // of the calling thread, Success if none since the last clear
+Error clear_last_error();            // returns it and forgets the code; the text stays
+const char *last_message();          // text of the last failure, "" if there was none
+const char *error_name(int code);    // "hipErrorIllegalAddress"
+const char *error_string(int code);  // the general text; for the thread's last failure, its message
 
 }  // namespace simt

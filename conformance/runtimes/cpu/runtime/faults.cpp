@@ -76,16 +76,16 @@ void on_interrupt(int, siginfo_t *, void *context) {
 void install_fault_handlers() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  struct sigaction now {};
+  struct sigaction now{};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault) return;
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_sigaction = on_fault;
   // Handlers leave by a jump: nothing may stay blocked behind them.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   for (unsigned i = 0; i < std::size(handled); ++i) {
-    struct sigaction before {};
+    struct sigaction before{};
     sigaction(handled[i], &ours, &before);
     if (before.sa_sigaction != on_fault) previous[i] = before;
   }

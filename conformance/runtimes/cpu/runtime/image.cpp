@@ -79,13 +79,15 @@ Error copy_image(const void *image, FileDescriptor &file, std::uint64_t &hash) {
     return fail(InvalidImage, "module load: the image is not readable");
   if (std::memcmp(&elf, bundle_magic, sizeof bundle_magic - 1) == 0 ||
       std::memcmp(&elf, compressed_magic, sizeof compressed_magic - 1) == 0)
-    return fail(NoBinaryForGpu, "module load: the image is an offload bundle of GPU code; this is the cpu runtime, "
-                                "compile with its own libhiprtc");
+    return fail(NoBinaryForGpu,
+                "module load: the image is an offload bundle of GPU code; this is the cpu runtime, "
+                "compile with its own libhiprtc");
   if (std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 || !whole_header)
     return fail(InvalidImage, "module load: the image is not a 64-bit ELF file");
   if (elf.e_machine == machine_amdgpu)
-    return fail(NoBinaryForGpu, "module load: the image is AMD GPU code; this is the cpu runtime, compile with its own "
-                                "libhiprtc");
+    return fail(NoBinaryForGpu,
+                "module load: the image is AMD GPU code; this is the cpu runtime, compile with its own "
+                "libhiprtc");
   if (elf.e_machine != EM_X86_64 || elf.e_type != ET_DYN)
     return fail(InvalidImage, "module load: the image is not an x86-64 shared object (machine %u, type %u)",
                 elf.e_machine, elf.e_type);
@@ -101,8 +103,9 @@ Error copy_image(const void *image, FileDescriptor &file, std::uint64_t &hash) {
   const bool copied = copy_bytes(image, size + sizeof seal, fd.get());
   if (copied) std::memcpy(&seal, bytes.data() + size, sizeof seal);
   if (!copied || std::memcmp(seal.magic, "SIMTSEAL", sizeof seal.magic) != 0)
-    return fail(InvalidImage, "module load: no seal after %llu bytes: the image is truncated or was not made by the "
-                              "cpu runtime's libhiprtc; compile it again",
+    return fail(InvalidImage,
+                "module load: no seal after %llu bytes: the image is truncated or was not made by the "
+                "cpu runtime's libhiprtc; compile it again",
                 static_cast<unsigned long long>(size));
   if (seal.size != size || seal.hash != simt_seal_hash(bytes.data(), size))
     return fail(InvalidImage, "module load: the image does not match its seal: truncated or damaged; compile it again");

@@ -27,7 +27,8 @@ std::string at(Place place) { return place.file ? format("%s:%d", place.file, pl
 std::string in_function(const void *pc) {
   Dl_info info{};
   if (!dladdr(pc, &info) || !info.dli_sname) return "";
-  return format(" [in %s+%#tx]", info.dli_sname, static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
+  return format(" [in %s+%#tx]", info.dli_sname,
+                static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
 }
 
 // clang's -fsanitize-trap=bounds is `ud1 18(%eax),%eax`: the check's number is in the instruction.
@@ -70,9 +71,10 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
     case Incident::Fault:
       return describe_fault(i, cause);
     case Incident::Timeout:
-      cause = format("still running after %u ms: an endless loop, or threads that wait for each other without a barrier",
-                     timeout_ms) +
-              in_function(i.pc);
+      cause =
+          format("still running after %u ms: an endless loop, or threads that wait for each other without a barrier",
+                 timeout_ms) +
+          in_function(i.pc);
       return LaunchTimeOut;
     case Incident::Trap:
       cause = format("%s at %s", i.what, at(i.here).c_str());
@@ -82,10 +84,11 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
                      i.other_thread, at(i.there).c_str());
       return LaunchFailure;
     case Incident::MissingLanes:
-      cause = format("lanes are missing from a collective: lanes %#lx of wave %u wait at %s with mask %#lx, lane %u waits "
-                     "at the %s at %s",
-                     static_cast<unsigned long>(i.lanes), i.wave, at(i.here).c_str(),
-                     static_cast<unsigned long>(i.mask), i.other_thread, i.what, at(i.there).c_str());
+      cause = format(
+          "lanes are missing from a collective: lanes %#lx of wave %u wait at %s with mask %#lx, lane %u waits "
+          "at the %s at %s",
+          static_cast<unsigned long>(i.lanes), i.wave, at(i.here).c_str(), static_cast<unsigned long>(i.mask),
+          i.other_thread, i.what, at(i.there).c_str());
       return LaunchFailure;
     case Incident::NotInMask:
       cause = format("lane %u calls a collective at %s with mask %#lx, which does not name it", i.other_thread,

@@ -126,14 +126,18 @@ class Arguments {
   }
 
  private:
-  // extra: HIP_LAUNCH_PARAM_BUFFER_POINTER (1), buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE (2), size, HIP_LAUNCH_PARAM_END (3)
+  // extra: HIP_LAUNCH_PARAM_BUFFER_POINTER (1), buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE (2), size, HIP_LAUNCH_PARAM_END
+  // (3)
   Error unpack(const simt_kernel &kernel, void **extra) {
     const char *buffer = nullptr;
     const std::size_t *given = nullptr;
     for (void **e = extra; *e != reinterpret_cast<void *>(3); e += 2) {
-      if (*e == reinterpret_cast<void *>(1)) buffer = static_cast<const char *>(e[1]);
-      else if (*e == reinterpret_cast<void *>(2)) given = static_cast<const std::size_t *>(e[1]);
-      else return fail(InvalidValue, "kernel %s: unknown key %p in extra", kernel.name, *e);
+      if (*e == reinterpret_cast<void *>(1))
+        buffer = static_cast<const char *>(e[1]);
+      else if (*e == reinterpret_cast<void *>(2))
+        given = static_cast<const std::size_t *>(e[1]);
+      else
+        return fail(InvalidValue, "kernel %s: unknown key %p in extra", kernel.name, *e);
     }
     std::size_t bytes = 0;
     for (unsigned i = 0; i < kernel.nargs; ++i) {

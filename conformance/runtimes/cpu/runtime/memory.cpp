@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard = std::size_t{1} << 20;
 constexpr std::size_t lead_canary = 64;
-constexpr std::size_t max_kept = std::size_t{256} << 20;      // freed mappings kept for reuse, bytes
+constexpr std::size_t max_kept = std::size_t{256} << 20;  // freed mappings kept for reuse, bytes
 constexpr std::size_t max_kept_each = std::size_t{64} << 20;
 constexpr std::size_t swept_per_launch = 16;
 constexpr std::size_t alignment = 16;
@@ -204,8 +204,9 @@ Error Memory::check_range(const char *call, const char *role, const void *pointe
   if (find(pointer, range)) {
     const std::size_t left = static_cast<std::size_t>(range.base + range.bytes - p);
     if (bytes <= left) return Success;
-    return fail(InvalidValue, "%s: %zu bytes at the %s %p reach %zu bytes past the end of the %zu-byte allocation at %p",
-                call, bytes, role, pointer, bytes - left, range.bytes, static_cast<const void *>(range.base));
+    return fail(InvalidValue,
+                "%s: %zu bytes at the %s %p reach %zu bytes past the end of the %zu-byte allocation at %p", call, bytes,
+                role, pointer, bytes - left, range.bytes, static_cast<const void *>(range.base));
   }
   const std::lock_guard lock(mutex_);
   const Block *block = block_at(pointer);

@@ -40,7 +40,8 @@ class Memory {
   };
   // The live allocation or global that holds `pointer` (one past its end included).
   bool find(const void *pointer, Range &range);
-  // Whether `bytes` from `pointer` may be accessed. Memory that is not ours is left to the caller unless `must_be_ours`.
+  // Whether `bytes` from `pointer` may be accessed. Memory that is not ours is left to the caller unless
+  // `must_be_ours`.
   Error check_range(const char *call, const char *role, const void *pointer, std::size_t bytes, bool must_be_ours);
 
   struct Argument {
@@ -87,7 +88,7 @@ class Memory {
   Error check(Block &block, const std::string &culprit);
 
   std::mutex mutex_;
-  std::map<const char *, std::unique_ptr<Block>> blocks_;  // by start
+  std::map<const char *, std::unique_ptr<Block>> blocks_;       // by start
   std::unordered_map<std::size_t, std::vector<Block *>> free_;  // by body
   std::size_t free_bytes_ = 0;
   std::vector<Block *> live_;

@@ -27,7 +27,8 @@ Error copy(const char *call, void *to, const void *from, std::size_t bytes, int 
 Error copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
                 std::size_t width, std::size_t height, int kind) {
   if (width > to_pitch || width > from_pitch)
-    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch, from_pitch);
+    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
+                from_pitch);
   for (std::size_t row = 0; row < height; ++row) {
     const Error error = copy(call, static_cast<char *>(to) + row * to_pitch,
                              static_cast<const char *>(from) + row * from_pitch, width, kind);
@@ -160,11 +161,16 @@ SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAdd
 SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   Memory::Range range;
   if (!out) return fail(InvalidValue, "hipPointerGetAttributes: the place for the attributes is null");
-  if (!memory().find(p, range))
-    return fail(InvalidValue, "hipPointerGetAttributes: %p is not in a live allocation", p);
+  if (!memory().find(p, range)) return fail(InvalidValue, "hipPointerGetAttributes: %p is not in a live allocation", p);
   const bool managed = range.kind == Kind::Managed;
-  const PointerAttributes attributes{range.kind == Kind::Host ? 1 : managed ? 3 : 2, 0, const_cast<void *>(p),
-                                     range.kind == Kind::Device ? nullptr : const_cast<void *>(p), managed, 0};
+  const PointerAttributes attributes{range.kind == Kind::Host ? 1
+                                     : managed                ? 3
+                                                              : 2,
+                                     0,
+                                     const_cast<void *>(p),
+                                     range.kind == Kind::Device ? nullptr : const_cast<void *>(p),
+                                     managed,
+                                     0};
   std::memcpy(out, &attributes, sizeof attributes);
   return Success;
 }

@@ -87,13 +87,14 @@ Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Modu
   const auto *rows = static_cast<const simt_kernel *>(dlsym(module->handle_, "simt_kernels"));
   const auto *count = static_cast<const unsigned *>(dlsym(module->handle_, "simt_kernel_count"));
   if (!version || !rows || !count)
-    return fail(InvalidImage, "module load: the image has no kernel table; compile it with the cpu runtime's libhiprtc");
+    return fail(InvalidImage,
+                "module load: the image has no kernel table; compile it with the cpu runtime's libhiprtc");
   if (*version != SIMT_ABI_VERSION)
-    return fail(InvalidImage, "module load: the image was compiled for version %u of the cpu runtime, this is %d; "
-                              "compile it again",
+    return fail(InvalidImage,
+                "module load: the image was compiled for version %u of the cpu runtime, this is %d; "
+                "compile it again",
                 *version, SIMT_ABI_VERSION);
-  for (unsigned i = 0; i < *count; ++i)
-    module->functions_.emplace(rows[i].name, Function{&rows[i], module.get()});
+  for (unsigned i = 0; i < *count; ++i) module->functions_.emplace(rows[i].name, Function{&rows[i], module.get()});
   module->thread_local_bytes_ = thread_local_bytes_of(module->handle_);
   module->write_json(rows, *count);
   out = std::move(module);
@@ -195,7 +196,8 @@ Error Modules::unload(Module *module) {
   std::unique_ptr<Module> gone;
   const std::lock_guard lock(mutex_);
   const auto it = loaded_.find(module);
-  if (it == loaded_.end()) return fail(InvalidHandle, "module unload: %p is not a loaded module", static_cast<void *>(module));
+  if (it == loaded_.end())
+    return fail(InvalidHandle, "module unload: %p is not a loaded module", static_cast<void *>(module));
   gone = std::move(it->second);
   for (const auto &[name, function] : gone->functions()) functions_.erase(&function);
   loaded_.erase(it);

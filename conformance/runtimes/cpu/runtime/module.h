@@ -85,7 +85,7 @@ class Modules {
   Error load(const void *image, Module **out);
   Error load_file(const char *path, Module **out);
   Error unload(Module *module);
-  Module *find(const void *handle);         // null if it is not loaded
+  Module *find(const void *handle);              // null if it is not loaded
   const Function *function(const void *handle);  // likewise, for a hipFunction_t
   void counts(unsigned long *total, unsigned long *duplicates);
   void unload_all();

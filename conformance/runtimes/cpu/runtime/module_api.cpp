@@ -108,8 +108,7 @@ SIMT_API const char *hipKernelNameRef(const void *function) {
   const Function *f = modules().function(function);
   return f ? f->kernel->name : nullptr;
 }
-SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads,
-                                                                std::size_t) {
+SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, std::size_t) {
   return occupancy("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks, function, threads);
 }
 SIMT_API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,

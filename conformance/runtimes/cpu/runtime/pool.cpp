@@ -68,7 +68,8 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
   }
   if (watched) {
     const std::lock_guard lock(running_mutex_);
-    running_.erase(std::find_if(running_.begin(), running_.end(), [self](pthread_t t) { return pthread_equal(t, self); }));
+    running_.erase(
+        std::find_if(running_.begin(), running_.end(), [self](pthread_t t) { return pthread_equal(t, self); }));
   }
 }
 

@@ -48,10 +48,10 @@ class Pool {
 
   std::mutex mutex_;
   std::condition_variable work_, idle_;
-  Job *job_ = nullptr;      // open for members to join
+  Job *job_ = nullptr;  // open for members to join
   std::uint64_t generation_ = 0;
-  unsigned members_ = 0;    // threads started
-  unsigned joined_ = 0;     // threads inside job_
+  unsigned members_ = 0;  // threads started
+  unsigned joined_ = 0;   // threads inside job_
   unsigned wanted_ = 0;
 
   // The watchdog sleeps while nothing has been launched for a while, so that arming it is two stores.

@@ -24,8 +24,8 @@ struct Plan {
   unsigned wave;
   unsigned dynamic_bytes;
   bool poison;
-  const std::uint32_t *order;          // linear thread number at each position; null for forward
-  const unsigned char *lane_order;     // likewise for the lanes of a wave; null for forward
+  const std::uint32_t *order;       // linear thread number at each position; null for forward
+  const unsigned char *lane_order;  // likewise for the lanes of a wave; null for forward
 };
 
 class Worker : public simt_context {
@@ -40,7 +40,7 @@ class Worker : public simt_context {
   // The same without making one. Async-signal-safe.
   static Worker *current() { return static_cast<Worker *>(simt_self); }
 
-  void begin(const Plan &plan);  // before the first block of a launch
+  void begin(const Plan &plan);      // before the first block of a launch
   bool run_block(simt_index block);  // false: stopped by an incident
   const Incident &incident() const { return incident_; }
 
@@ -100,9 +100,9 @@ class Worker : public simt_context {
   std::unique_ptr<std::uint16_t[]> ready_;  // a ring: threads whose collective is complete
   unsigned ready_head_ = 0, ready_tail_ = 0;
   Wave waves_[SIMT_MAX_THREADS / 32]{};
-  unsigned fibers_ = 0;     // stacks in use
-  unsigned current_ = 0;    // linear number of the running thread (slow mode)
-  unsigned started_ = 0;    // positions in the order
+  unsigned fibers_ = 0;   // stacks in use
+  unsigned current_ = 0;  // linear number of the running thread (slow mode)
+  unsigned started_ = 0;  // positions in the order
   unsigned finished_ = 0;
   unsigned at_barrier_ = 0;
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
