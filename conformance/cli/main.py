@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cli import listing, replaying, reporting, running
+from conformance.cli import checking, drifting, listing, replaying, reporting, running
 from conformance.cli.usage import UsageError
 
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
@@ -41,11 +41,24 @@ def build_parser() -> argparse.ArgumentParser:
     _execution(replay)
     replay.set_defaults(function=replaying.command)
 
+    check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
+    _selection(check)
+    _compilation(check)
+    check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
+    check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
+    check.set_defaults(function=checking.command)
+
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
     _outputs(report, json=False)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
     report.set_defaults(function=reporting.command)
+
+    drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
+    _checkout(drift)
+    drift.add_argument("--write", action="store_true", help="update the lines in the specs, print YAML for new kernels")
+    drift.add_argument("-j", "--jobs", type=_positive, metavar="N", help="preprocessors at a time (default: 2)")
+    drift.set_defaults(function=drifting.command)
     return parser
 
 
@@ -53,6 +66,36 @@ def _selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="a kernel glob (u*_f32) or a full case id")
     parser.add_argument("--module", metavar="M", help="only the kernels of this module")
     parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+
+
+def _checkout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
+    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+
+
+def _compilation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
+    parser.add_argument(
+        "-I",
+        "--include-dir",
+        dest="include_dirs",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="DIR",
+        help="search headers here too",
+    )
+    parser.add_argument("-D", "--define", dest="defines", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument(
+        "--include",
+        dest="forced",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="HEADER",
+        help="include this header before each source",
+    )
+    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="compilers at a time (default: 2)")
 
 
 def _execution(parser: argparse.ArgumentParser) -> None:
@@ -95,18 +138,32 @@ def _positive(text: str) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    from conformance.amd import AmdError
     from conformance.build import SourceError
     from conformance.engine.pool import EngineError
     from conformance.record import RecordError
     from conformance.replay import TraceError
+    from conformance.sources.errors import ScanError
     from conformance.spec.errors import SelectionError, SpecError
+    from conformance.upstream.checkout import CheckoutError
+    from conformance.wiring.syntax import RustError
 
+    bad_source = (AmdError, ScanError, CheckoutError, RustError)
     arguments = build_parser().parse_args(argv)
     try:
         code: int = arguments.function(arguments)
         sys.stdout.flush()
         return code
-    except (SpecError, SelectionError, SourceError, EngineError, TraceError, RecordError, UsageError) as error:
+    except (
+        *bad_source,
+        SpecError,
+        SelectionError,
+        SourceError,
+        EngineError,
+        TraceError,
+        RecordError,
+        UsageError,
+    ) as error:
         print(f"candle-parity: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -1,0 +1,82 @@
+"""``candle-parity drift``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.record.files import write_text
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.upstream.checkout import Checkout, read_checkout
+from conformance.upstream.compare import Drift, compare, place
+from conformance.upstream.edit import leaves_its_file, updated_specs
+from conformance.upstream.stubs import file_head, stubs
+
+
+def command(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.specs or SPEC_FOLDER
+    specs = load_specs(folder)
+    checkout = read_checkout(arguments.candle, arguments.jobs or 2)
+    drift = compare(checkout, specs)
+    _print_differences(checkout, specs, drift)
+    if not drift:
+        return 0
+    if arguments.write:
+        _write(folder, specs, checkout, drift)
+    elif drift.moved or drift.lengths or drift.new:
+        print("\n--write updates the lines in the specs and prints YAML for the new kernels")
+    return 1
+
+
+def _print_differences(checkout: Checkout, specs: Specs, drift: Drift) -> None:
+    commit = f" (commit {checkout.commit[:12]})" if checkout.commit else ""
+    print(f"{checkout.path}{commit} against the specs of Candle {specs.upstream_commit[:12]}")
+    if checkout.other_sources:
+        print(f"not loaded by name, not compared: {', '.join(checkout.other_sources)}")
+    _section("new", [f"{found.name}  {place(found)}" for found in drift.new])
+    _section("gone", [f"{kernel.name}  was {kernel.upstream}" for kernel in drift.gone])
+    _section("changed", [f"{one.kernel.name}  {place(one.definition)}: {one.difference}" for one in drift.changed])
+    _section("moved", [f"{move.kernel.name}  {move.kernel.upstream} -> {move.place}" for move in drift.moved])
+    _section("length", [f"{one.source}  {one.was} lines -> {one.now}" for one in drift.lengths])
+    if not drift:
+        print(f"no difference: {len(checkout.kernels)} kernels, their parameters and their lines")
+
+
+def _section(title: str, rows: Iterable[str]) -> None:
+    listed = list(rows)
+    if listed:
+        print(f"\n{title}: {len(listed)}")
+        for row in listed:
+            print(f"  {row}")
+
+
+def _write(folder: Path, specs: Specs, checkout: Checkout, drift: Drift) -> None:
+    for path, text in updated_specs(folder, specs, drift).items():
+        write_text(path, text)
+        print(f"\nwrote {os.path.relpath(path)}")
+    begun: set[str] = set()
+    for stub in stubs(drift.new, specs):
+        if stub.module not in begun:
+            source = f"{stub.module}.cu"
+            print(f"\n# for {folder.name}/{stub.module}.yaml" + ("" if stub.known else ", a new file"))
+            if not stub.known:
+                print(file_head(stub.module, source, checkout.modules.get(source, 1)))
+            begun.add(stub.module)
+        print(stub.text)
+    _section("left to do by hand", _remaining(specs, checkout, drift))
+
+
+def _remaining(specs: Specs, checkout: Checkout, drift: Drift) -> Iterable[str]:
+    if drift.new:
+        yield f"paste the stanzas of {len(drift.new)} new kernels, replace each TODO"
+    if drift.gone:
+        yield f"take {len(drift.gone)} kernels that are gone out of the specs (~ in a table)"
+    if drift.changed:
+        yield f"follow {len(drift.changed)} changed parameter lists in the specs, cases, reference and kernels"
+    for move in drift.moved:
+        if leaves_its_file(specs, move):
+            yield f"move {move.kernel.name} to the spec of {move.definition.file.name}"
+    if checkout.commit:
+        yield f"set UPSTREAM_COMMIT in conformance/spec/load.py to {checkout.commit}"

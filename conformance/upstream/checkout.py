@@ -1,0 +1,117 @@
+"""A checkout of Candle: which of its kernel sources are loaded by name, and what they define."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.sources import CUDA_DEFINES, Definition, ScanError, scan
+from conformance.wiring.syntax import line_of, parse_file, text_of, walk
+
+KERNEL_FOLDER = Path("candle-kernels/src")
+
+# Below the first guard (5.3): what is defined only there, or a second time there, shows in a pass of its own.
+_OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else define for define in CUDA_DEFINES)
+
+
+class CheckoutError(ValueError):
+    """A path that is no Candle checkout; the message says what was expected where."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What the kernel modules of a checkout define.
+
+    ``modules`` maps a module's source file to the number of its lines. ``kernels`` maps a name to its definition as a
+    new GPU sees it; ``alternatives`` are the further definitions that older GPUs see. ``other_sources`` are .cu files
+    beside the modules, which Candle links statically and does not load by name. ``commit`` is ``None`` outside git.
+    """
+
+    path: Path
+    modules: dict[str, int]
+    kernels: dict[str, Definition]
+    alternatives: tuple[Definition, ...]
+    other_sources: tuple[str, ...]
+    commit: str | None
+
+
+def read_checkout(path: Path, jobs: int = 2) -> Checkout:
+    """Scans the kernel modules below ``path``; raises ``CheckoutError``, ``RustError`` or ``ScanError``."""
+    folder = kernel_folder(path)
+    names = _modules(folder)
+    sources = [folder / name for name in names]
+    absent = next((source for source in sources if not source.is_file()), None)
+    if absent is not None:
+        raise CheckoutError(f"{folder / 'lib.rs'} names a module whose source {absent} does not exist")
+    others = tuple(sorted(file.name for file in folder.glob("*.cu") if file.name not in names))
+    kernels: dict[str, Definition] = {}
+    for definition in _definitions(sources, CUDA_DEFINES, jobs):
+        if definition.name in kernels:
+            first = kernels[definition.name]
+            raise ScanError(
+                definition.file,
+                definition.line,
+                f"kernel {definition.name} is defined a second time (first at {first.file.name}:{first.line})",
+            )
+        kernels[definition.name] = definition
+    alternatives = []
+    for definition in _definitions(sources, _OLD_GPU, jobs):
+        known = kernels.setdefault(definition.name, definition)
+        if (known.file, known.line) != (definition.file, definition.line):
+            alternatives.append(definition)
+    lengths = {source.name: len(source.read_bytes().splitlines()) for source in sources}
+    return Checkout(path, lengths, kernels, tuple(alternatives), others, _commit(path))
+
+
+def kernel_folder(path: Path) -> Path:
+    """The folder of kernel sources in the checkout ``path``; raises ``CheckoutError`` when it is not there."""
+    if not path.is_dir():
+        raise CheckoutError(f"{path} is no folder; give the root of a Candle checkout")
+    folder = path / KERNEL_FOLDER
+    if not folder.is_dir():
+        raise CheckoutError(f"{path} holds no folder {KERNEL_FOLDER}; give the root of a Candle checkout")
+    return folder
+
+
+def _modules(folder: Path) -> list[str]:
+    """The sources that lib.rs has an ``Id`` for, in its order."""
+    library = folder / "lib.rs"
+    for node in walk(parse_file(library)):
+        if node.type == "enum_item" and text_of(node.child_by_field_name("name")) == "Id":
+            body = node.child_by_field_name("body")
+            variants = [] if body is None else [child for child in body.named_children if child.type == "enum_variant"]
+            if not variants:
+                raise CheckoutError(
+                    f"{library}:{line_of(node)}: enum Id has no variants; expected one per kernel module"
+                )
+            names = [text_of(variant.child_by_field_name("name")) for variant in variants]
+            return [re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() + ".cu" for name in names]
+    raise CheckoutError(f"{library} has no enum Id, which lists the kernel modules since Candle 0.9")
+
+
+def _definitions(sources: list[Path], defines: tuple[str, ...], jobs: int) -> list[Definition]:
+    found: list[Definition] = []
+    for result in scan(sources, defines=defines, jobs=jobs).values():
+        if isinstance(result, ScanError):
+            raise result
+        # A template has no name of its own to ask for; a kernel without C linkage has another one.
+        found.extend(definition for definition in result if definition.extern_c)
+    return found
+
+
+def _commit(path: Path) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(path), "rev-parse", "HEAD", "--show-prefix"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    commit, prefix = [*done.stdout.splitlines(), ""][:2]
+    # A prefix: the folder lies inside another repository, whose commit says nothing of Candle.
+    return commit if not prefix else None

@@ -1,0 +1,104 @@
+"""Changes numbers of a YAML file in their places, so that its formatting and comments stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from conformance.spec.errors import SpecError
+from conformance.spec.expand import expand
+from conformance.spec.load import Specs
+from conformance.spec.model import SpecFile
+from conformance.spec.nodes import Location, read_document
+from conformance.upstream.compare import Drift, Move
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a scalar stands in the text of a file, by character; ``aligned`` in a list, whose columns line up."""
+
+    start: int
+    end: int
+    aligned: bool
+
+
+def updated_specs(folder: Path, specs: Specs, drift: Drift) -> dict[Path, str]:
+    """The new text of each spec file whose upstream lines or source length ``drift`` changes.
+
+    Raises ``SpecError`` where one number of a file would have to be two.
+    """
+    texts: dict[Path, str] = {}
+    moved = [move for move in drift.moved if not leaves_its_file(specs, move)]
+    lines = {move.kernel.name: move.definition.line for move in moved}
+    lengths = {length.module: length.now for length in drift.lengths}
+    touched = {move.kernel.module for move in moved} | lengths.keys()
+    for module in specs.modules:
+        if module not in touched:
+            continue
+        path = folder / f"{module}.yaml"
+        document = read_document(path)
+        spec = SpecFile.model_validate(document.data)
+        values: dict[Location, int] = {
+            location: lines[kernel.name] for kernel, location in expand(document, spec) if kernel.name in lines
+        }
+        if module in lengths:
+            values["source_lines",] = lengths[module]
+        texts[path] = replaced(path, path.read_text(encoding="utf-8"), values)
+    return texts
+
+
+def leaves_its_file(specs: Specs, move: Move) -> bool:
+    """Whether the kernel is now in another source than its spec's: no number says that."""
+    return move.definition.file.name != specs.modules[move.kernel.module].source
+
+
+def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
+    """``text`` with the scalars at the given locations replaced; ``path`` is for the message of a ``SpecError``."""
+    known = places(text)
+    edits: dict[Place, int] = {}
+    for location, value in values.items():
+        spot = known[location]
+        if edits.setdefault(spot, value) != value:
+            line = text.count("\n", 0, spot.start) + 1
+            raise SpecError(
+                path,
+                line,
+                f"one number stands for kernels that are now on lines {edits[spot]} and {value}",
+                "write the anchored mapping out in both places, then run again",
+            )
+    for spot in sorted(edits, key=lambda one: one.start, reverse=True):
+        text = _put(text, spot, str(edits[spot]))
+    return text
+
+
+def _put(text: str, spot: Place, new: str) -> str:
+    start, width = spot.start, spot.end - spot.start
+    if spot.aligned and len(new) < width:
+        new = new.rjust(width)
+    while spot.aligned and len(new) > spot.end - start and text[start - 2 : start] in ("  ", "[ "):
+        start -= 1  # a blank that aligned the column makes room
+    return text[:start] + new + text[spot.end :]
+
+
+def places(text: str) -> dict[Location, Place]:
+    """The place of every scalar value of a YAML text by its path, mapping keys as text."""
+    found: dict[Location, Place] = {}
+    # The Python parser: its marks count characters, libyaml's do not.
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+
+    def visit(node: yaml.Node, location: Location, aligned: bool) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                visit(value, (*location, str(key.value)), False)
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                visit(value, (*location, index), bool(node.flow_style))
+        else:
+            found[location] = Place(node.start_mark.index, node.end_mark.index, aligned)
+
+    if root is not None:
+        visit(root, (), False)
+    return found

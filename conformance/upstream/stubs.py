@@ -1,0 +1,93 @@
+"""YAML for kernels that no spec has, ready to paste: everything the source tells, and a mark where a person decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from conformance.sources import Definition, c_type
+from conformance.spec.load import Specs
+
+SPELLINGS = {"f8_e4m3": "f8e4m3", "fp8_e4m3": "f8e4m3"} | {
+    name: name for name in ("f8e4m3", "bf16", "f16", "f32", "f64", "u8", "u32", "i16", "i32", "i64")
+}
+"""How kernel names spell a dtype, longest first where one ends in another."""
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A stanza for ``module``, and whether the module has a spec file to paste it into."""
+
+    module: str
+    known: bool
+    text: str
+
+
+def stubs(definitions: Iterable[Definition], specs: Specs) -> list[Stub]:
+    """A stanza for each group of new kernels that differ in their last dtype only."""
+    groups: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Definition]]] = {}
+    for definition in definitions:
+        root, spelled = _split(definition.name)
+        shape = tuple(_parameters(definition, SPELLINGS.get(spelled)))
+        groups.setdefault((definition.file.name, root, shape), []).append((spelled, definition))
+    by_source = {module.source: module.name for module in specs.modules.values()}
+    return [
+        Stub(by_source.get(source, source.removesuffix(".cu")), source in by_source, _stanza(root, shape, members))
+        for (source, root, shape), members in groups.items()
+    ]
+
+
+def file_head(module: str, source: str, lines: int) -> str:
+    """The first lines of a spec file for a module that has none."""
+    return (
+        "# yaml-language-server: $schema=schema.json\n"
+        f"module: {module}\ntitle: TODO\nsource: {source}\nsource_lines: {lines}\n\nfamilies:"
+    )
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The name without its last dtype, and how that is spelled (empty where it ends in none)."""
+    for spelled in SPELLINGS:
+        if name.endswith(f"_{spelled}"):
+            return name.removesuffix(f"_{spelled}"), spelled
+    return name, ""
+
+
+def _parameters(definition: Definition, dtype: str | None) -> Iterable[str]:
+    """``name: role type`` of each parameter, with ``{dtype}`` for the kernel's own."""
+    for index, param in enumerate(definition.params):
+        found = c_type(param.type)
+        kinds = found.dtypes - {"i32"} if "int" in found.dtypes and dtype != "i32" else found.dtypes
+        kind = "{dtype}" if dtype in kinds else next(iter(sorted(kinds)), "")
+        name = param.name or f"unnamed{index}"
+        if found.pointers == 0:
+            yield f"{name}: scalar {kind or 'TODO'}" + ("" if kind else f" # {param.type}")
+        else:
+            role = "in" if param.type.startswith("const ") else "out"
+            known = "void*" if kind in ("", "void*") or found.pointers > 1 else f"{kind}*"
+            yield f"{name}: {role} {known}" + ("" if kind else f" # {param.type}")
+
+
+def _stanza(root: str, shape: Sequence[str], members: Sequence[tuple[str, Definition]]) -> str:
+    lines = [f"  - family: {root}"]
+    if members[0][0]:
+        rows = {SPELLINGS[spelled]: definition.line for spelled, definition in members}
+        odd = {SPELLINGS[spelled]: spelled for spelled, _ in members if SPELLINGS[spelled] != spelled}
+        lines.append(f'    name: "{root}_{{dtype}}"')
+        if odd:
+            lines.append(f"    spelling: {_flow(odd)}")
+        axis = "dtype"
+    else:
+        rows = {definition.name: definition.line for _, definition in members}
+        lines.append('    name: "{op}"')
+        lines.append("    variant: {dtype: f32} # TODO: the type of the result")
+        axis = "op"
+    lines.append("    params: # TODO: inout where the kernel also reads what it writes")
+    lines += [f"      {parameter}" for parameter in shape]
+    lines += ["    row:", f"      axis: {axis}", f"      lines: {_flow(rows)}"]
+    lines += ["    tolerance:", "      - {ulp: 0, library_ulp: 0, source: TODO}"]
+    return "\n".join(lines)
+
+
+def _flow(values: dict[str, int] | dict[str, str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"

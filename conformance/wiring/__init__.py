@@ -1,0 +1,1 @@
+"""Which kernels Candle's Rust side asks for by name, against what the specs define."""
