@@ -1,0 +1,50 @@
+"""What a static check can find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+ERROR_KINDS: Mapping[str, str] = {
+    "missing": "no source defines it",
+    "missing_dtype": "defined for other dtypes of the same operation only",
+    "misnamed": "a kernel with the parameters of a missing one, under a name close to it",
+    "extra": "no kernel of Candle's",
+    "extern_c": 'extern "C" is missing, so that nobody can ask for the name',
+    "parameter_count": "more or fewer parameters",
+    "parameter_order": "the right parameters in another order",
+    "parameter_type": "a parameter of another type",
+    "pointee_type": "a pointer to another type",
+    "arguments": "arguments of a code object at other places or of other sizes",
+    "unreadable": "a source that cannot be preprocessed or parsed",
+    "compile_error": "a source that does not compile for a target",
+}
+"""Findings that a port at parity has none of."""
+
+WARNING_KINDS: Mapping[str, str] = {
+    "duplicate": "defined more than once",
+    "unknown_type": "a type of the port's own whose meaning the source alone does not tell",
+    "spills": "registers spilled to memory",
+    "lds": "more shared memory than the target has",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding, ``kind`` of those above.
+
+    ``kernel`` is the name it is about: as defined for what is defined, else as in the specs; empty for a whole file.
+    ``place`` is ``FILE:LINE`` (or ``FILE``) where there is one, ``intended`` the likeliest name meant, ``target`` the
+    AMD target for findings in code objects.
+    """
+
+    kind: str
+    kernel: str
+    message: str
+    place: str | None = None
+    intended: str | None = None
+    target: str | None = None
+
+    @property
+    def is_warning(self) -> bool:
+        return self.kind in WARNING_KINDS

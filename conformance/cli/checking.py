@@ -1,0 +1,86 @@
+"""``candle-parity check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.amd import CompileFailure, Target, find_toolchain, targets_of
+from conformance.build import KernelSource, SourceError, find_sources
+from conformance.check import (
+    CheckReport,
+    Finding,
+    ObjectFile,
+    check_objects,
+    check_sources,
+    read_objects,
+    read_tree,
+    report_json,
+    report_text,
+)
+from conformance.cli.compiling import compile_tree, compiler_words, first_error
+from conformance.engine.run import default_kernels
+from conformance.record import write_text
+from conformance.spec.load import load_specs
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
+    specs = load_specs(arguments.specs)
+    wanted = specs.select(arguments.patterns, arguments.module)
+    path = arguments.kernels or default_kernels()
+    targets = targets_of(arguments.arch) if arguments.arch else []
+    texts, objects = _read(path)
+    tree = read_tree(texts, arguments.include_dirs, arguments.defines, arguments.forced, arguments.jobs or 2)
+    if not objects and not any(tree.definitions.values()) and not tree.errors:
+        raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
+    findings: list[Finding] = []
+    if texts:
+        findings += check_sources(tree, specs.kernels, wanted)
+    findings += check_objects(objects, specs.kernels, wanted)
+    if targets:
+        compiled, failed = _compile(arguments, list(tree.definitions), targets)
+        # Their names were checked in the sources.
+        findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
+        objects = [*objects, *compiled]
+    report = CheckReport(str(path), tree, objects, findings, specs.kernels)
+    if arguments.json:
+        write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
+    print(report_text(report))
+    for error in tree.errors.values():
+        print(f"candle-parity: {error}", file=sys.stderr)
+    return 2 if tree.errors else 1 if report.errors else 0
+
+
+def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile]]:
+    """The text sources and the code objects at ``path``; a single binary is read as what its first bytes say."""
+    if path.is_file() and _is_binary(path):
+        return [], read_objects(path, path.name)
+    sources = find_sources(path)
+    texts = [source for source in sources if not source.is_code_object]
+    objects = [file for source in sources if source.is_code_object for file in read_objects(source.path, source.label)]
+    return texts, objects
+
+
+def _compile(
+    arguments: argparse.Namespace, sources: Sequence[KernelSource], targets: Sequence[Target]
+) -> tuple[list[ObjectFile], list[Finding]]:
+    """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
+    toolchain = find_toolchain(targets)
+    objects: list[ObjectFile] = []
+    failed: list[Finding] = []
+    for job in compile_tree(toolchain, sources, targets, compiler_words(arguments), arguments.jobs or 2):
+        if isinstance(job.result, CompileFailure):
+            said = first_error(job.result, job.source.root)
+            failed.append(Finding("compile_error", "", said, job.source.label, None, job.target.name))
+        else:
+            objects += read_objects(job.result.path, job.source.label)
+    return objects, failed
+
+
+def _is_binary(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(24).startswith((b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"))

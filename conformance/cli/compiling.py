@@ -1,0 +1,67 @@
+"""What ``check`` and ``build`` share: compiler options of the command line, and compiling a tree for AMD targets."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.amd import Compiled, CompileFailure, Target, Toolchain, compile_cached
+from conformance.build import KernelSource
+
+
+class Job(NamedTuple):
+    """One source for one target, and what became of it."""
+
+    source: KernelSource
+    target: Target
+    result: Compiled | CompileFailure
+
+
+def compiler_words(arguments: argparse.Namespace) -> list[str]:
+    """The include, define and forced include options as the compiler wants them."""
+    words = [f"-I{folder}" for folder in arguments.include_dirs]
+    words += [f"-D{define}" for define in arguments.defines]
+    for header in arguments.forced:
+        words += ["-include", str(header)]
+    return words
+
+
+def compile_tree(
+    toolchain: Toolchain,
+    sources: Sequence[KernelSource],
+    targets: Sequence[Target],
+    options: Sequence[str],
+    jobs: int,
+    said: Callable[[Job], None] = lambda job: None,
+) -> list[Job]:
+    """Every source for every target, ``jobs`` at a time, through the cache; a failure stands in its place.
+
+    ``said`` is called for each job that ends.
+    """
+
+    def one(source: KernelSource, target: Target) -> Job:
+        folders = dict.fromkeys((source.root, source.path.parent))
+        words = [*(f"-I{folder}" for folder in folders), *options]
+        try:
+            job = Job(source, target, compile_cached(toolchain, source.path, target, words))
+        except CompileFailure as failure:
+            job = Job(source, target, failure)
+        said(job)
+        return job
+
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(one, source, target) for source in sources for target in targets]
+        try:
+            return [job.result() for job in waiting]
+        except BaseException:
+            for job in waiting:
+                job.cancel()
+            raise
+
+
+def first_error(failure: CompileFailure, folder: Path) -> str:
+    """The first error, with paths inside ``folder`` made relative to its parent."""
+    return failure.first.replace(f"{folder.parent}/", "")
