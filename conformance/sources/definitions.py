@@ -98,7 +98,8 @@ class _Reader:
                     return end
                 position = end
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
-                if not {"class", "struct", "union", "enum", "="} & set(_outer(words)):
+                head = self._behind_templates(start) - start
+                if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
                     return position
             elif text in _OPENING:
                 position = self._behind(position)
@@ -177,6 +178,12 @@ class _Reader:
             extern_c = extern_c or (token.text == '"C"' and self.tokens[position - 1].text == "extern")
             position += 1
         return False
+
+    def _behind_templates(self, position: int) -> int:
+        """The position behind ``template <...>``, as often as it stands there: its ``class`` declares no class."""
+        while self.tokens[position].text == "template":
+            position = self._behind_angles(position + 1)
+        return position
 
     def _behind_angles(self, position: int) -> int:
         depth = 0
