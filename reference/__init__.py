@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
 
-from reference.expected import Expected
+from reference.expected import Expected, Faults
 
-__all__ = ["Expected", "NoReference", "evaluate"]
+__all__ = ["Expected", "Faults", "NoReference", "equivalent", "evaluate"]
 
 
 class NoReference(NotImplementedError):
@@ -24,17 +25,32 @@ def evaluate(
     ``None``, buffers as 1-D arrays (their content before the launch, from the address that the kernel is given).
     ``variant`` and ``library_ulp`` are those of the spec (``Kernel.variant``, ``Tolerance.library_ulp``).
 
-    Raises ``NoReference`` where ``reference/MODULE.py`` or its function ``FAMILY`` is missing.
+    Raises ``NoReference`` where ``reference/MODULE.py`` or its function ``FAMILY`` is missing, and ``Faults`` for a
+    launch that upstream stops with an assert.
     """
+    # No typing.cast here: the submodule reference.cast takes that name in this namespace.
+    function: Callable[..., dict[str, Expected]] | None = getattr(_loaded(module), family, None)
+    if function is None:
+        raise NoReference(f"family {family!r} has no reference: expected a function {family} in reference/{module}.py")
+    return function(variant, library_ulp, **arguments)
+
+
+def equivalent(
+    module: str, variant: Mapping[str, str], arguments: Mapping[str, Any], got: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Which elements of ``got`` are as good as the expected ones though they differ, by buffer: boolean masks.
+
+    Empty for most modules. argsort has it: any order of equal values is right. ``got`` is laid out as ``arguments``.
+    """
+    function: Callable[..., dict[str, Any]] | None = getattr(_loaded(module), "equivalent", None)
+    return {} if function is None else function(variant, arguments, got)
+
+
+def _loaded(module: str) -> ModuleType:
     name = f"reference.{module}"
     try:
-        loaded = importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
         raise NoReference(f"module {module!r} has no reference: expected the file reference/{module}.py") from None
-    # No typing.cast here: the submodule reference.cast takes that name in this namespace.
-    function: Callable[..., dict[str, Expected]] | None = getattr(loaded, family, None)
-    if function is None:
-        raise NoReference(f"family {family!r} has no reference: expected a function {family} in reference/{module}.py")
-    return function(variant, library_ulp, **arguments)

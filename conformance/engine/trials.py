@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 import reference
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
-from conformance.cases.launch import Launch
-from conformance.replay.traces import Traces, shifted
+from conformance.cases.launch import Buffer, Launch
+from conformance.compare import judge
+from conformance.dtypes import dtype
+from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from reference.expected import Expected
 
@@ -23,13 +25,17 @@ from reference.expected import Expected
 class TrialCase:
     """One launch and the expected content of each written buffer, from the address that the kernel gets.
 
-    ``answer`` is what somebody recorded, whole buffers by name, where the trial comes from a trace.
+    ``answer`` is what somebody recorded, whole buffers by name, where the trial comes from a trace. ``must_fault`` says
+    why upstream stops this launch with an assert: the kernel has to end in a fault, and nothing is expected of buffers.
+    ``flaw`` says what is wrong with the trial itself: a recorded answer that the reference does not allow.
     """
 
     id: str
     launch: Launch
     expected: dict[str, Expected]
     answer: dict[str, NDArray[Any]] | None = None
+    must_fault: str | None = None
+    flaw: str | None = None
 
 
 def case_ids(kernel: Kernel) -> list[str]:
@@ -40,16 +46,40 @@ def case_ids(kernel: Kernel) -> list[str]:
 def generated(kernel: Kernel, case_id: str, salt: str) -> TrialCase:
     """The trial that ``case_id`` names."""
     launch = launch_for(kernel, Case.parse(case_id), salt)
-    return TrialCase(case_id, launch, _reference(kernel, launch))
+    try:
+        return TrialCase(case_id, launch, _reference(kernel, launch))
+    except reference.Faults as fault:
+        return TrialCase(case_id, launch, {}, must_fault=str(fault))
 
 
 def recorded(kernel: Kernel, traces: Path, subject: str) -> Iterator[TrialCase]:
     """The recorded cases of ``kernel``; expected is the reference's answer, or the recording for ``kernels``."""
     for trace in _traces(traces).of(kernel):
-        expected = _reference(kernel, trace.launch) if subject == "reference" or kernel.tolerance.library_ulp else {}
-        if subject == "kernels":
-            expected = shifted(trace, expected)
-        yield TrialCase(trace.id, trace.launch, expected, trace.answer)
+        bound = _reference(kernel, trace.launch)
+        if subject == "reference":
+            yield TrialCase(trace.id, trace.launch, bound, trace.answer)
+        else:
+            yield against_recording(kernel, trace, bound)
+
+
+def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) -> TrialCase:
+    """The trial of a kernel by a recorded answer.
+
+    The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
+    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody.
+    """
+    expected: dict[str, Expected] = {}
+    flaw: str | None = None
+    for argument in trace.launch.args:
+        if not isinstance(argument, Buffer) or argument.name not in trace.answer:
+            continue
+        answer, before = trace.answer[argument.name][argument.start :], argument.data[argument.start :]
+        allowed = bound.get(argument.name, Expected(before))
+        mismatch, _ = judge(argument.name, answer, allowed, before, dtype(argument.dtype), kernel.tolerance.ulp)
+        if mismatch is not None:
+            flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
+        expected[argument.name] = Expected(answer, allowed.low, allowed.high)
+    return TrialCase(trace.id, trace.launch, expected, trace.answer, flaw=flaw)
 
 
 def _reference(kernel: Kernel, launch: Launch) -> dict[str, Expected]:

@@ -19,10 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
-from conformance.compare.ordinals import ordinals
-from conformance.dtypes import DType, dtype
+from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel, Parameter
-from reference.expected import Expected
 
 
 class TraceError(ValueError):
@@ -83,44 +81,6 @@ class Traces:
         for module in self._modules:
             for case in module.cases.get(kernel.name, ()):
                 yield _trace(module, case, kernel)
-
-
-def shifted(trace: Trace, reference: dict[str, Expected]) -> dict[str, Expected]:
-    """The recorded answers as expectations, with intervals as wide as the reference's.
-
-    The reference says how far the library function inside the formula may move an element; a kernel may be as far from
-    the recorded answer as the reference allows from its own.
-    """
-    starts = {argument.name: argument.start for argument in trace.launch.args if isinstance(argument, Buffer)}
-    expected: dict[str, Expected] = {}
-    for name, answer in trace.answer.items():
-        value = answer[starts[name] :]
-        bound = reference.get(name)
-        if bound is None or bound.low is None or bound.high is None:
-            expected[name] = Expected(value)
-        else:
-            row = _row_of(trace.launch, name)
-            low = _moved(value, bound.low, bound.value, row)
-            high = _moved(value, bound.high, bound.value, row)
-            expected[name] = Expected(value, low, high)
-    return expected
-
-
-def _row_of(launch: Launch, name: str) -> DType:
-    return next(
-        dtype(argument.dtype) for argument in launch.args if argument.name == name and isinstance(argument, Buffer)
-    )
-
-
-def _moved(value: NDArray[Any], bound: NDArray[Any], middle: NDArray[Any], row: DType) -> NDArray[Any]:
-    """``value`` moved by as many representable steps as ``bound`` lies from ``middle``."""
-    if row.kind != "float":
-        return value
-    target = ordinals(value, row) + (ordinals(bound, row) - ordinals(middle, row))
-    sign = np.uint64(1 << (8 * row.size - 1))
-    bits = np.where(target < 0, (-1 - target).astype(np.uint64) | sign, target.astype(np.uint64))
-    unchanged = np.asarray(bound.view(row.bits) == middle.view(row.bits))
-    return np.where(unchanged, value.view(row.bits), bits.astype(row.bits)).view(row.numpy)
 
 
 def _read(path: Path) -> _Module:

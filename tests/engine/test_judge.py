@@ -133,3 +133,39 @@ def test_all_failures_are_counted_and_the_first_are_kept():
     cases = [trial_case(f"case(a={n})") for n in range(KEPT_FAILURES + 5)]
     outcome = judged(lambda case, order: {"inp": case.launch.args[1].data, "out": case.launch.args[2].data}, cases)
     assert (outcome.failed, len(outcome.failures)) == (KEPT_FAILURES + 5, KEPT_FAILURES)
+
+
+def test_a_launch_that_upstream_stops_must_end_in_a_fault():
+    case = replace(trial_case(), expected={}, must_fault="id 9 of 4")
+
+    def faults(case, order):
+        raise HipError("hipModuleLaunchKernel", 719, "hipErrorLaunchFailure")
+
+    assert judged(faults, [case] * 5).status == "pass"
+    outcome = judged(right, [case])
+    assert outcome.status == "fail"
+    assert "ended without a fault" in outcome.failures[0].why
+    assert "id 9 of 4" in outcome.failures[0].why
+
+
+def test_a_launch_that_upstream_stops_is_not_tried_where_the_device_would_not_survive():
+    case = replace(trial_case(), expected={}, must_fault="id 9 of 4")
+    outcome = judged(right, [case, trial_case()], survives_faults=False)
+    assert (outcome.status, outcome.cases) == ("pass", 1)
+
+
+def test_any_order_of_equal_values_is_a_right_argsort():
+    kernel = load_specs().kernels["asort_asc_u8"]
+    x = Buffer("x", "u8", "in", np.array([5, 3, 5, 4], np.uint8))
+    dst = Buffer("dst", "u32", "out", np.zeros(4, np.uint32))
+    sizes = [Scalar(name, "int", np.int32(4)) for name in ("ncols", "ncols_pad")]
+    launch = Launch(kernel.name, (1, 1, 1), (4, 1, 1), 16, (x, dst, *sizes))
+    case = TrialCase("case(a=1)", launch, {"dst": Expected(np.array([1, 3, 0, 2], np.uint32))})
+
+    def gives(*order):
+        return judged(lambda *_: {"x": x.data, "dst": np.array(order, np.uint32)}, [case], kernel).status
+
+    assert gives(1, 3, 0, 2) == "pass"
+    assert gives(1, 3, 2, 0) == "pass"
+    assert gives(3, 1, 2, 0) == "fail"
+    assert gives(1, 3, 0, 0) == "fail"

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import Buffer, Null, Scalar
-from conformance.compare import judge
-from conformance.dtypes import dtype
-from conformance.replay.traces import TraceError, Traces, shifted
+from conformance.replay.traces import TraceError, Traces
 from conformance.spec.load import load_specs
-from reference.expected import Expected
 
 KERNEL = load_specs().kernels["uexp_f32"]
 
@@ -97,20 +94,3 @@ def test_a_folder_without_traces_is_named(tmp_path):
         Traces(tmp_path)
     with pytest.raises(TraceError, match="no such folder"):
         Traces(tmp_path / "absent")
-
-
-def test_an_answer_is_allowed_as_far_away_as_the_reference_allows_and_no_step_more(tmp_path):
-    (trace,) = write(tmp_path).of(KERNEL)
-    one = np.ones(4, np.float32)
-    up = (one.view(np.uint32) + 2).view(np.float32)
-    bound = shifted(trace, {"out": Expected(one, one, up)})["out"]
-    row, before = dtype("f32"), np.zeros(4, np.float32)
-
-    def verdict(steps: int):
-        got = trace.answer["out"].copy()
-        got.view(np.uint32)[1] += np.uint32(steps)
-        return judge("out", got, bound, before, row, 0)[0]
-
-    assert verdict(2) is None
-    assert verdict(3) is not None
-    assert verdict(-1 & 0xFFFFFFFF) is not None
