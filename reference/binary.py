@@ -27,7 +27,9 @@ def _truncated_division(a: Array, b: Array) -> Array:
 
 
 def _maximum(a: Arithmetic, x: Array, y: Array) -> Array:
-    larger = np.maximum(x, y) if a.nan_maximum else np.fmax(x, y)
+    larger = np.maximum(x, y)
+    if not a.nan_maximum:  # np.fmax answers NaN for a signalling NaN, depending on the element's position
+        larger = np.where(np.isnan(x), y, np.where(np.isnan(y), x, larger))
     # Of two zeros the positive one: their sum has its sign.
     return np.where((x == 0) & (y == 0), x + y, larger)
 

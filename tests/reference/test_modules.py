@@ -209,3 +209,15 @@ def test_the_reference_stands_alone() -> None:
     code = f"import sys, importlib; [importlib.import_module('reference.' + m) for m in {modules}]; "
     code += "sys.exit([m for m in sys.modules if m.split('.')[0] in ('conformance', 'hip')].__len__())"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("count", [1, 5, 17, 33])
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+def test_a_signalling_nan_is_ignored_beside_a_number_wherever_it_stands(op: str, count: int) -> None:
+    numbers = np.full(count, 3, np.float32)
+    signalling = np.full(count, 0x7F800001, np.uint32).view(np.float32)
+    for lhs, rhs in ((numbers, signalling), (signalling, numbers)):
+        arguments = {"numel": count, "num_dims": 1, "dims_and_strides": None, "lhs": lhs, "rhs": rhs}
+        out = np.zeros(count, np.float32)
+        answer = evaluate("binary", "binary", {"op": op, "dtype": "f32"}, 0, {**arguments, "out": out})
+        assert np.array_equal(answer["out"].value, numbers)
