@@ -17,7 +17,10 @@ from conformance.runtimes.cpu.toolchain import Toolchain, find_toolchain
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"}
-FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-march=x86-64-v2", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
+
+_TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
+_ANY_TARGET = "-march=x86-64-v2"
 
 
 class BuildError(RuntimeError):
@@ -40,7 +43,7 @@ def build() -> Path:
     the same build wait for one of them; a build that is cut off leaves nothing behind.
     """
     toolchain = find_toolchain(links_standard_library=True)
-    parts = (toolchain.identity, *FLAGS, content_hash(*LIBRARIES.values(), INCLUDE / "simt"))
+    parts = (toolchain.identity, *FLAGS, _ANY_TARGET, content_hash(*LIBRARIES.values(), INCLUDE / "simt"))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
     target = home / key
@@ -74,7 +77,8 @@ def _compile(toolchain: Toolchain, folder: Path) -> None:
 
 def _object(toolchain: Toolchain, folder: Path, library: str, source: Path) -> Path:
     path = folder / f"{library}.{source.stem}.o"
-    _run([*toolchain.compiler, *FLAGS, f"-I{INCLUDE}", "-c", str(source), "-o", str(path)])
+    target = _TARGET.get(toolchain.kind, _ANY_TARGET)
+    _run([*toolchain.compiler, *FLAGS, target, f"-I{INCLUDE}", "-c", str(source), "-o", str(path)])
     return path
 
 
