@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cli import checking, drifting, listing, replaying, reporting, running
+from conformance.cli import building, checking, drifting, listing, replaying, reporting, running
 from conformance.cli.usage import UsageError
 
+DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
 
 
@@ -47,6 +48,14 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
     check.set_defaults(function=checking.command)
+
+    build = commands.add_parser("build", help="compile the kernels for AMD targets; needs no GPU and runs nothing")
+    build.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")
+    _compilation(build)
+    build.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
+    build.add_argument("--json", type=Path, metavar="F", help="write a record that `report` joins to a run's")
+    build.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    build.set_defaults(function=building.command)
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")

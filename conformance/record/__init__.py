@@ -4,9 +4,11 @@ from conformance.record.files import RecordError, read_record, record_text, writ
 from conformance.record.merge import merge
 from conformance.record.model import (
     STATUSES,
+    Build,
     Failure,
     KernelResult,
     Record,
+    Resources,
     RunInfo,
     Status,
     Summary,
@@ -16,10 +18,12 @@ from conformance.record.model import (
 
 __all__ = [
     "STATUSES",
+    "Build",
     "Failure",
     "KernelResult",
     "Record",
     "RecordError",
+    "Resources",
     "RunInfo",
     "Status",
     "Summary",

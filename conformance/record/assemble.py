@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 from pathlib import Path
 
-from conformance.build import find_sources
+from conformance.build import find_sources, tree_digest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome
 from conformance.record.model import Failure, KernelResult, Record, RunInfo, every_kernel
@@ -59,7 +59,7 @@ def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[K
         runtime=setup.runtime,
         device=ready.device,
         wave=ready.wave if executes else None,
-        kernels=None if setup.kernels is None else _shown(setup.kernels),
+        kernels=None if setup.kernels is None else shown(setup.kernels),
         started=result.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(result.seconds, 3),
         hip_python=(ready.hip_python or None) if executes else None,
@@ -68,20 +68,21 @@ def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[K
         # Only the cpu runtime has an order of threads to choose; a device schedules them itself.
         orders=setup.orders if setup.runtime == "cpu" else (),
         patterns=tuple(patterns),
-        git=None if setup.kernels is None else _commit(setup.kernels),
+        git=None if setup.kernels is None else commit_of(setup.kernels),
         subject="kernels" if executes else "reference",
-        traces=None if setup.traces is None else _shown(setup.traces),
+        traces=None if setup.traces is None else shown(setup.traces),
         source_lines=_source_lines(setup.kernels, rows),
+        sources=None if setup.kernels is None else tree_digest(setup.kernels),
     )
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
 
 
-def _commit(path: Path) -> str | None:
+def commit_of(path: Path) -> str | None:
     """The commit that the port is at, with ``-dirty`` when its files differ; ``None`` outside a git repository."""
     folder = path if path.is_dir() else path.parent
     try:

@@ -1,10 +1,14 @@
-"""Brings several records together: shards of one machine's run into one record, other runs side by side."""
+"""Brings several records together: shards of one machine's run into one, builds into the runs of the same sources."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from conformance.record.files import RecordError
 from conformance.record.model import KernelResult, Record
+
+BUILD = "build"
+"""The runtime of a record that only says what compiles."""
 
 
 def merge(records: Sequence[Record]) -> list[Record]:
@@ -13,7 +17,49 @@ def merge(records: Sequence[Record]) -> list[Record]:
     Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
     commit of the port, subject and traces are all equal and no kernel was run in both; where one was, they stay apart,
     so that no result hides another. The merged run starts with the earliest shard and lasts as long as all together.
+
+    Records of ``build`` are no run: each is added to every run of the same sources, so that the run's kernels say what
+    they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError`` when a run is,
+    but of other sources.
     """
+    runs = _runs([record for record in records if record.run.runtime != BUILD])
+    builds = _builds([record for record in records if record.run.runtime == BUILD])
+    alone = []
+    for build in builds:
+        mine = [run for run in runs if run.run.sources is not None and run.run.sources == build.run.sources]
+        path = [run for run in runs if run.run.kernels is not None and run.run.kernels == build.run.kernels]
+        if path and not mine:
+            raise RecordError(
+                f"the build of {build.run.kernels} ({build.run.started}) and its run ({path[0].run.started}) are of "
+                "different sources; build and run again"
+            )
+        runs = [_with_build(run, build) if any(run is other for other in mine) else run for run in runs]
+        alone += [] if mine else [build]
+    return [*runs, *alone]
+
+
+def _builds(records: Sequence[Record]) -> list[Record]:
+    """One record per kernels path and content, with the targets of all; the latest build of a target counts."""
+    found: dict[Hashable, Record] = {}
+    for record in sorted(records, key=lambda item: item.run.started):
+        key = (record.run.kernels, record.run.sources, record.run.upstream_commit)
+        found[key] = _with_build(found[key], record) if key in found else record
+    return list(found.values())
+
+
+def _with_build(record: Record, build: Record) -> Record:
+    """``record`` with the targets of ``build``; what it said before of such a target is dropped."""
+    targets = build.run.builds.keys()
+    compiled = {kernel.name: kernel.compiles_for for kernel in build.kernels}
+    kernels = []
+    for kernel in record.kernels:
+        kept = {target: said for target, said in kernel.compiles_for.items() if target not in targets}
+        kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
+    builds = {**record.run.builds, **build.run.builds}
+    return Record.of(record.run.model_copy(update={"builds": builds}), kernels)
+
+
+def _runs(records: Sequence[Record]) -> list[Record]:
     groups: list[list[Record]] = []
     for record in records:
         for group in groups:
@@ -42,6 +88,7 @@ def _machine(record: Record) -> Hashable:
         run.orders,
         run.upstream_commit,
         run.git,
+        run.sources,
         run.subject,
         run.traces,
     )

@@ -51,13 +51,41 @@ class Failure(Row):
     reproduce: str = ""
 
 
+class Resources(Row):
+    """What a kernel takes in a code object: that it compiles for a target, and nothing of its results.
+
+    ``vgpr`` and ``sgpr`` are registers, ``spills`` registers of both kinds written to memory, ``lds`` the static shared
+    memory of a block, ``scratch`` the memory of a thread and ``kernarg`` the argument segment, all three in bytes;
+    ``wave`` is in lanes.
+    """
+
+    vgpr: Count
+    sgpr: Count
+    spills: Count
+    lds: Count
+    scratch: Count
+    wave: Count
+    kernarg: Count
+
+
+class Build(Row):
+    """One compilation of the sources for an AMD target: by what and when (ISO 8601 in UTC).
+
+    ``failed`` has the first error of each source file that does not compile.
+    """
+
+    compiler: str
+    started: str
+    failed: dict[str, str] = {}
+
+
 class KernelResult(Row):
     """What became of one kernel.
 
     ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases.
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
     kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
-    ``seconds`` is wall time.
+    ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
     """
 
     name: str
@@ -73,6 +101,7 @@ class KernelResult(Row):
     message: str | None = None
     seconds: float | None = None
     source_lines: Count | None = None
+    compiles_for: dict[str, Resources] = {}
 
 
 class RunInfo(Row):
@@ -82,7 +111,8 @@ class RunInfo(Row):
     that was given. ``orders`` are the thread orders of the cpu runtime. ``source_lines`` counts lines per source file.
     ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
     is the folder that recorded cases came from. ``git`` is the commit of the port, ``patterns`` what was selected
-    (empty: everything).
+    (empty: everything). ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
+    AMD target; a record with the runtime "build" has nothing else.
     """
 
     runtime: str
@@ -101,6 +131,8 @@ class RunInfo(Row):
     subject: Literal["kernels", "reference"] = "kernels"
     traces: str | None = None
     source_lines: dict[str, Count] = {}
+    sources: str | None = None
+    builds: dict[str, Build] = {}
 
 
 class Summary(Row):

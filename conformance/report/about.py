@@ -13,6 +13,7 @@ _EXECUTED = {
     "cpu": "run on the host through the cpu runtime; not executed on an AMD GPU",
     "cuda": "run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
     "rocm": "executed on an AMD GPU through the ROCm runtime",
+    "build": "compiled only; no kernel was run",
 }
 
 
@@ -61,6 +62,12 @@ def rerun(run: RunInfo, kernel: str) -> str:
     return shlex.join([*words, kernel])
 
 
+def _orders(run: RunInfo) -> str:
+    if run.orders:
+        return ", ".join(run.orders)
+    return "–" if run.runtime == "build" else "the device's own"
+
+
 def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
     """What was run, on what and when, as pairs of a heading and a text."""
     minutes, seconds = divmod(run.seconds, 60)
@@ -70,9 +77,10 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
         ("Host", run.host or "–"),
         ("Wave size", "–" if run.wave is None else str(run.wave)),
-        ("Thread orders", ", ".join(run.orders) or "the device's own"),
+        ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
         ("Commit of the port", run.git or "–"),
+        ("Compiled for", ", ".join(run.builds) or "–"),
         ("Upstream", f"{upstream} at {run.upstream_commit}"),
         ("Recorded cases", run.traces or "–"),
         ("Selected", ", ".join(run.patterns) or "everything"),

@@ -15,19 +15,26 @@ _RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source
 
 
 def render_csv(records: Records, specs: Specs) -> str:
-    """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label."""
+    """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label.
+
+    A column per AMD target that was compiled for follows the result columns: ``compiles`` or nothing.
+    """
     found = listed(records)
     names = labels(found)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     suffixes = [""] if len(names) == 1 else [f" ({name})" for name in names]
-    writer.writerow([*_KERNEL, *(f"{column}{suffix}" for suffix in suffixes for column in _RESULT)])
+    heads = [*_KERNEL]
+    for suffix, record in zip(suffixes, found, strict=True):
+        heads += [f"{column}{suffix}" for column in (*_RESULT, *record.run.builds)]
+    writer.writerow(heads)
     for columns in zip(*(results(record, specs) for record in found), strict=True):
         kernel = specs.kernels[columns[0].name]
         values: list[object] = [kernel.name, kernel.module, kernel.family, kernel.variant["dtype"], kernel.upstream]
-        for row in columns:
+        for row, record in zip(columns, found, strict=True):
             why = row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]
             values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, one_line(why)]
+            values += ["compiles" if target in row.compiles_for else "" for target in record.run.builds]
         writer.writerow(["" if value is None else value for value in values])
     return file.getvalue()

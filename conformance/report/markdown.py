@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts, labels, listed
+from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.tally import (
     DTYPE_COLUMNS,
@@ -18,7 +19,7 @@ from conformance.report.tally import (
     tally,
     unknown,
 )
-from conformance.report.text import code, plain
+from conformance.report.text import code, fence, plain
 from conformance.spec.load import Module, Specs
 
 
@@ -46,6 +47,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "case of it agreed with the reference. Percentages are of all kernels that Candle has, whatever was selected "
         "or could not be run, and rounded down.",
     ]
+    for name, record in zip(names, found, strict=True):
+        if record.run.builds:
+            lines += ["", f"## Compiles for AMD targets{_of(name, found)}", "", *_builds(record, specs)]
     for name, record in zip(names, found, strict=True):
         lines += ["", f"## Families and dtypes{_of(name, found)}", "", *_grid(record, specs), ""]
         lines.append(
@@ -140,6 +144,19 @@ def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
         count = tally(part)
         figures += [f"{count.present}/{count.total}", f"{count.passing}/{count.total}", count.percent, count.mark]
     return figures
+
+
+def _builds(record: Record, specs: Specs) -> list[str]:
+    heads, body = compile_table(record, specs)
+    lines = table(list(map(plain, heads)), [list(map(plain, row)) for row in body], "lr" + "c" * (len(heads) - 2))
+    lines += ["", NOT_RUN, ""]
+    lines += [f"- {plain(said)}" for said in compilers(record)]
+    for what, error in failures(record):
+        lines += ["", f"{plain(what)} does not compile:", "", *fence(error, "text")]
+    spills = spilling(record)
+    if spills:
+        lines += ["", f"Warning, registers spilled to memory: {plain(', '.join(spills))}."]
+    return lines
 
 
 def _grid(record: Record, specs: Specs) -> list[str]:

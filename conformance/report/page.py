@@ -7,6 +7,7 @@ from html import escape
 
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts, labels, listed, rerun
+from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
 from conformance.report.text import visible
@@ -41,6 +42,9 @@ def render_html(records: Records, specs: Specs) -> str:
         parts.append(f"<li>{_safe(name)}: {said}, {executed(record.run)} ({_safe(record.run.device)})</li>")
     parts += ["</ul>", "<h2>What was run</h2>", *_what_was_run(found, names, specs)]
     parts += ["<h2>Modules</h2>", *_modules(names, rows, specs)]
+    for name, record in zip(names, found, strict=True):
+        if record.run.builds:
+            parts += [f"<h2>Compiles for AMD targets: {_safe(name)}</h2>", *_builds(record, specs)]
     for name, record in zip(names, found, strict=True):
         parts += [f"<h2>Families and dtypes: {_safe(name)}</h2>", *_grid(record, specs)]
     parts += ["<h2>Kernels</h2>", *_kernels(found, names, rows, specs)]
@@ -89,6 +93,18 @@ def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
         count = tally(part)
         figures += [_number(count.present), _number(count.passing), _number(count.percent), count.mark]
     return figures
+
+
+def _builds(record: Record, specs: Specs) -> list[str]:
+    heads, body = compile_table(record, specs)
+    lines = _table(list(map(_safe, heads)), [list(map(_safe, row)) for row in body])
+    lines += [f"<p>{_safe(said)}</p>" for said in (NOT_RUN, *compilers(record))]
+    for what, error in failures(record):
+        lines += [f"<p>{_safe(what)} does not compile:</p>", f"<pre>{_safe(error)}</pre>"]
+    spills = spilling(record)
+    if spills:
+        lines.append(f"<p>Warning, registers spilled to memory: {_safe(', '.join(spills))}.</p>")
+    return lines
 
 
 def _grid(record: Record, specs: Specs) -> list[str]:

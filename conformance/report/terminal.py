@@ -6,6 +6,7 @@ import textwrap
 
 from conformance.record import STATUSES, KernelResult
 from conformance.report.about import Records, executed, labels, listed
+from conformance.report.builds import compiles
 from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
 from conformance.report.text import one_line, shortened
 from conformance.spec.load import Specs
@@ -49,6 +50,7 @@ def render_terminal(records: Records, specs: Specs) -> str:
         where = f"{one_line(record.run.device)}: {executed(record.run)}"
         lines.append(f"{name}: {total.passing} of {total.total} kernels at parity ({total.percent}%)")
         lines += [*_indented(said), *_indented(where)]
+        lines += [f"  {target}: {compiles(part, target)}" for target in record.run.builds]
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -1,0 +1,131 @@
+"""``candle-parity build``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from time import monotonic
+
+from tabulate import tabulate
+
+from conformance.amd import CompileFailure, Target, find_toolchain, targets_of
+from conformance.amd.cache import place
+from conformance.build import KernelSource, SourceError, find_sources
+from conformance.check import Finding, ObjectFile, check_objects, read_objects
+from conformance.cli.compiling import Job, compile_tree, compiler_words, first_error
+from conformance.cli.preparing import progress
+from conformance.engine.run import default_kernels
+from conformance.record import write_record
+from conformance.record.builds import build_record
+from conformance.spec.load import Specs, load_specs
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """0 when everything compiles with the specs' arguments, 1 when not."""
+    specs = load_specs(arguments.specs)
+    targets = targets_of(arguments.arch)
+    path = arguments.kernels or default_kernels()
+    sources = [source for source in find_sources(path) if not source.is_code_object]
+    if not sources:
+        raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
+    toolchain = find_toolchain(targets)
+    started, clock = datetime.now(UTC), monotonic()
+    done: list[Job] = []
+    with progress() as said:
+
+        def ended(job: Job) -> None:
+            done.append(job)
+            said(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
+
+        jobs = compile_tree(toolchain, sources, targets, compiler_words(arguments), arguments.jobs or 2, ended)
+    objects = _placed(jobs, sources, arguments.out)
+    record = build_record(
+        specs,
+        path,
+        toolchain.name,
+        started,
+        monotonic() - clock,
+        {target.name: [file for job, file in objects if job.target == target] for target in targets},
+        {target.name: _failed(jobs, target) for target in targets},
+    )
+    if arguments.json:
+        write_record(record, arguments.json)
+    findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
+    _print(specs, jobs, objects, targets, findings, toolchain.name, arguments.out)
+    failed = [job for job in jobs if isinstance(job.result, CompileFailure)]
+    return 1 if failed or any(not finding.is_warning for finding in findings) else 0
+
+
+def _placed(jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path) -> list[tuple[Job, ObjectFile]]:
+    """Copies each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it."""
+    names = _names(sources)
+    found = []
+    for job in jobs:
+        output = out / job.target.name / names[job.source]
+        if isinstance(job.result, CompileFailure):
+            # An object of older sources must not be taken for this one's.
+            output.unlink(missing_ok=True)
+            continue
+        place(job.result.path, output)
+        found += [(job, file) for file in read_objects(output, job.source.label)]
+    return found
+
+
+def _names(sources: Sequence[KernelSource]) -> Mapping[KernelSource, PurePosixPath]:
+    """The path of each source's code object below its target: the source's own with another suffix, after which two of
+    one name would keep theirs too."""
+    inside = {source: PurePosixPath(source.path.relative_to(source.root).as_posix()) for source in sources}
+    count = Counter(path.with_suffix("") for path in inside.values())
+    return {
+        source: path.with_suffix(".hsaco") if count[path.with_suffix("")] == 1 else path.with_name(f"{path.name}.hsaco")
+        for source, path in inside.items()
+    }
+
+
+def _failed(jobs: Sequence[Job], target: Target) -> dict[str, str]:
+    return {
+        job.source.label: first_error(job.result, job.source.root)
+        for job in jobs
+        if job.target == target and isinstance(job.result, CompileFailure)
+    }
+
+
+def _print(
+    specs: Specs,
+    jobs: Sequence[Job],
+    objects: Sequence[tuple[Job, ObjectFile]],
+    targets: Sequence[Target],
+    findings: Sequence[Finding],
+    compiler: str,
+    out: Path,
+) -> None:
+    cells: dict[tuple[str, Target], str] = {}
+    for job in jobs:
+        if isinstance(job.result, CompileFailure):
+            cells[job.source.label, job.target] = "does not compile"
+    for job, file in objects:
+        rows = file.code.kernels.values()
+        # A stand-out among registers and shared memory is what limits the waves in flight.
+        most = f"{len(rows)} kernels, {max((row.vgprs for row in rows), default=0)} vgpr"
+        lds = max((row.lds for row in rows), default=0)
+        cells[job.source.label, job.target] = f"{most}, {lds} B LDS" if lds else most
+    labels = dict.fromkeys(job.source.label for job in jobs)
+    body = [[label, *(cells[label, target] for target in targets)] for label in labels]
+    print(tabulate(body, headers=["source", *(target.name for target in targets)]))
+    print()
+    for job in jobs:
+        if isinstance(job.result, CompileFailure):
+            print(f"{job.source.label} does not compile for {job.target.name}:", file=sys.stderr)
+            print(f"  {first_error(job.result, job.source.root)}", file=sys.stderr)
+    for finding in findings:
+        mark = "warning: " if finding.is_warning else ""
+        print(f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}", file=sys.stderr)
+    for target in targets:
+        names = {name for job, file in objects if job.target == target for name in file.code.kernels}
+        known = len(names & specs.kernels.keys())
+        print(f"{target.name}: {known} of Candle's {len(specs.kernels)} kernels compile; nothing was executed")
+    print(f"\n{len(objects)} code objects in {out}, by {compiler}")

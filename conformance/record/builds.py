@@ -1,0 +1,78 @@
+"""From compiled code objects to a record that says what compiles for which AMD target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from conformance.amd import KernelObject
+from conformance.build import tree_digest
+from conformance.check import ObjectFile
+from conformance.record.assemble import commit_of, shown
+from conformance.record.merge import BUILD
+from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, every_kernel
+from conformance.spec.load import Specs
+
+
+def build_record(
+    specs: Specs,
+    kernels: Path,
+    compiler: str,
+    started: datetime,
+    seconds: float,
+    objects: Mapping[str, Sequence[ObjectFile]],
+    failed: Mapping[str, Mapping[str, str]],
+) -> Record:
+    """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
+
+    ``objects`` has the code objects of each target, labelled with their source; ``failed`` the first error of each
+    source that does not compile. Kernels that no spec has are left out.
+    """
+    when = started.strftime("%Y-%m-%dT%H:%M:%SZ")
+    compiled: dict[str, dict[str, Resources]] = {}
+    sources: dict[str, str] = {}
+    for target, files in objects.items():
+        for file in files:
+            for name, kernel in file.code.kernels.items():
+                compiled.setdefault(name, {})[target] = _resources(kernel)
+                sources[name] = file.label
+    rows = [
+        KernelResult(
+            name=name,
+            module=specs.kernels[name].module,
+            family=specs.kernels[name].family,
+            status="not_run",
+            source=sources[name],
+            upstream=specs.kernels[name].upstream,
+            compiles_for=targets,
+        )
+        for name, targets in compiled.items()
+        if name in specs.kernels
+    ]
+    run = RunInfo(
+        runtime=BUILD,
+        device="no device",
+        kernels=shown(kernels),
+        started=when,
+        seconds=round(seconds, 3),
+        upstream_commit=specs.upstream_commit,
+        git=commit_of(kernels),
+        sources=tree_digest(kernels),
+        builds={
+            target: Build(compiler=compiler, started=when, failed=dict(failed.get(target, {}))) for target in objects
+        },
+    )
+    return Record.of(run, every_kernel(specs, rows))
+
+
+def _resources(kernel: KernelObject) -> Resources:
+    return Resources(
+        vgpr=kernel.vgprs,
+        sgpr=kernel.sgprs,
+        spills=(kernel.vgpr_spills or 0) + (kernel.sgpr_spills or 0),
+        lds=kernel.lds,
+        scratch=kernel.scratch,
+        wave=kernel.wave,
+        kernarg=kernel.kernarg,
+    )
