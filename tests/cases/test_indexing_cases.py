@@ -151,6 +151,26 @@ def test_cases_that_must_fault_do_so_in_the_reference_and_no_other_does() -> Non
         assert ways == (set() if _is_unmarked(k) else {"beyond", "foreign"} | ({"negative"} if signed else set()))
 
 
+def _leads_inside(k: Kernel, case: Case) -> bool:
+    """Whether a kernel without a check would stay inside the buffer, and so end without a fault of another kind."""
+    indexed = next(a for a in launch_for(k, case).args if a.name == ("inp" if k.launch in SELECTS else "out"))
+    assert isinstance(indexed, Buffer)
+    left, dim, right = case.integers("shape")
+    if case.get("ids") == "negative":
+        return indexed.start >= right
+    # gather and scatter meet the id in the middle of the ids, not in the last row.
+    behind = right if k.launch in ("index_select", "index_add") else 0
+    return len(indexed.data) - indexed.start - left * dim * right >= behind
+
+
+@pytest.mark.parametrize("way", ["beyond", "negative"])
+def test_every_kernel_has_a_case_where_a_missing_check_would_be_silent(way: str) -> None:
+    kernels = [k for k in of(*ALL) if any(case.get("ids") == way for case in cases_for(k))]
+    assert len(kernels) == (115 if way == "beyond" else 41)
+    for k in kernels:
+        assert any(_leads_inside(k, case) for case in cases_for(k) if case.get("ids") == way), k.name
+
+
 def test_f8_sums_get_no_id_that_upstream_does_not_check() -> None:
     checked = 0
     for k in (k for k in of(*ADDS) if _is_unmarked(k)):
