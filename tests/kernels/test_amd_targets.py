@@ -1,4 +1,4 @@
-"""The elementwise kernels as AMD code objects: every name, the argument layout, no register spills, no scratch.
+"""The kernels as AMD code objects: every name, the argument layout, no register spills, no scratch.
 
 One target by default. ``CANDLE_PARITY_AMD_TARGETS=all`` (or a comma-separated list) compiles for others, about twenty
 seconds each. Only code is made here: nothing runs.
@@ -23,7 +23,7 @@ KERNELS = ROOT / "kernels"
 FACTS = ROOT.parent / "shared/candle/kernels.json"
 
 # Module to its number of kernels.
-MODULES = {"affine": 10, "unary": 123, "binary": 96, "cast": 58, "ternary": 26, "fill": 24}
+MODULES = {"affine": 10, "unary": 123, "binary": 96, "cast": 58, "ternary": 26, "fill": 24, "indexing": 125, "conv": 66}
 
 Compile = Callable[[str, str], dict[str, dict[str, Any]]]
 
