@@ -78,6 +78,13 @@ class CodeObject:
     kernels: Mapping[str, KernelObject]
 
 
+# What the readers of ELF and msgpack raise on bytes that are neither.
+_DAMAGE = (
+    *(ELFError, ConstructError, msgpack.UnpackException, struct.error),
+    *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
+)
+
+
 def read_code_objects(path: Path) -> list[CodeObject]:
     """The code objects in ``path``: one, or one per AMD target of an offload bundle.
 
@@ -119,12 +126,11 @@ def parse(data: bytes, label: str) -> CodeObject:
         raise AmdError(f"{label}: is no code object (an ELF file or an offload bundle was expected)")
     try:
         return _parse(data, label)
-    except (ELFError, ConstructError, msgpack.UnpackException, KeyError, TypeError, ValueError, struct.error) as error:
+    except _DAMAGE as error:
         if isinstance(error, AmdError):
             raise
-        raise AmdError(
-            f"{label}: is a damaged code object ({type(error).__name__}: {error}); build it again"
-        ) from error
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise AmdError(f"{label}: is a damaged code object ({why}); build it again") from error
 
 
 def _parse(data: bytes, label: str) -> CodeObject:
@@ -149,20 +155,27 @@ def _code_object(metadata: Mapping[str, Any]) -> CodeObject:
 
 def _kernel(row: Mapping[str, Any]) -> KernelObject:
     arguments = tuple(
-        Argument(arg[".offset"], arg[".size"], arg[".value_kind"])
+        Argument(_count(arg, ".offset"), _count(arg, ".size"), arg[".value_kind"])
         for arg in row.get(".args", ())
         if not arg[".value_kind"].startswith("hidden_")
     )
     return KernelObject(
-        name=row[".name"],
+        name=str(row[".name"]),
         arguments=arguments,
-        vgprs=row[".vgpr_count"],
-        sgprs=row[".sgpr_count"],
-        vgpr_spills=row.get(".vgpr_spill_count"),
-        sgpr_spills=row.get(".sgpr_spill_count"),
-        lds=row[".group_segment_fixed_size"],
-        scratch=row[".private_segment_fixed_size"],
-        wave=row[".wavefront_size"],
-        max_workgroup=row[".max_flat_workgroup_size"],
-        kernarg=row[".kernarg_segment_size"],
+        vgprs=_count(row, ".vgpr_count"),
+        sgprs=_count(row, ".sgpr_count"),
+        vgpr_spills=_count(row, ".vgpr_spill_count") if ".vgpr_spill_count" in row else None,
+        sgpr_spills=_count(row, ".sgpr_spill_count") if ".sgpr_spill_count" in row else None,
+        lds=_count(row, ".group_segment_fixed_size"),
+        scratch=_count(row, ".private_segment_fixed_size"),
+        wave=_count(row, ".wavefront_size"),
+        max_workgroup=_count(row, ".max_flat_workgroup_size"),
+        kernarg=_count(row, ".kernarg_segment_size"),
     )
+
+
+def _count(row: Mapping[str, Any], key: str) -> int:
+    value = row[key]
+    if not isinstance(value, int) or value < 0:
+        raise TypeError(f"{key} is {value!r}")
+    return value

@@ -1,0 +1,140 @@
+"""Compilers for AMD targets: which is taken, what it makes, what is kept. Nothing that is compiled here is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.amd import AmdError, CompileFailure, Toolchain, compile_cached, find_toolchain, read_code_objects
+from conformance.amd import toolchain as toolchains
+from conformance.amd.targets import target
+from conformance.amd.toolchain import KINDS
+
+GFX942, GFX1100 = target("gfx942"), target("gfx1100")
+
+KERNEL = """
+#include <hip/hip_runtime.h>
+#include "scale.h"
+extern "C" __global__ void scale(const size_t numel, const float *inp, float *out, const unsigned char shift) {
+  __shared__ float part[SIZE];
+  const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+  part[threadIdx.x % SIZE] = expf(inp[i]);
+  __syncthreads();
+  if (i < numel) out[i] = part[(threadIdx.x + shift) % SIZE] + __shfl_xor(inp[i], 1);
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "scale.h").write_text("#pragma once\n#define SIZE 64\n")
+    path = tmp_path / "scale.hip"
+    path.write_text(KERNEL)
+    return path
+
+
+def of_kind(kind: toolchains.Kind) -> Toolchain:
+    try:
+        return find_toolchain([GFX942, GFX1100], [kind])
+    except AmdError as missing:
+        pytest.skip(f"NOT COMPILED FOR AMD TARGETS: {missing}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, source: Path) -> None:
+    toolchain = of_kind(kind)
+    for wanted in (GFX942, GFX1100):
+        (code,) = read_code_objects(compile_cached(toolchain, source, wanted).path)
+        assert code.target == wanted.name
+        kernel = code.kernels["scale"]
+        assert [(a.offset, a.size, a.is_pointer) for a in kernel.arguments] == [
+            (0, 8, False),
+            (8, 8, True),
+            (16, 8, True),
+            (24, 1, False),
+        ]
+        assert kernel.wave == wanted.default_wave
+        assert kernel.lds == 4 * 64
+        assert (kernel.vgpr_spills, kernel.sgpr_spills, kernel.scratch) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_object_is_kept_until_a_file_or_an_option_changes(kind: toolchains.Kind, source: Path) -> None:
+    toolchain = of_kind(kind)
+    assert compile_cached(toolchain, source, GFX942).fresh
+    assert not compile_cached(toolchain, source, GFX942).fresh
+    assert compile_cached(toolchain, source, GFX942, ["-DOTHER"]).fresh
+    (source.parent / "scale.h").write_text("#pragma once\n#define SIZE 128\n")
+    changed = compile_cached(toolchain, source, GFX942)
+    assert changed.fresh
+    assert read_code_objects(changed.path)[0].kernels["scale"].lds == 4 * 128
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_error_is_told_and_nothing_is_kept(kind: toolchains.Kind, source: Path, tmp_path: Path) -> None:
+    toolchain = of_kind(kind)
+    source.write_text(KERNEL.replace("expf(inp[i])", "no_such(inp[i])"))
+    with pytest.raises(CompileFailure) as caught:
+        compile_cached(toolchain, source, GFX942)
+    assert "scale.hip:7:" in caught.value.first
+    assert "no_such" in caught.value.first.splitlines()[0]
+    assert ("libamdhip64-dev" in caught.value.first) == toolchain.minimal_headers
+    assert list((tmp_path / "cache").rglob("*.hsaco")) == []
+
+
+def test_rocm_comes_first_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A made-up ROCm tree whose compiler writes its arguments to the output."""
+    compiler = tmp_path / "rocm/llvm/bin/amdclang++"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = --version ] && { echo "AMD clang version 20.0.0 (made up)"; exit 0; }\n'
+        'said="$*"; while [ $# -gt 0 ]; do\n'
+        '  [ "$1" = -dependency-file ] && printf "k: made-up.hip\\n" > "$3"\n'
+        '  [ "$1" = -o ] && out="$2"\n'
+        "  shift; done\n"
+        'echo "$said" > "$out"\n'
+    )
+    compiler.chmod(0o755)
+    header = tmp_path / "rocm/include/hip/hip_runtime.h"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "made-up.hip").touch()
+    found = find_toolchain([GFX942])
+    assert found.kind == "rocm"
+    assert found.name == "ROCm's amdclang++, AMD clang version 20.0.0 (made up)"
+    words = compile_cached(found, tmp_path / "made-up.hip", GFX942, ["-Ihere"]).path.read_text().split()
+    assert {"--offload-arch=gfx942", "--offload-device-only", "--no-gpu-bundle-output", "-Ihere"} <= set(words)
+    assert f"--rocm-path={tmp_path / 'rocm'}" in words
+
+
+def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(toolchains, "rocm_roots", list)
+    monkeypatch.setattr(toolchains.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(AmdError) as caught:
+        find_toolchain([GFX942])
+    said = str(caught.value)
+    for part in ("rocm: no ROCm", "clang: no clang++", "zig: the PyPI package ziglang", "rocm-device-libs", "clang-19"):
+        assert part in said
+    assert "\n" not in said
+
+
+def test_the_kind_of_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDLE_PARITY_AMD_COMPILER", "nvcc")
+    with pytest.raises(AmdError, match="expected one of rocm, clang, zig"):
+        find_toolchain([GFX942])
+    monkeypatch.setenv("CANDLE_PARITY_AMD_COMPILER", "rocm")
+    monkeypatch.setattr(toolchains, "rocm_roots", list)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(AmdError) as caught:
+        find_toolchain([GFX942])
+    assert "zig" not in str(caught.value)
