@@ -3,13 +3,20 @@
 # make bench    how fast the harness is, printed
 # make lint     what CI checks beside the tests
 PYTHON ?= python3
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 .PHONY: parity test bench lint clean
 
 parity: $(INSTALLED)
-	$(BIN)/candle-parity run --json reports/parity.json --md reports/PARITY.md
+	$(BIN)/candle-parity run --json reports/parity.json
+	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | tail -n 3
+	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | tail -n 3
+	$(BIN)/candle-parity replay reference/traces --json reports/replay-kernels.json | tail -n 3
+	$(BIN)/candle-parity report reports/*.json --md reports/PARITY.md --html reports/parity.html
+	@echo 'written: reports/PARITY.md, reports/parity.html and the records in reports/'
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 tests

@@ -15,11 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
-from conformance.engine.tasks import Setup
+from conformance.engine.tasks import ORDERS, Setup
 from conformance.runtimes import chosen_runtime, device_count
 
 DEFAULT_WAVE = 64
-DEFAULT_ORDERS = ("forward", "reverse")
+DEFAULT_ORDERS = ORDERS
 _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
 

@@ -2,7 +2,8 @@
 
 A case holds kernel, label, grid, block, shared and its arguments in parameter order; an argument is a scalar (bytes in
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
-``fill`` where that is null) and after the launch (``expect``). Arrays lie in the pool as unsigned integers.
+``fill`` where that is null) and after the launch (``expect``). Arrays lie in the pool as unsigned integers. A module
+may also be one packed file: ``conformance.replay.archive``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.dtypes import dtype
+from conformance.replay.archive import SUFFIX, Cases, Pool, read_archive
 from conformance.spec.kernel import Kernel, Parameter
 
 
@@ -38,21 +40,26 @@ class Trace:
 
 @dataclass(frozen=True)
 class _Module:
-    """One module's cases by kernel, and its pool, read on first use."""
+    """One module's cases by kernel, and its pool of arrays, read on first use."""
 
     path: Path
     cases: dict[str, list[dict[str, Any]]]
 
     @cached_property
-    def pool(self) -> dict[str, NDArray[Any]]:
-        pool_path = self.path.with_suffix(".npz")
+    def pool(self) -> Pool:
+        if self.path.name.endswith(SUFFIX):
+            return _archive(self.path)[1]
         try:
-            with np.load(pool_path) as arrays:
+            with np.load(self.pool_path) as arrays:
                 return {key: arrays[key] for key in arrays.files}
         except FileNotFoundError:
-            raise TraceError(f"{pool_path}: missing; it holds the arrays of {self.path.name}") from None
+            raise TraceError(f"{self.pool_path}: missing; it holds the arrays of {self.path.name}") from None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise TraceError(f"{pool_path}: cannot be read as an npz file ({error})") from error
+            raise TraceError(f"{self.pool_path}: cannot be read as an npz file ({error})") from error
+
+    @property
+    def pool_path(self) -> Path:
+        return self.path if self.path.name.endswith(SUFFIX) else self.path.with_suffix(".npz")
 
 
 class Traces:
@@ -62,9 +69,9 @@ class Traces:
         self.folder = folder
         if not folder.is_dir():
             raise TraceError(f"{folder}: no such folder; give one that holds MODULE.json and MODULE.npz files")
-        files = sorted(folder.glob("*.json"))
+        files = sorted([*folder.glob("*.json"), *folder.glob(f"*{SUFFIX}")])
         if not files:
-            raise TraceError(f"{folder}: holds no MODULE.json file")
+            raise TraceError(f"{folder}: holds no MODULE.json or MODULE{SUFFIX} file")
         self._modules = [_read(path) for path in files]
 
     @property
@@ -84,18 +91,29 @@ class Traces:
 
 
 def _read(path: Path) -> _Module:
-    try:
-        rows = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise TraceError(f"{path}: cannot be read as JSON ({error})") from error
-    if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and {"kernel", "case", "args"} <= row.keys() for row in rows
-    ):
+    rows = _archive(path)[0] if path.name.endswith(SUFFIX) else _json(path)
+    needed = {"kernel", "case", "args"}
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
         raise TraceError(f"{path}: is no list of trace cases with kernel, case and args")
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cases.setdefault(row["kernel"], []).append(row)
     return _Module(path, cases)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise TraceError(f"{path}: cannot be read as JSON ({error})") from error
+
+
+@lru_cache(maxsize=16)
+def _archive(path: Path) -> tuple[Cases, Pool]:
+    try:
+        return read_archive(path)
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{path}: {error}") from error
 
 
 def _id(case: dict[str, Any]) -> str:
@@ -153,7 +171,7 @@ def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module,
     array = module.pool.get(row[key])
     what = f"{where}: array {row[key]} ({parameter.name}, {key})"
     if array is None:
-        raise TraceError(f"{what} is missing from {module.path.with_suffix('.npz').name}")
+        raise TraceError(f"{what} is missing from {module.pool_path.name}")
     target = dtype(parameter.dtype)
     if array.nbytes != int(row["n"]) * _itemsize(row) or array.nbytes % target.size:
         raise TraceError(f"{what} has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}")

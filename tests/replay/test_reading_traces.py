@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import Buffer, Null, Scalar
+from conformance.replay.archive import pack
 from conformance.replay.traces import TraceError, Traces
 from conformance.spec.load import load_specs
 
@@ -90,7 +91,27 @@ def test_a_file_that_is_no_list_of_cases_is_named(tmp_path, text):
 
 
 def test_a_folder_without_traces_is_named(tmp_path):
-    with pytest.raises(TraceError, match=r"holds no MODULE\.json"):
+    with pytest.raises(TraceError, match=r"holds no MODULE\.json or MODULE\.traces\.xz"):
         Traces(tmp_path)
     with pytest.raises(TraceError, match="no such folder"):
         Traces(tmp_path / "absent")
+
+
+def test_a_packed_module_holds_the_same_cases_and_arrays(tmp_path):
+    (plain,) = write(tmp_path).of(KERNEL)
+    pack(tmp_path, tmp_path / "packed")
+    assert [path.name for path in (tmp_path / "packed").iterdir()] == ["unary.traces.xz"]
+    (packed,) = Traces(tmp_path / "packed").of(KERNEL)
+    assert packed.id == plain.id
+    assert packed.launch.args[3].data.tobytes() == plain.launch.args[3].data.tobytes()
+    assert packed.answer["out"].tobytes() == plain.answer["out"].tobytes()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"text", lambda data: b""])
+def test_a_damaged_archive_is_named(tmp_path, damage):
+    write(tmp_path)
+    pack(tmp_path, tmp_path / "packed")
+    path = tmp_path / "packed" / "unary.traces.xz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(TraceError, match=r"unary\.traces\.xz: is no trace archive"):
+        Traces(tmp_path / "packed")
