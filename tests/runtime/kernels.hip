@@ -1,0 +1,223 @@
+// Kernels whose results, or whose mistakes, are known. Each mistake is what its name says.
+#include <hip/hip_runtime.h>
+
+#define GLOBAL extern "C" __global__ void
+
+struct Scale {
+  float factor;
+  char negate;
+};
+
+__device__ float table[4] = {1, 2, 3, 4};
+
+GLOBAL axpy(float a, const float *x, float *y, unsigned long n) {
+  unsigned long i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}
+
+GLOBAL packed(unsigned char a, short b, double c, signed char d, Scale s, double *out) {
+  out[0] = a, out[1] = b, out[2] = c, out[3] = d, out[4] = s.negate ? -s.factor : s.factor;
+}
+
+GLOBAL nothing() {}
+
+GLOBAL indices(unsigned *out) {
+  unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  out[block * blockDim.x * blockDim.y * blockDim.z + thread] =
+      threadIdx.x | threadIdx.y << 4 | threadIdx.z << 8 | blockIdx.x << 12 | blockIdx.y << 16 | blockIdx.z << 20;
+}
+
+GLOBAL indices_after_barrier(unsigned *out) {
+  __syncthreads();
+  unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  out[block * blockDim.x * blockDim.y * blockDim.z + thread] =
+      threadIdx.x | threadIdx.y << 4 | threadIdx.z << 8 | blockIdx.x << 12 | blockIdx.y << 16 | blockIdx.z << 20;
+}
+
+// ---- barriers and shared memory
+
+GLOBAL block_sums(const int *in, int *out) {
+  __shared__ int partial[1024];
+  unsigned t = threadIdx.x;
+  partial[t] = in[blockIdx.x * blockDim.x + t];
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half; half /= 2) {
+    if (t < half) partial[t] += partial[t + half];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = partial[0];
+}
+
+GLOBAL some_return_before_the_barrier(int *entries, int *out, int leaving) {
+  __shared__ int seen[1024];
+  atomicAdd(&entries[blockIdx.x * blockDim.x + threadIdx.x], 1);
+  if ((int)threadIdx.x % 4 < leaving) return;
+  seen[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  int next = threadIdx.x;
+  do next = (next + 1) % blockDim.x;
+  while (next % 4 < leaving);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = seen[next];
+}
+
+GLOBAL late_first_barrier(int *out) {
+  __shared__ int value;
+  if (threadIdx.x < 5) {
+    out[threadIdx.x] = 100 + threadIdx.x;
+    return;
+  }
+  if (threadIdx.x == 5) value = 7;
+  __syncthreads();
+  out[threadIdx.x] = value + threadIdx.x;
+}
+
+GLOBAL reverse_dynamic(int *data) {
+  extern __shared__ int buffer[];
+  buffer[threadIdx.x] = data[threadIdx.x];
+  __syncthreads();
+  data[threadIdx.x] = buffer[blockDim.x - 1 - threadIdx.x];
+}
+
+GLOBAL read_unwritten_shared(unsigned *out) {
+  __shared__ unsigned array[64];
+  extern __shared__ unsigned dynamic[];
+  out[2 * blockIdx.x] = array[threadIdx.x];
+  out[2 * blockIdx.x + 1] = dynamic[threadIdx.x];
+  array[threadIdx.x] = dynamic[threadIdx.x] = 5;
+}
+
+GLOBAL a_barrier_is_missing(const int *in, int *out) {
+  __shared__ int copy[1024];
+  copy[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = copy[blockDim.x - 1 - threadIdx.x];
+}
+
+GLOBAL broadcast_without_barrier(int *out) {
+  __shared__ int value;
+  if (threadIdx.x == 0) value = 42;
+  out[threadIdx.x] = value;
+}
+
+GLOBAL order_of_threads(unsigned *counter, unsigned *out) { out[atomicAdd(counter, 1u)] = threadIdx.x; }
+
+GLOBAL order_of_blocks(unsigned *counter, unsigned *out) { out[atomicAdd(counter, 1u)] = blockIdx.x; }
+
+// ---- waves
+
+GLOBAL wave_size(int *out) { out[threadIdx.x] = warpSize; }
+
+GLOBAL shuffle_down_sum(const int *in, int *out) {
+  int v = in[threadIdx.x];
+  for (int step = warpSize / 2; step; step /= 2) v += __shfl_down(v, step);
+  if (threadIdx.x % warpSize == 0) out[threadIdx.x / warpSize] = v;
+}
+
+GLOBAL shuffles_of_width(int *out, int width) {
+  int t = threadIdx.x, n = blockDim.x;
+  out[t] = __shfl(t, 3, width);
+  out[n + t] = __shfl_up(t, 1, width);
+  out[2 * n + t] = __shfl_down(t, 2, width);
+  out[3 * n + t] = __shfl_xor(t, 1, width);
+}
+
+GLOBAL ballots(unsigned long *out) {
+  out[threadIdx.x] = __ballot(threadIdx.x % 3 == 0);
+}
+
+GLOBAL ballot_of_half(unsigned long *out) {
+  if (threadIdx.x % 2) out[threadIdx.x] = __ballot(1);
+  else out[threadIdx.x] = __ballot(threadIdx.x % 4 == 0);
+}
+
+GLOBAL masked_halves(unsigned long *out) {
+  unsigned lane = threadIdx.x % 32;
+  unsigned long low = 0xfffful << (threadIdx.x % warpSize / 32 * 32);
+  unsigned long mask = lane < 16 ? low : low << 16;
+  out[threadIdx.x] = lane < 16 ? __ballot_sync(mask, lane % 2 == 0) : __ballot_sync(mask, lane % 2 == 1);
+}
+
+GLOBAL matches(unsigned long *out) {
+  out[threadIdx.x] = __match_any_sync(~0ul, threadIdx.x % 3);
+}
+
+GLOBAL exchange_by_syncwarp(int *out) {
+  __shared__ int box[64];
+  box[threadIdx.x] = threadIdx.x;
+  __syncwarp();
+  out[threadIdx.x] = box[threadIdx.x ^ 1];
+}
+
+GLOBAL return_before_shuffle(int *out) {
+  if (threadIdx.x % 2) return;
+  out[threadIdx.x] = __shfl_xor((int)threadIdx.x, 2);
+}
+
+// ---- mistakes
+
+GLOBAL write_at(char *p, long offset) {
+  if (blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1) p[offset] = 1;
+}
+
+GLOBAL read_at(const int *p, long offset, int *out) { out[0] = p[offset]; }
+
+GLOBAL write_dynamic_at(int index, int *out) {
+  extern __shared__ int dynamic[];
+  dynamic[index] = 1;
+  out[0] = dynamic[0];
+}
+
+GLOBAL index_local_array(int index, int *out) {
+  int array[8] = {1, 2, 3};
+  array[index] = 4;
+  for (int i = 0; i < 8; i++) out[i] = array[i];
+}
+
+__device__ __attribute__((noinline)) int deeper(int n, int *out) {
+  volatile int frame[64];
+  frame[n & 63] = n;
+  if (n == 0) return out[0];
+  return deeper(n - 1, out) + frame[n & 63];
+}
+GLOBAL recurse(int depth, int *out) { out[1] = deeper(depth, out); }
+
+GLOBAL divide(int a, int b, int *out) { out[0] = a / b; }
+
+GLOBAL fails_an_assertion(int limit, int *out) {
+  assert((int)threadIdx.x < limit);
+  out[threadIdx.x] = threadIdx.x;
+}
+
+GLOBAL traps(int *out) {
+  if (threadIdx.x == 3) __trap();
+  out[threadIdx.x] = 1;
+}
+
+GLOBAL loops_for_ever(volatile int *flag) {
+  while (*flag == 0) {
+  }
+}
+
+GLOBAL waits_for_a_later_thread(volatile int *flag) {
+  if (threadIdx.x == 0) while (*flag == 0) {
+    }
+  if (threadIdx.x == 1) *flag = 1;
+}
+
+GLOBAL aborts() { abort(); }
+
+GLOBAL different_barriers(int *out) {
+  if (threadIdx.x < 16)
+    __syncthreads();
+  else
+    __syncthreads();
+  out[threadIdx.x] = 1;
+}
+
+GLOBAL lane_not_in_its_mask(int *out) { out[threadIdx.x] = __shfl_sync(1ul, (int)threadIdx.x, 0); }
+
+GLOBAL lanes_are_missing(int *out) {
+  if (threadIdx.x < 8) out[threadIdx.x] = __shfl_sync(0xfffful, (int)threadIdx.x, 0);
+  __syncthreads();
+}
