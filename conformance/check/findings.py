@@ -9,7 +9,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "missing": "no source defines it",
     "missing_dtype": "defined for other dtypes of the same operation only",
     "misnamed": "a kernel with the parameters of a missing one, under a name close to it",
-    "extra": "no kernel of Candle's",
+    "extra": "no kernel of the specs",
     "extern_c": 'extern "C" is missing, so that nobody can ask for the name',
     "parameter_count": "more or fewer parameters",
     "parameter_order": "the right parameters in another order",

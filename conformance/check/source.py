@@ -72,8 +72,13 @@ def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Seque
         for source, found in tree.definitions.items()
         for definition in found
     ]
-    # A template is a building block: its name alone cannot be asked for.
-    reachable = [(definition, place) for definition, place in rows if not definition.template]
+    # Neither a template nor a mangled symbol can be asked for by its name: they count only where nothing else has it.
+    named = {definition.name for definition, _ in rows if definition.extern_c and not definition.template}
+    reachable = [
+        (definition, place)
+        for definition, place in rows
+        if not definition.template and (definition.extern_c or definition.name not in named)
+    ]
     first: dict[str, tuple[Definition, str]] = {}
     for definition, place in reachable:
         name = definition.name
@@ -106,13 +111,15 @@ def _names(
         definition, place = first[name]
         meant = intended.get(name)
         if meant is not None and not differences(kernels[meant], definition.params):
-            said = f"is no kernel of Candle's; it has the parameters of {meant}, which is missing"
+            said = f"is no name of the specs; it has the parameters of {meant}, which is missing"
             findings.append(Finding("misnamed", name, said, place, meant))
             del missing[meant]
             continue
+        if not definition.extern_c and meant is None:
+            continue  # a building block that the port launches itself
         near = meant or nearest(name, kernels.keys())
         hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is defined'}"
-        findings.append(Finding("extra", name, f"is no kernel of Candle's{hint}", place, near))
+        findings.append(Finding("extra", name, f"is no name of the specs{hint}", place, near))
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:

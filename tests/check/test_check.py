@@ -179,6 +179,12 @@ def test_a_second_definition_is_a_warning(specs: Specs, tmp_path: Path) -> None:
     assert found[0].message == "is defined at port/again.hip:14 too"
 
 
+def test_a_mangled_building_block_is_no_extra_kernel_and_no_second_definition(specs: Specs, tmp_path: Path) -> None:
+    text = SOURCE + "__global__ void step(float *out) { out[0] = 0; }\nnamespace own {\n"
+    text += "__global__ void affine_f32(float *out) { out[0] = 0; }\n}\n"
+    assert findings(specs, tmp_path, text) == []
+
+
 def test_a_template_is_no_kernel_that_could_be_asked_for(specs: Specs, tmp_path: Path) -> None:
     text = SOURCE + "template <class T> __global__ void body(T *out) { out[0] = T(); }\n"
     assert findings(specs, tmp_path, text) == []
