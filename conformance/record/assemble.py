@@ -65,6 +65,7 @@ def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[K
         hip_python=(ready.hip_python or None) if executes else None,
         upstream_commit=specs.upstream_commit,
         arch=ready.arch or None,
+        host=ready.description if executes else None,
         # Only the cpu runtime has an order of threads to choose; a device schedules them itself.
         orders=setup.orders if setup.runtime == "cpu" else (),
         patterns=tuple(patterns),

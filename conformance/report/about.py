@@ -41,6 +41,8 @@ def labels(records: Sequence[Record]) -> list[str]:
         if run.runtime not in ("cpu",) and run.arch:
             what += f" {run.arch}"
         name = what if run.wave is None else f"{what} wave{run.wave}"
+        if run.traces is not None and run.subject == "kernels":
+            name += " replay"
         same = sum(other == name or other.startswith(f"{name} #") for other in names)
         names.append(f"{name} #{same + 1}" if same else name)
     return names

@@ -1,0 +1,155 @@
+"""The commands on good input: what they print, write and exit with."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conformance.compare.ordinals import is_nan
+from conformance.dtypes import dtype
+from conformance.replay.archive import SUFFIX, read_archive, write_archive
+from conformance.spec.load import load_specs
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = ROOT / "reference" / "traces"
+
+
+def test_list_prints_every_kernel_with_its_parameters_and_cases(cli):
+    said = cli("list", "--json")
+    rows = {row["name"]: row for row in json.loads(said.out)["kernels"]}
+    assert (said.code, len(rows)) == (0, 748)
+    row = rows["uexp_f32"]
+    assert (row["module"], row["family"]) == ("unary", "unary")
+    assert row["cases"] > 20
+    assert row["params"][0] == {"name": "numel", "dtype": "size_t", "pointer": False}
+    assert row["params"][4] == {"name": "out", "dtype": "f32", "pointer": True}
+
+
+def test_list_takes_patterns_and_modules(cli):
+    said = cli("list", "u*_f32", "--module", "unary")
+    assert "uexp_f32" in said.out
+    assert "uexp_f64" not in said.out
+
+
+def test_run_counts_all_kernels_whatever_is_selected(cli):
+    said = cli("run", "fill_*")
+    assert said.code == 0
+    assert said.record["summary"]["total"] == 748
+    assert said.record["summary"]["pass"] == 8
+    assert said.record["summary"]["not_run"] == 740
+    assert said.kernel("fill_f32")["source"].startswith("kernels/fill.hip:")
+    assert "not executed on an AMD GPU" in said.out
+
+
+def test_the_gate_is_met_or_not(cli):
+    assert cli("run", "fill_f32", "--fail-under", "0.1").code == 0
+    said = cli("run", "fill_f32", "--fail-under", "50")
+    assert said.code == 1
+    assert "gate 50%: NOT met" in said.out
+
+
+def test_a_full_case_id_runs_that_case_alone_even_if_it_is_not_in_the_matrix(cli):
+    said = cli("run", "uneg_f32(shape=[3,5,7],layout=transposed,values=unit)", "uabs_f32(shape=[41],values=unit)")
+    assert said.code == 0
+    assert said.kernel("uneg_f32")["cases"] == 1
+    assert said.kernel("uabs_f32")["cases"] == 1
+
+
+@pytest.mark.parametrize("wave", [32, 64])
+def test_the_wave_size_is_chosen_and_recorded(cli, wave):
+    assert cli("run", "fill_f32", "--wave", wave, "--runtime", "cpu").record["run"]["wave"] == wave
+
+
+def test_reports_are_written_from_a_record(cli, tmp_path):
+    record = tmp_path / "record.json"
+    assert cli("run", "fill_*", "--json", record).code == 0
+    paths = {kind: tmp_path / f"parity.{kind}" for kind in ("md", "html", "csv", "junit")}
+    words = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
+    assert cli("report", record, *words).code == 0
+    assert "fill_f32" in paths["csv"].read_text()
+    assert "not executed on an AMD GPU" in paths["md"].read_text()
+    assert len(ET.parse(paths["junit"]).getroot().findall(".//testcase")) == 748
+    assert paths["html"].read_text().startswith("<!")
+
+
+@pytest.mark.parametrize("subject", ["reference", "kernels"])
+def test_replay_accepts_what_was_recorded(cli, subject):
+    said = cli("replay", TRACES, "uexp_f32", "badd_u8", "cast_f32_f16", "--subject", subject)
+    assert said.code == 0
+    assert said.record["summary"]["pass"] == 3
+    assert said.kernel("uexp_f32")["cases"] >= 2
+
+
+def corrupted(module: str, kernel: str, target: Path) -> str:
+    """A copy of the traces of ``module`` in which one written element of ``kernel`` lies beyond the tolerance.
+
+    The element is the first that is a number, moved by the spec's bounds and one step more; returns the case id.
+    """
+    spec = load_specs().kernels[kernel]
+    cases, pool = read_archive(TRACES / f"{module}{SUFFIX}")
+    case = next(row for row in cases if row["kernel"] == kernel)
+    index, argument = next((i, a) for i, a in enumerate(case["args"]) if a.get("role") in ("out", "inout"))
+    row = dtype(spec.params[index].dtype)
+    answer = pool[argument["expect"]].copy()
+    numbers = answer.view(row.numpy)
+    usable = ~is_nan(numbers, row) & (answer != 0) & (answer < answer.dtype.type(1 << (8 * row.size - 2)))
+    steps = 1 + spec.tolerance.ulp + 2 * spec.tolerance.library_ulp
+    answer[np.flatnonzero(usable)[0]] += answer.dtype.type(steps)
+    pool["corrupted"] = answer
+    argument["expect"] = "corrupted"
+    target.mkdir()
+    write_archive(target / f"{module}{SUFFIX}", [row for row in cases if row["kernel"] == kernel], pool)
+    return f"{kernel}(trace={case['case']})"
+
+
+@pytest.mark.parametrize("subject", ["reference", "kernels"])
+@pytest.mark.parametrize(
+    ("module", "kernel"),
+    [
+        ("affine", "affine_f16"),
+        ("unary", "uexp_f32"),
+        ("unary", "uneg_bf16"),
+        ("binary", "bdiv_f64"),
+        ("cast", "cast_f32_u8"),
+        ("ternary", "where_u8_f32"),
+        ("fill", "const_set_f32"),
+    ],
+)
+def test_one_element_one_step_beyond_the_tolerance_is_rejected(cli, tmp_path, module, kernel, subject):
+    case = corrupted(module, kernel, tmp_path / "traces")
+    said = cli("replay", tmp_path / "traces", kernel, "--subject", subject)
+    assert said.code == 1
+    assert [failure["case"] for failure in said.kernel(kernel)["failures"]] == [case]
+
+
+NEG = """#include <hip/hip_runtime.h>
+#include "body.h"
+extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out) {
+  size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  BODY
+}
+"""
+
+
+def test_an_edited_header_is_compiled_anew(cli, port):
+    """L14: the cache must see a header, not only the file that includes it."""
+    folder = port(NEG)
+    case = "uneg_f32(shape=[33],values=unit)"
+    (folder / "body.h").write_text("#define BODY if (i < numel) out[i] = inp[i];\n")
+    assert cli("run", case, "--kernels", folder).kernel("uneg_f32")["status"] == "fail"
+    (folder / "body.h").write_text("#define BODY if (i < numel) out[i] = -inp[i];\n")
+    assert cli("run", case, "--kernels", folder).kernel("uneg_f32")["status"] == "pass"
+
+
+def test_a_salt_gives_other_data_for_the_same_cases(cli, port):
+    folder = port(NEG)
+    (folder / "body.h").write_text("#define BODY out[0] = 0;\n")
+    case = "uneg_f32(shape=[1],values=unit)"
+    said = [cli("run", case, "--kernels", folder, "--seed-salt", salt) for salt in "ab"]
+    failures = [one.kernel("uneg_f32")["failures"][0] for one in said]
+    assert failures[0]["expected"] != failures[1]["expected"]
+    assert "--seed-salt b" in failures[1]["reproduce"]
