@@ -40,7 +40,9 @@ def chosen_runtime(name: str) -> str:
     if name == "auto":
         return "rocm" if amd_devices() else "cpu"
     if name == "rocm" and not amd_devices():
-        raise NoRuntime("no AMD GPU was found through ROCm's libamdhip64.so; --runtime cpu runs the kernels on the host")
+        raise NoRuntime(
+            "no AMD GPU was found through ROCm's libamdhip64.so; --runtime cpu runs the kernels on the host"
+        )
     if name == "cuda":
         raise NoRuntime("the cuda runtime is not part of this version; --runtime cpu runs the kernels on the host")
     return name

@@ -35,7 +35,7 @@ class Outcome:
 
 
 class Machine:
-    """Lives in the child. Array arguments become device memory of exactly their size; an ``int`` is a device pointer."""
+    """Lives in the child. An array becomes device memory of exactly its size; an ``int`` is a device pointer."""
 
     def __init__(self) -> None:
         from conformance.runtimes.cpu.control import open_cpu_runtime

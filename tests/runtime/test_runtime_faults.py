@@ -70,9 +70,16 @@ MISTAKES = {
         "8 bytes before the 4096-byte allocation",
     ),
     "read past the end": Mistake(
-        "read_at", [ints(16), ctypes.c_long(17), ints(1)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "read .*: 4 bytes past the end"
+        "read_at",
+        [ints(16), ctypes.c_long(17), ints(1)],
+        1,
+        ILLEGAL_ADDRESS,
+        "(0,0,0)",
+        "read .*: 4 bytes past the end",
     ),
-    "null pointer": Mistake("write_at", [0, ctypes.c_long(8)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "write at 0x8: a null pointer"),
+    "null pointer": Mistake(
+        "write_at", [0, ctypes.c_long(8)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "write at 0x8: a null pointer"
+    ),
     "dynamic shared memory": Mistake(
         "write_dynamic_at",
         [integer(34), ints(1)],
@@ -83,7 +90,12 @@ MISTAKES = {
         128,
     ),
     "no dynamic shared memory": Mistake(
-        "write_dynamic_at", [integer(0), ints(1)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "the block's 0 bytes of dynamic shared"
+        "write_dynamic_at",
+        [integer(0), ints(1)],
+        1,
+        ILLEGAL_ADDRESS,
+        "(0,0,0)",
+        "the block's 0 bytes of dynamic shared",
     ),
     "index of an array": Mistake(
         "index_local_array", [integer(8), ints(8)], 1, LAUNCH_FAILURE, "(0,0,0)", "index out of bounds of an array"
@@ -102,7 +114,9 @@ MISTAKES = {
         "(20,0,0)",
         rf"assert.*threadIdx.x < limit.* at kernels.hip:{line_of('assert((int)')}",
     ),
-    "trap": Mistake("traps", [ints(64)], 64, LAUNCH_FAILURE, "(3,0,0)", f"__trap.. at kernels.hip:{line_of('__trap()')}"),
+    "trap": Mistake(
+        "traps", [ints(64)], 64, LAUNCH_FAILURE, "(3,0,0)", f"__trap.. at kernels.hip:{line_of('__trap()')}"
+    ),
     "abort": Mistake("aborts", [], 1, LAUNCH_FAILURE, "(0,0,0)", r"abort\(\)$"),
     "different barriers": Mistake(
         "different_barriers",
@@ -126,7 +140,7 @@ MISTAKES = {
         32,
         LAUNCH_FAILURE,
         "(0,0,0)",
-        r"lanes 0xff of wave 0 wait at kernels.hip:\d+ with mask 0xffff, lane 8 waits at the barrier at kernels.hip:\d+",
+        r"lanes 0xff of wave 0 wait at kernels.hip:\d+ with mask 0xffff, lane 8 waits at the barrier at kernels",
     ),
 }
 
@@ -161,7 +175,9 @@ def test_a_kernel_that_does_not_end_is_stopped(machine: Remote, kernel: str, blo
     machine.set(timeout_ms=100)
     outcome = machine.run(kernel, [ints(1)], (blocks,), (2,))
     assert outcome.code == TIMED_OUT
-    assert re.match(rf"kernel {kernel}, block \(\d,0,0\), thread \(0,0,0\): still running after 100 ms", outcome.message)
+    assert re.match(
+        rf"kernel {kernel}, block \(\d,0,0\), thread \(0,0,0\): still running after 100 ms", outcome.message
+    )
     still_works(machine)
 
 
@@ -171,7 +187,9 @@ def test_a_write_where_no_page_guards_is_found_after_the_launch(machine: Remote,
     outcome = machine.run("write_at", [np.zeros(13, np.uint8), ctypes.c_long(offset)])
     count = -offset if offset < 0 else offset - 12
     assert outcome.code == ILLEGAL_ADDRESS
-    assert re.search(rf"wrote (up to )?{count} bytes {where} the 13-byte allocation of argument 0 \(char\*\)", outcome.message)
+    assert re.search(
+        rf"wrote (up to )?{count} bytes {where} the 13-byte allocation of argument 0 \(char\*\)", outcome.message
+    )
     still_works(machine)
 
 

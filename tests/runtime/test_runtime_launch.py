@@ -42,7 +42,9 @@ def test_arguments_arrive_from_a_packed_buffer(machine: Remote, rounded: int) ->
 def _packed_buffer(machine: Machine, size: int) -> tuple[int, list[float]]:
     """Natural alignment, as the kernarg segment of a GPU: offsets 0, 2, 8, 16, 20 and 32."""
     out = machine.allocate(40)
-    buffer = ctypes.create_string_buffer(struct.pack("<BxhxxxxdbxxxfcxxxxxxxQ", 250, -300, 1e300, -7, 2.5, b"\1", out), 48)
+    buffer = ctypes.create_string_buffer(
+        struct.pack("<BxhxxxxdbxxxfcxxxxxxxQ", 250, -300, 1e300, -7, 2.5, b"\1", out), 48
+    )
     length = ctypes.c_size_t(size)
     extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(length), 3)
     function = ctypes.c_void_p(int(machine.function("packed")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def _distinct_addresses(machine: Machine) -> int:
 
 def test_many_allocations_do_not_overlap(machine: Remote) -> None:
     spans = sorted(machine.do(_many_allocations))
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 def _many_allocations(machine: Machine) -> list[tuple[int, int]]:
@@ -73,11 +74,14 @@ def _allocate_nothing(machine: Machine) -> tuple[int, int | None, int]:
 
 
 def test_more_than_there_is_is_refused(machine: Remote) -> None:
-    assert machine.do(_allocate_too_much) == (2, f"allocation of {1 << 60} bytes: out of memory")
+    for size in (1 << 45, 1 << 60, (1 << 64) - 1):
+        code, message = machine.do(_allocate_too_much, size)
+        assert code == 2
+        assert message.startswith(f"allocation of {size} bytes: out of memory")
 
 
-def _allocate_too_much(machine: Machine) -> tuple[int, str]:
-    code = machine.library.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(1 << 60))
+def _allocate_too_much(machine: Machine, size: int) -> tuple[int, str]:
+    code = machine.library.hipMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(size))
     return code, machine.runtime.message()
 
 

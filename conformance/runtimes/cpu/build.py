@@ -21,6 +21,8 @@ FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
 _ANY_TARGET = "-march=x86-64-v2"
+_LOG_LINES = 12
+_SCRATCH = "building-"
 
 
 class BuildError(RuntimeError):
@@ -40,7 +42,7 @@ def build() -> Path:
     """The folder that holds both libraries, built now if they are not there yet.
 
     Raises ``NoCompiler`` without a compiler and ``BuildError`` when the sources do not compile. Processes that need
-    the same build wait for one of them; a build that is cut off leaves nothing behind.
+    a build wait for each other; what a build that was cut off left behind is removed by the next.
     """
     toolchain = find_toolchain(links_standard_library=True)
     parts = (toolchain.identity, *FLAGS, _ANY_TARGET, content_hash(*LIBRARIES.values(), INCLUDE / "simt"))
@@ -50,11 +52,13 @@ def build() -> Path:
     if target.is_dir():
         return target
     home.mkdir(parents=True, exist_ok=True)
-    with open(home / f"{key}.lock", "w") as lock:
+    with open(home / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.is_dir():
             return target
-        scratch = Path(tempfile.mkdtemp(dir=home))
+        for cut_off in home.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(cut_off, ignore_errors=True)
+        scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=home))
         try:
             _compile(toolchain, scratch)
             os.replace(scratch, target)
@@ -64,26 +68,24 @@ def build() -> Path:
 
 
 def _compile(toolchain: Toolchain, folder: Path) -> None:
-    sources = [(name, file) for name, home in LIBRARIES.items() for file in sorted(home.glob("*.cpp"))]
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        objects = list(pool.map(lambda pair: _object(toolchain, folder, *pair), sources))
-    for name in LIBRARIES:
-        mine = [str(path) for (library, _), path in zip(sources, objects, strict=True) if library == name]
-        words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), *mine, "-lpthread", "-ldl"]
-        _run([*toolchain.compiler, *words])
-    for path in objects:
-        path.unlink()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: _library(toolchain, folder, name), LIBRARIES))
 
 
-def _object(toolchain: Toolchain, folder: Path, library: str, source: Path) -> Path:
-    path = folder / f"{library}.{source.stem}.o"
+def _library(toolchain: Toolchain, folder: Path, name: str) -> None:
+    """One translation unit: most of the time goes into the standard headers, which are read once this way."""
+    unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
+    unit.write_text("".join(f'#include "{source}"\n' for source in sorted(LIBRARIES[name].glob("*.cpp"))))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
-    _run([*toolchain.compiler, *FLAGS, target, f"-I{INCLUDE}", "-c", str(source), "-o", str(path)])
-    return path
+    _run([*toolchain.compiler, *FLAGS, target, f"-I{INCLUDE}", "-c", str(unit), "-o", str(code)])
+    words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
+    _run([*toolchain.compiler, *words])
+    unit.unlink()
+    code.unlink()
 
 
 def _run(words: list[str]) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        log = "\n".join(done.stderr.splitlines()[:12])
+        log = "\n".join(done.stderr.splitlines()[:_LOG_LINES])
         raise BuildError(f"the cpu runtime does not build with {words[0]}: {log}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import platform
@@ -40,12 +41,13 @@ class CpuRuntime:
         """Set a runtime option (``hipcpu.h`` lists them); raises ``ValueError`` with the runtime's message."""
         if self._library.hipcpuSetOption(key.encode(), str(value).encode()):
             raise ValueError(f"the cpu runtime takes no {key}={value}: {self.message()}")
+        if key == "order":
+            self._order = str(value)
 
     def set_order(self, order: str) -> None:
         """Thread order of the next launches: ``forward``, ``reverse`` or ``shuffle:SEED``."""
         if order != self._order:
             self.set_option("order", order)
-            self._order = order
 
     def message(self) -> str:
         """What the last failed call has to say: kernel, block, thread and cause."""
@@ -74,15 +76,25 @@ def open_cpu_runtime(wave: int, threads: int | None = None) -> CpuRuntime:
     os.environ["HIPCPU_INCLUDE"] = str(INCLUDE)
     if kernels.linker:
         os.environ["HIPCPU_LD"] = json.dumps(kernels.linker)
-    identity = f"cpu {folder.name} {kernels.identity} {content_hash(INCLUDE)[:16]}"
-    return CpuRuntime(folder, identity, wave, threads)
+    flags = os.environ.get("HIPCPU_CXXFLAGS", "")
+    parts = (folder.name, kernels.identity, content_hash(INCLUDE)[:16], _instructions(), flags)
+    return CpuRuntime(folder, " ".join(("cpu", *parts)).strip(), wave, threads)
+
+
+def _instructions() -> str:
+    """A hash over the instructions this processor has: kernels are compiled for it and must not run on another."""
+    return hashlib.sha256(_cpu_info("flags").encode()).hexdigest()[:16]
 
 
 def processor() -> str:
     """The processor's name as Linux tells it."""
+    return _cpu_info("model name") or platform.machine()
+
+
+def _cpu_info(key: str) -> str:
+    """What /proc/cpuinfo says of the first processor, "" if it does not."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == key), "")

@@ -58,7 +58,9 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
 def _named(words: list[str]) -> Toolchain:
     identity = _version(words)
     if identity is None:
-        raise NoCompiler(f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command")
+        raise NoCompiler(
+            f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command"
+        )
     kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
     linker = (sys.executable, "-m", "ziglang", "ld.lld") if kind == "zig" else ()
     return Toolchain(kind, tuple(words), linker, identity)

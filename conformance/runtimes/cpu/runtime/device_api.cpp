@@ -1,6 +1,4 @@
 // The device, the process-wide calls, errors, and our own options.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -63,10 +61,6 @@ struct DeviceProperties {
 static_assert(sizeof(DeviceProperties) == 1472);
 static_assert(offsetof(DeviceProperties, warpSize) == 308);
 static_assert(offsetof(DeviceProperties, gcnArchName) == 1160);
-
-std::size_t physical_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 Error check_device(const char *call, int device) {
   return device == 0 ? Success : fail(InvalidDevice, "%s: device %d; the cpu runtime has device 0 only", call, device);
@@ -139,7 +133,7 @@ SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
   return check_device("hipDeviceComputeCapability", device);
 }
 SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
-  if (bytes) *bytes = physical_memory();
+  if (bytes) *bytes = system_memory().total;
   return check_device("hipDeviceTotalMem", device);
 }
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
@@ -148,7 +142,7 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   DeviceProperties p{};
   std::snprintf(p.name, sizeof p.name, "%s", device_name);
   std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", architecture);
-  p.totalGlobalMem = physical_memory();
+  p.totalGlobalMem = system_memory().total;
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = SIMT_MAX_DYNAMIC_SHARED;
   p.maxSharedMemoryPerMultiProcessor = SIMT_MAX_DYNAMIC_SHARED;
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
@@ -185,7 +179,7 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
     *value = static_cast<int>(options().threads());
   else if (attribute == attribute_total_memory)
-    *value = static_cast<int>(std::min<std::size_t>(physical_memory(), 2147483647));
+    *value = static_cast<int>(std::min<std::size_t>(system_memory().total, 2147483647));
   else
     *value = 0;
   return Success;

@@ -67,7 +67,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
 
 void on_interrupt(int, siginfo_t *, void *context) {
   Worker *worker = Worker::current();
-  if (!worker || !worker->in_kernel() || worker->busy()) return;
+  if (!worker || !worker->in_kernel() || !worker->expired() || worker->busy()) return;
   worker->abandon(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
 }
 

@@ -9,6 +9,7 @@
 
 #include "fiber.h"
 #include "memory.h"
+#include "worker.h"
 
 namespace simt {
 namespace {
@@ -55,7 +56,7 @@ Error describe_fault(const Incident &i, std::string &cause) {
       const char *address = static_cast<const char *>(i.address);
       const char *end = i.dynamic_shared + i.dynamic_bytes;
       const char *verb = i.write ? "write" : "read";
-      if (address >= end && address < i.dynamic_shared + i.dynamic_bytes + 16 + 4096)
+      if (address >= end && address < end + 16 + Worker::dynamic_guard_bytes)
         cause = format("out-of-bounds %s, %td bytes past the end of the block's %u bytes of dynamic shared memory",
                        verb, address - end, i.dynamic_bytes);
       else
@@ -77,7 +78,8 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
           in_function(i.pc);
       return LaunchTimeOut;
     case Incident::Trap:
-      cause = format("%s at %s", i.what, at(i.here).c_str());
+      cause = i.what;
+      if (i.here.line) cause += " at " + at(i.here);
       return std::strncmp(i.what, "assert", 6) == 0 ? AssertFailed : LaunchFailure;
     case Incident::BarrierDivergence:
       cause = format("barrier divergence: thread %u waits at %s, thread %u at %s", i.linear_thread, at(i.here).c_str(),

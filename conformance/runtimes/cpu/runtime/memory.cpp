@@ -1,10 +1,13 @@
 #include "memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "options.h"
@@ -19,6 +22,7 @@ constexpr std::size_t max_kept = std::size_t{256} << 20;  // freed mappings kept
 constexpr std::size_t max_kept_each = std::size_t{64} << 20;
 constexpr std::size_t swept_per_launch = 16;
 constexpr std::size_t alignment = 16;
+constexpr std::size_t ask_before = std::size_t{64} << 20;  // smaller allocations are not worth the question
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
@@ -37,6 +41,22 @@ const char *tail_end(const char *end) {
 }
 
 }  // namespace
+
+SystemMemory system_memory() {
+  const auto pages = [](int name) { return static_cast<std::size_t>(sysconf(name)); };
+  SystemMemory memory{pages(_SC_AVPHYS_PAGES) * pages(_SC_PAGESIZE), pages(_SC_PHYS_PAGES) * pages(_SC_PAGESIZE)};
+  // AVPHYS counts no page that caches a file; the kernel's own estimate does.
+  char text[512]{};
+  const int file = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return memory;
+  if (read(file, text, sizeof text - 1) > 0)
+    if (const char *line = std::strstr(text, "MemAvailable:")) {
+      const unsigned long kibibytes = std::strtoul(line + std::strlen("MemAvailable:"), nullptr, 10);
+      if (kibibytes) memory.available = std::size_t{kibibytes} << 10;
+    }
+  close(file);
+  return memory;
+}
 
 Memory &memory() {
   static Memory &instance = *new Memory;  // never destroyed: faults at exit may still be located
@@ -83,7 +103,13 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
   if (!out) return fail(InvalidValue, "allocation of %zu bytes: the place for the pointer is null", bytes);
   *out = nullptr;
   if (bytes == 0) return Success;
-  if (bytes > (std::size_t{1} << 46)) return fail(OutOfMemory, "allocation of %zu bytes: out of memory", bytes);
+  // Linux promises memory it does not have, and ends the process that comes to use it.
+  if (bytes >= ask_before) {
+    const SystemMemory system = system_memory();
+    if (bytes > system.available)
+      return fail(OutOfMemory, "allocation of %zu bytes: out of memory: the machine has %zu bytes available", bytes,
+                  system.available);
+  }
   const bool poison = options().poison(), guarded = options().guard();
   const std::lock_guard lock(mutex_);
   Block *block = take(body_bytes(bytes));

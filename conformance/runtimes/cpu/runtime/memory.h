@@ -98,4 +98,10 @@ class Memory {
 
 Memory &memory();
 
+// The machine's, in bytes. `available` is what Linux can hand out without swapping.
+struct SystemMemory {
+  std::size_t available, total;
+};
+SystemMemory system_memory();
+
 }  // namespace simt

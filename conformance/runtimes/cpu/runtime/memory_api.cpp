@@ -1,6 +1,4 @@
 // hipMalloc, hipMemcpy and their kin.
-#include <unistd.h>
-
 #include <cstring>
 
 #include "api.h"
@@ -142,9 +140,9 @@ SIMT_API int hipMemsetD16(void *to, unsigned short value, std::size_t count) {
 SIMT_API int hipMemsetD32(void *to, int value, std::size_t count) { return fill("hipMemsetD32", to, value, count); }
 
 SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  if (available) *available = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * page;
-  if (total) *total = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page;
+  const SystemMemory system = system_memory();
+  if (available) *available = system.available;
+  if (total) *total = system.total;
   return Success;
 }
 

@@ -2,13 +2,14 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <cstring>
 #include <utility>
 
 #include "image.h"
@@ -18,14 +19,26 @@ namespace simt {
 namespace {
 
 // Modules find simt_barrier and the rest in the global scope; whoever loaded this library may have loaded it local.
-void make_self_global() {
-  static const bool done = [] {
+// False: modules would find another library's.
+bool make_self_global() {
+  static const bool found = [] {
     Dl_info info{};
     if (dladdr(reinterpret_cast<const void *>(&make_self_global), &info) && info.dli_fname)
       dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-    return true;
+    return dlsym(RTLD_DEFAULT, "simt_barrier") == reinterpret_cast<void *>(&simt_barrier);
   }();
-  static_cast<void>(done);
+  return found;
+}
+
+bool read_file(const char *path, std::string &content) {
+  const FileDescriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return false;
+  char part[64 * 1024];
+  for (;;) {
+    const ssize_t n = read(file.get(), part, sizeof part);
+    if (n <= 0) return n == 0;
+    content.append(part, static_cast<std::size_t>(n));
+  }
 }
 
 std::size_t thread_local_bytes_of(void *handle) {
@@ -74,7 +87,10 @@ FileDescriptor::~FileDescriptor() {
 
 Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Module> &out) {
   static std::atomic<std::uint64_t> serials{0};
-  make_self_global();
+  if (!make_self_global())
+    return fail(NotSupported,
+                "module load: another library of this process exports simt_barrier: a second copy of the "
+                "cpu runtime? Load one only");
   std::unique_ptr<Module> module(new Module);
   module->path_ = "/proc/self/fd/" + std::to_string(file.get());
   module->file_ = std::move(file);  // open as long as the module lives: the loader knows modules by this name
@@ -185,9 +201,8 @@ Error Modules::load(const void *image, Module **out) {
 
 Error Modules::load_file(const char *path, Module **out) {
   if (!path) return fail(InvalidValue, "module load: the path is null");
-  std::ifstream in(path, std::ios::binary);
-  std::string image((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (!in.good() && !in.eof()) return fail(FileNotFound, "module load: cannot read %s", path);
+  std::string image;
+  if (!read_file(path, image)) return fail(FileNotFound, "module load: cannot read %s: %s", path, std::strerror(errno));
   image.resize(image.size() + sizeof(Elf64_Ehdr));  // a short file is a wrong image, not a short read
   return load(image.data(), out);
 }

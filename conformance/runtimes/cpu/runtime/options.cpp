@@ -14,15 +14,15 @@ struct Options::Number {
   const char *key;
   std::atomic<long> Options::*member;
   long low, high;
-  bool (*accepts)(long);
+  bool two_values;  // low and high only
 };
 
 const Options::Number Options::numbers[] = {
-    {"wave", &Options::wave_, 32, 64, [](long v) { return v == 32 || v == 64; }},
-    {"threads", &Options::threads_, 1, max_workers, nullptr},
-    {"timeout_ms", &Options::timeout_ms_, 0, 3600000, nullptr},
-    {"poison", &Options::poison_, 0, 1, nullptr},
-    {"guard", &Options::guard_, 0, 1, nullptr},
+    {"wave", &Options::wave_, 32, 64, true},
+    {"threads", &Options::threads_, 1, max_workers, false},
+    {"timeout_ms", &Options::timeout_ms_, 0, 3600000, false},
+    {"poison", &Options::poison_, 0, 1, true},
+    {"guard", &Options::guard_, 0, 1, true},
 };
 
 Options::Options() : threads_(std::clamp(static_cast<long>(std::thread::hardware_concurrency()), 1L, 16L)) {
@@ -63,9 +63,9 @@ Error Options::set(const char *key, const char *value) {
     if (name != n.key) continue;
     char *end = nullptr;
     const long v = std::strtol(value, &end, 10);
-    if (end == value || *end || v < n.low || v > n.high || (n.accepts && !n.accepts(v)))
-      return fail(InvalidValue, "option %s: '%s' is not %s from %ld to %ld", key, value,
-                  n.accepts ? "one of its two values" : "a whole number", n.low, n.high);
+    if (end == value || *end || v < n.low || v > n.high || (n.two_values && v != n.low && v != n.high))
+      return fail(InvalidValue, "option %s: '%s' is not %s%ld %s %ld", key, value,
+                  n.two_values ? "" : "a whole number from ", n.low, n.two_values ? "or" : "to", n.high);
     (this->*n.member).store(v);
     return Success;
   }

@@ -1,6 +1,5 @@
 #include "pool.h"
 
-#include <algorithm>
 #include <new>
 #include <thread>
 
@@ -43,18 +42,17 @@ simt_index Job::block_at(std::uint64_t position) const {
 }
 
 void Pool::take_part(Worker &worker, Job &job, bool caller) {
-  const pthread_t self = pthread_self();
   const bool watched = deadline_.load(std::memory_order_relaxed) != 0;
   if (watched) {
     const std::lock_guard lock(running_mutex_);
-    running_.push_back(self);
+    running_.push_back({pthread_self(), &worker});
   }
   worker.begin(*job.plan);
   bool recruited = !caller || job.max_threads == 1;
   while (!job.failed.load(std::memory_order_relaxed)) {
     std::uint64_t i = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
     if (i >= job.blocks) break;
-    const std::uint64_t end = std::min(i + job.chunk, job.blocks);
+    const std::uint64_t end = i + job.chunk < job.blocks ? i + job.chunk : job.blocks;
     for (; i < end; ++i) {
       if (worker.run_block(job.block_at(i))) continue;
       const std::lock_guard lock(job.incident_mutex);
@@ -68,8 +66,7 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
   }
   if (watched) {
     const std::lock_guard lock(running_mutex_);
-    running_.erase(
-        std::find_if(running_.begin(), running_.end(), [self](pthread_t t) { return pthread_equal(t, self); }));
+    std::erase_if(running_, [&worker](const Running &r) { return r.worker == &worker; });
   }
 }
 
@@ -138,6 +135,11 @@ void Pool::arm(Job &job, unsigned timeout_ms) {
   watch_.notify_all();
 }
 
+bool Pool::overdue() const {
+  const std::int64_t deadline = deadline_.load();
+  return deadline != 0 && nanoseconds(Clock::now()) >= deadline;
+}
+
 void Pool::disarm() { deadline_.store(0, std::memory_order_relaxed); }
 
 void Pool::watch() {
@@ -160,9 +162,13 @@ void Pool::watch() {
       continue;
     }
     quiet = 0;
-    if (nanoseconds(Clock::now()) < deadline) continue;
+    if (!overdue()) continue;
     const std::lock_guard running(running_mutex_);
-    for (const pthread_t thread : running_) interrupt(thread);
+    if (deadline_.load() != deadline) continue;  // that launch has ended; a thread in running_ is of the next
+    for (const Running &r : running_) {
+      r.worker->expire();
+      interrupt(r.thread);
+    }
   }
 }
 

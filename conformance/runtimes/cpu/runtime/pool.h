@@ -34,6 +34,8 @@ class Pool {
  public:
   // Runs the job on the calling thread, and on others when it turns out to be long. False: no memory for a worker.
   bool run(Job &job, unsigned timeout_ms);
+  // Whether the launch in progress has had its time. Async-signal-safe.
+  bool overdue() const;
 
  private:
   // Waking a thread costs more than most launches last.
@@ -61,7 +63,11 @@ class Pool {
   std::atomic<bool> asleep_{true};
   std::atomic<std::int64_t> deadline_{0};  // steady clock, nanoseconds; 0: no launch
   std::mutex running_mutex_;
-  std::vector<pthread_t> running_;  // threads inside a job with a deadline
+  struct Running {
+    pthread_t thread;
+    Worker *worker;
+  };
+  std::vector<Running> running_;  // inside a job with a deadline
 };
 
 Pool &pool();

@@ -16,7 +16,6 @@ extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) __t
 namespace simt {
 namespace {
 
-constexpr std::size_t page = 4096;
 // Modules with more thread-local memory than this (many kernels) are poisoned once per launch, not per block.
 constexpr std::size_t max_block_poison = 32 * 1024;
 
@@ -33,13 +32,14 @@ void fiber_main() {
 }  // namespace
 
 Worker::Worker() : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {
-  void *p = mmap(nullptr, SIMT_MAX_DYNAMIC_SHARED + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *p = mmap(nullptr, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   dynamic_base_ = static_cast<char *>(p);
-  mprotect(dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED, page, PROT_NONE);
+  mprotect(dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED, dynamic_guard_bytes, PROT_NONE);
 }
 
-Worker::~Worker() { munmap(dynamic_base_, SIMT_MAX_DYNAMIC_SHARED + page); }
+Worker::~Worker() { munmap(dynamic_base_, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes); }
 
 Worker *Worker::mine() {
   struct Owner {
@@ -63,6 +63,7 @@ Worker *Worker::mine() {
 
 void Worker::begin(const Plan &plan) {
   plan_ = &plan;
+  expired_.store(false, std::memory_order_relaxed);
   blockDim = plan.block;
   gridDim = plan.grid;
   threads = plan.threads;
@@ -366,38 +367,62 @@ void Worker::queue_lanes(unsigned w, std::uint64_t group, unsigned except) {
   }
 }
 
-// Nothing else can run. A collective of all 64 mask bits means the lanes that are here: the lowest waiting lane's place
-// decides which lanes meet. With any other mask, lanes are missing.
+// The lanes of a wave that wait at the same place for the same thing as its lowest lane in `of`.
+std::uint64_t Worker::alike(unsigned w, std::uint64_t of) const {
+  const Thread *lanes = threads_.get() + w * wave_size;
+  const Thread &lead = lanes[std::countr_zero(of)];
+  std::uint64_t group = 0;
+  for (std::uint64_t m = of; m; m &= m - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
+    const Thread &t = lanes[lane];
+    if (t.line == lead.line && t.op == lead.op && t.mask == lead.mask && same(t.file, lead.file))
+      group |= std::uint64_t{1} << lane;
+  }
+  return group;
+}
+
+// Whether diverged lanes at `a` go on before those at `b`. Lanes meet again further down in the kernel, so those that
+// are further up, or in a function of another file (a header), come first; on a GPU the lowest program counter does.
+bool Worker::goes_first(const Thread &a, const Thread &b) const {
+  const bool a_in_kernel = same(a.file, plan_->kernel->file), b_in_kernel = same(b.file, plan_->kernel->file);
+  return a_in_kernel != b_in_kernel ? b_in_kernel : a.line < b.line;
+}
+
+// Nothing else can run: the lanes have diverged. A collective of all 64 mask bits means the lanes that are here. With
+// any other mask it waits for the lanes it names; if that is all that waves do, some of these will never come.
 bool Worker::resolve_waves() {
-  bool any = false;
+  bool any = false, stuck = false;
+  unsigned stuck_wave = 0;
+  std::uint64_t stuck_group = 0;
   for (unsigned w = 0; w * wave_size < threads; ++w) {
-    const std::uint64_t waiting = waves_[w].waiting;
-    if (!waiting) continue;
-    Thread *lanes = threads_.get() + w * wave_size;
-    const unsigned first = static_cast<unsigned>(std::countr_zero(waiting));
-    const Thread &lead = lanes[first];
-    std::uint64_t group = 0;
-    for (std::uint64_t m = waiting; m; m &= m - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
-      const Thread &t = lanes[lane];
-      if (t.line == lead.line && t.op == lead.op && t.mask == lead.mask && same(t.file, lead.file))
-        group |= std::uint64_t{1} << lane;
+    const Thread *lanes = threads_.get() + w * wave_size;
+    std::uint64_t chosen = 0;
+    for (std::uint64_t left = waves_[w].waiting; left;) {
+      const std::uint64_t group = alike(w, left);
+      const Thread &lead = lanes[std::countr_zero(group)];
+      left &= ~group;
+      if (lead.mask != ~std::uint64_t{0} && (lead.mask & waves_[w].live & ~group)) {
+        if (!stuck) {
+          stuck = true;
+          stuck_wave = w;
+          stuck_group = group;
+        }
+      } else if (!chosen || goes_first(lead, lanes[std::countr_zero(chosen)])) {
+        chosen = group;
+      }
     }
-    const std::uint64_t need = lead.mask & waves_[w].live;
-    if (lead.mask != ~std::uint64_t{0}) {
-      // Lanes may have returned since they were waited for; then the group is complete now.
-      if (need & ~group) missing_lanes(w, first, group, static_cast<unsigned>(std::countr_zero(need & ~group)));
-      group &= need;
-    }
-    complete_wave(w, group);
-    queue_lanes(w, group, ~0u);
+    if (!chosen) continue;
+    complete_wave(w, chosen);
+    queue_lanes(w, chosen, ~0u);
     any = true;
   }
+  if (stuck && !any) missing_lanes(stuck_wave, stuck_group);
   return any;
 }
 
-void Worker::missing_lanes(unsigned w, unsigned lane, std::uint64_t group, unsigned missing) {
-  const Thread &waits = threads_[w * wave_size + lane];
+void Worker::missing_lanes(unsigned w, std::uint64_t group) {
+  const Thread &waits = threads_[w * wave_size + static_cast<unsigned>(std::countr_zero(group))];
+  const unsigned missing = static_cast<unsigned>(std::countr_zero(waits.mask & waves_[w].live & ~group));
   const Thread &other = threads_[w * wave_size + missing];
   threadIdx = waits.index;
   Incident i = incident_here(Incident::MissingLanes);

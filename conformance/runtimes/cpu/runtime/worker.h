@@ -30,6 +30,8 @@ struct Plan {
 
 class Worker : public simt_context {
  public:
+  static constexpr std::size_t dynamic_guard_bytes = 4096;  // behind dynamic shared memory
+
   Worker();
   ~Worker();
   Worker(const Worker &) = delete;
@@ -49,6 +51,9 @@ class Worker : public simt_context {
   bool busy() const { return busy_.load(std::memory_order_relaxed); }
   // Gives up the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
   [[noreturn]] void abandon(Incident incident);
+  // The launch is past its deadline: the next interruption of this OS thread ends its block. Reset by begin().
+  void expire() { expired_.store(true, std::memory_order_relaxed); }
+  bool expired() const { return expired_.load(std::memory_order_relaxed); }
   // While set, a timeout waits: the kernel is inside the host's C library.
   void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
   const FiberStacks &stacks() const { return stacks_; }
@@ -87,7 +92,9 @@ class Worker : public simt_context {
   bool take_released(unsigned &thread);
   void check_barrier_places();
   bool resolve_waves();
-  [[noreturn]] void missing_lanes(unsigned wave, unsigned lane, std::uint64_t group, unsigned missing);
+  std::uint64_t alike(unsigned wave, std::uint64_t of) const;
+  bool goes_first(const Thread &a, const Thread &b) const;
+  [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
   void queue_lanes(unsigned wave, std::uint64_t group, unsigned except);
   Incident incident_here(Incident::Kind kind) const;
@@ -111,8 +118,9 @@ class Worker : public simt_context {
   void *main_sp_ = nullptr;
   std::atomic<bool> in_kernel_{false};
   std::atomic<bool> busy_{false};
+  std::atomic<bool> expired_{false};
   Incident incident_;
-  char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes and a guard page
+  char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes, then the guard
   bool poison_static_ = false;    // before every block
 
   // Thread-local block of each module on this OS thread; looked up once.
