@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from tabulate import tabulate
+
 from conformance.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
 from conformance.check.objects import ObjectFile
 from conformance.check.source import SourceTree
@@ -89,6 +91,7 @@ def report_text(report: CheckReport) -> str:
             continue
         lines += [f"  {_told(finding)}" for finding in found[:_SHOWN]]
         lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
+    lines += ["", *_object_table(report.objects)] if report.objects else []
     defined = _defined(report)
     count = sum(map(len, report.tree.definitions.values()))
     parts = [f"{len(report.tree.definitions)} source files define {count} kernels"] if report.tree.definitions else []
@@ -100,6 +103,25 @@ def report_text(report: CheckReport) -> str:
         f"{len(report.errors)} findings, {len(report.warnings)} warnings"
     )
     return "\n".join(lines).lstrip("\n")
+
+
+def _object_table(files: Sequence[ObjectFile]) -> list[str]:
+    """A row per code object: how many kernels, wave sizes, and the most of each resource that one of them takes."""
+    heads = ("code object", "target", "kernels", "wave", "vgpr", "sgpr", "spills", "LDS bytes", "scratch bytes")
+    body = []
+    for file in files:
+        kernels = file.code.kernels.values()
+        waves = ", ".join(map(str, sorted({kernel.wave for kernel in kernels})))
+        spills = sum((kernel.vgpr_spills or 0) + (kernel.sgpr_spills or 0) for kernel in kernels)
+        most = (
+            max((kernel.vgprs for kernel in kernels), default=0),
+            max((kernel.sgprs for kernel in kernels), default=0),
+            spills,
+            max((kernel.lds for kernel in kernels), default=0),
+            max((kernel.scratch for kernel in kernels), default=0),
+        )
+        body.append((file.label, file.code.target, len(kernels), waves, *most))
+    return tabulate(body, headers=heads).splitlines()
 
 
 def _targets(report: CheckReport) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.amd import CompileFailure, Target, find_toolchain, targets_of
+from conformance.amd import AmdError, CompileFailure, Target, find_toolchain, targets_of
 from conformance.build import KernelSource, SourceError, find_sources
 from conformance.check import (
     CheckReport,
@@ -33,11 +33,11 @@ def command(arguments: argparse.Namespace) -> int:
     wanted = specs.select(arguments.patterns, arguments.module)
     path = arguments.kernels or default_kernels()
     targets = targets_of(arguments.arch) if arguments.arch else []
-    texts, objects = _read(path)
+    texts, objects, unread = _read(path)
     tree = read_tree(texts, arguments.include_dirs, arguments.defines, arguments.forced, arguments.jobs or 2)
-    if not objects and not any(tree.definitions.values()) and not tree.errors:
+    if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
-    findings: list[Finding] = []
+    findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
@@ -50,19 +50,30 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(report_text(report))
-    for error in tree.errors.values():
+    broken: list[Exception] = [*tree.errors.values(), *(error for _, error in unread)]
+    for error in broken:
         print(f"candle-parity: {error}", file=sys.stderr)
-    return 2 if tree.errors else 1 if report.errors else 0
+    return 2 if broken else 1 if report.errors else 0
 
 
-def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile]]:
-    """The text sources and the code objects at ``path``; a single binary is read as what its first bytes say."""
+def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[str, AmdError]]]:
+    """The text sources and the code objects at ``path``, and the errors of those that are none.
+
+    A single binary is read as what its first bytes say; raises ``AmdError`` when it is no code object.
+    """
     if path.is_file() and _is_binary(path):
-        return [], read_objects(path, path.name)
+        return [], read_objects(path, path.name), []
     sources = find_sources(path)
     texts = [source for source in sources if not source.is_code_object]
-    objects = [file for source in sources if source.is_code_object for file in read_objects(source.path, source.label)]
-    return texts, objects
+    objects: list[ObjectFile] = []
+    unread: list[tuple[str, AmdError]] = []
+    for source in sources:
+        if source.is_code_object:
+            try:
+                objects += read_objects(source.path, source.label)
+            except AmdError as error:
+                unread.append((source.label, error))
+    return texts, objects, unread
 
 
 def _compile(

@@ -261,6 +261,20 @@ def test_a_broken_file_loses_nothing_of_the_others(
     assert "9 of Candle's" in out
 
 
+def test_a_foreign_binary_in_a_tree_is_told_beside_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "port"
+    folder.mkdir()
+    (folder / "right.hip").write_text(SOURCE)
+    (folder / "cuda.hsaco").write_bytes(b"\x7fELF" + bytes(14) + (190).to_bytes(2, "little") + bytes(44))
+    code, out, err = check(capsys, "--kernels", folder, "affine_f32")
+    assert code == 2
+    assert "an NVIDIA GPU (a CUDA cubin)" in err
+    assert err.count("\n") == 1
+    assert "define 9 kernels" in out
+    code, _, err = check(capsys, "--kernels", folder / "cuda.hsaco")
+    assert (code, "an NVIDIA GPU" in err, err.count("\n")) == (2, True, 1)
+
+
 def test_every_kernel_is_known_by_its_own_parameters(specs: Specs) -> None:
     """The comparison accepts each spec's own list as Candle spells it, for the types of every dtype."""
     from conformance.check.parameters import differences
