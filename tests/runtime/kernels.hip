@@ -104,6 +104,48 @@ GLOBAL order_of_threads(unsigned *counter, unsigned *out) { out[atomicAdd(counte
 
 GLOBAL order_of_blocks(unsigned *counter, unsigned *out) { out[atomicAdd(counter, 1u)] = blockIdx.x; }
 
+// Two volatile bytes on the thread's own stack, one before and one after a barrier if there is one.
+GLOBAL stack_of(unsigned long *out, int barrier) {
+  volatile char here = 0;
+  out[threadIdx.x] = reinterpret_cast<unsigned long>(&here);
+  if (barrier) __syncthreads();
+  here = 1;
+}
+
+GLOBAL no_barrier_after_load(const float *in, float *out) {
+  __shared__ float part[1024];
+  unsigned t = threadIdx.x;
+  part[t] = in[t];
+  for (unsigned half = blockDim.x / 2; half; half /= 2) {
+    if (t < half) part[t] += part[t + half];
+    __syncthreads();
+  }
+  if (t == 0) *out = part[0];
+}
+
+GLOBAL no_barrier_in_loop(const float *in, float *out) {
+  __shared__ float part[1024];
+  unsigned t = threadIdx.x;
+  part[t] = in[t];
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half; half /= 2)
+    if (t < half) part[t] += part[t + half];
+  if (t == 0) *out = part[0];
+}
+
+// The last two blocks wait for each other; those before last long enough for another core to join.
+GLOBAL last_blocks_meet(int *arrived) {
+  if (blockIdx.x + 2 < gridDim.x) {
+    long long end = clock64() + 200000;
+    while (clock64() < end) {
+    }
+    return;
+  }
+  atomicAdd(arrived, 1);
+  while (__atomic_load_n(arrived, __ATOMIC_RELAXED) < 2) {
+  }
+}
+
 // ---- waves
 
 GLOBAL wave_size(int *out) { out[threadIdx.x] = warpSize; }
@@ -122,13 +164,13 @@ GLOBAL shuffles_of_width(int *out, int width) {
   out[3 * n + t] = __shfl_xor(t, 1, width);
 }
 
-GLOBAL ballots(unsigned long *out) {
-  out[threadIdx.x] = __ballot(threadIdx.x % 3 == 0);
-}
+GLOBAL ballots(unsigned long *out) { out[threadIdx.x] = __ballot(threadIdx.x % 3 == 0); }
 
 GLOBAL ballot_of_half(unsigned long *out) {
-  if (threadIdx.x % 2) out[threadIdx.x] = __ballot(1);
-  else out[threadIdx.x] = __ballot(threadIdx.x % 4 == 0);
+  if (threadIdx.x % 2)
+    out[threadIdx.x] = __ballot(1);
+  else
+    out[threadIdx.x] = __ballot(threadIdx.x % 4 == 0);
 }
 
 GLOBAL masked_halves(unsigned long *out) {
@@ -138,9 +180,7 @@ GLOBAL masked_halves(unsigned long *out) {
   out[threadIdx.x] = lane < 16 ? __ballot_sync(mask, lane % 2 == 0) : __ballot_sync(mask, lane % 2 == 1);
 }
 
-GLOBAL matches(unsigned long *out) {
-  out[threadIdx.x] = __match_any_sync(~0ul, threadIdx.x % 3);
-}
+GLOBAL matches(unsigned long *out) { out[threadIdx.x] = __match_any_sync(~0ul, threadIdx.x % 3); }
 
 GLOBAL exchange_by_syncwarp(int *out) {
   __shared__ int box[64];
@@ -154,7 +194,36 @@ GLOBAL return_before_shuffle(int *out) {
   out[threadIdx.x] = __shfl_xor((int)threadIdx.x, 2);
 }
 
+GLOBAL diverge_and_meet(unsigned long *apart, int *together) {
+  unsigned t = threadIdx.x;
+  if (t % 3 == 0)
+    apart[t] = __activemask();
+  else
+    apart[t] = __ballot(1);
+  together[t] = __popcll(__ballot(1));
+}
+
+// Lanes leave the loop after different numbers of turns. Sums over those still in it, then over all.
+GLOBAL loop_and_meet(int *inside, int *after) {
+  int t = threadIdx.x, sum = 0;
+  for (int turn = 0; turn <= t % 5; turn++) sum += __popcll(__ballot(1));
+  inside[t] = sum;
+  after[t] = __popcll(__ballot(1));
+}
+
 // ---- mistakes
+
+GLOBAL write_and_trap(char *p, long offset) {
+  p[offset] = 1;
+  __builtin_trap();
+}
+
+GLOBAL index_shared_array(int index) {
+  __shared__ int array[8];
+  array[index] = 4;
+}
+
+GLOBAL low_half_in_mask(int *out) { out[threadIdx.x] = __shfl_sync(0xffffffffull, (int)threadIdx.x, 0); }
 
 GLOBAL write_at(char *p, long offset) {
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x == blockDim.x - 1) p[offset] = 1;
@@ -200,7 +269,8 @@ GLOBAL loops_for_ever(volatile int *flag) {
 }
 
 GLOBAL waits_for_a_later_thread(volatile int *flag) {
-  if (threadIdx.x == 0) while (*flag == 0) {
+  if (threadIdx.x == 0)
+    while (*flag == 0) {
     }
   if (threadIdx.x == 1) *flag = 1;
 }

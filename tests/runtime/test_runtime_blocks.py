@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import numpy as np
 import pytest
 
-from tests.runtime.machine import Remote
+from tests.runtime.machine import Machine, Remote
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
@@ -75,6 +76,32 @@ def test_another_order_shows_what_forward_hides(machine: Remote, order: str, see
     assert (not (out == 42).all()) == seen
 
 
+@pytest.mark.parametrize("size", [64, 1024])
+@pytest.mark.parametrize("kernel", ["no_barrier_after_load", "no_barrier_in_loop"])
+def test_a_reduction_without_one_of_its_barriers_is_seen_in_three_orders_of_four(
+    machine: Remote, kernel: str, size: int
+) -> None:
+    values = np.arange(size, dtype=np.float32)
+    wrong = []
+    for order in ORDERS:
+        machine.set(order=order)
+        total = machine.good(kernel, [values, np.zeros(1, np.float32)], (1,), (size,))[1]
+        wrong.append(bool(total[0] != values.sum()))
+    assert wrong == [True, False, True, True]
+
+
+@pytest.mark.parametrize(("barrier", "stacks"), [(0, 1), (1, 200)])
+def test_threads_share_a_stack_until_they_meet_a_barrier(machine: Remote, barrier: int, stacks: int) -> None:
+    (places,) = machine.good("stack_of", [np.zeros(200, np.uint64), ctypes.c_int(barrier)], (1,), (200,))
+    assert len(set(places.tolist())) == stacks
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_blocks_run_on_several_cores_at_once(machine: Remote) -> None:
+    (arrived,) = machine.good("last_blocks_meet", [np.zeros(1, np.int32)], (16,), (1,))
+    assert arrived[0] == 2
+
+
 def order_of(machine: Remote, kernel: str, order: str, count: int) -> list[int]:
     machine.set(order=order, threads=1)
     arguments = (np.zeros(1, np.uint32), np.zeros(count, np.uint32))
@@ -109,3 +136,20 @@ def test_an_option_that_makes_no_sense_is_refused_and_named(machine: Remote, key
 def test_an_unknown_option_is_refused_with_those_there_are(machine: Remote) -> None:
     with pytest.raises(AssertionError, match="use wave, order, threads, timeout_ms, poison or guard"):
         machine.set(lanes=3)
+
+
+def test_an_order_set_in_both_ways_is_the_last_one(machine: Remote) -> None:
+    assert machine.do(_orders) == ["reverse", "forward", "reverse"]
+
+
+def _orders(machine: Machine) -> list[str]:
+    machine.library.hipcpuGetOption.restype = ctypes.c_char_p
+    seen = []
+    for choose in (
+        lambda: machine.runtime.set_order("reverse"),
+        lambda: machine.runtime.set_option("order", "forward"),
+        lambda: machine.runtime.set_order("reverse"),
+    ):
+        choose()
+        seen.append(machine.library.hipcpuGetOption(b"order").decode())
+    return seen

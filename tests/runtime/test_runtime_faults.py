@@ -100,6 +100,9 @@ MISTAKES = {
     "index of an array": Mistake(
         "index_local_array", [integer(8), ints(8)], 1, LAUNCH_FAILURE, "(0,0,0)", "index out of bounds of an array"
     ),
+    "index of a shared array": Mistake(
+        "index_shared_array", [integer(-1)], 1, LAUNCH_FAILURE, "(0,0,0)", "index out of bounds of an array"
+    ),
     "endless recursion": Mistake(
         "recurse", [integer(1_000_000), ints(2)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "stack overflow: a thread has 64 KiB"
     ),
@@ -218,6 +221,34 @@ def _damage_a_neighbour(machine: Machine) -> tuple[int, str]:
     assert [machine.free(pointer) for pointer in pointers] == [0] * 40, "repaired, and reported once"
     assert len(failed) == 1
     return failed[0].code, failed[0].message
+
+
+def test_what_a_stopped_kernel_wrote_is_not_blamed_on_the_next(machine: Remote) -> None:
+    assert machine.do(_write_trap_and_go_on) == [LAUNCH_FAILURE, 0, 0]
+
+
+def _write_trap_and_go_on(machine: Machine) -> list[int]:
+    pointer = machine.allocate(60)
+    first = machine.run("write_and_trap", [pointer, ctypes.c_long(-1)]).code
+    return [first, machine.run("write_at", [pointer, ctypes.c_long(0)]).code, machine.free(pointer)]
+
+
+def test_a_32_bit_mask_does_not_name_the_upper_lanes_of_a_wave_of_64(machine: Remote) -> None:
+    (out,) = machine.good("low_half_in_mask", [ints(64)], (1,), (64,))
+    assert out.tolist() == [0] * 32 + [32] * 32
+    machine.set(wave=64)
+    outcome = machine.run("low_half_in_mask", [ints(64)], (1,), (64,))
+    assert outcome.code == LAUNCH_FAILURE
+    assert re.search(r"thread \(32,0,0\): lane 32 calls a collective at .* with mask 0xffffffff", outcome.message)
+
+
+def test_faults_do_not_add_up(machine: Remote) -> None:
+    assert machine.do(_many_faults) == {ILLEGAL_ADDRESS}
+    still_works(machine)
+
+
+def _many_faults(machine: Machine) -> set[int]:
+    return {machine.run("write_at", [0, ctypes.c_long(8)], (64,), (64,)).code for _ in range(200)}
 
 
 def test_an_argument_in_freed_memory_is_refused(machine: Remote) -> None:

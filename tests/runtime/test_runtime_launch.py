@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -120,3 +121,28 @@ def test_the_number_of_os_threads_does_not_change_the_result(machine: Remote, th
     values = np.arange(2000 * 256, dtype=np.int32) % 1000
     sums = machine.good("block_sums", [values, np.zeros(2000, np.int32)], (2000,), (256,))[1]
     assert np.array_equal(sums, values.reshape(2000, 256).sum(axis=1))
+
+
+def test_threads_that_launch_at_once_have_their_own_results_and_errors(machine: Remote) -> None:
+    assert machine.do(_launch_from_threads) == []
+
+
+def _launch_from_threads(machine: Machine) -> list[str]:
+    problems = []
+
+    def work(number: int) -> None:
+        for turn in range(50):
+            values = np.full(64, number * 100 + turn, np.int32)
+            sums = machine.run("block_sums", [values, np.zeros(1, np.int32)], (1,), (64,)).arrays[1]
+            if sums[0] != 64 * values[0]:
+                problems.append(f"{number} {turn}: {sums[0]}")
+            machine.free(number + 1)
+            if not machine.runtime.message().startswith(f"free of {number + 1:#x}: "):
+                problems.append(machine.runtime.message())
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return problems

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import re
 import struct
@@ -212,3 +213,27 @@ def _stale_handles(machine: Machine) -> list[tuple[int, str]]:
         lambda: library.hipModuleGetFunction(ctypes.byref(ctypes.c_void_p()), handle, b"nothing"),
     )
     return [(call(), machine.runtime.message()) for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(None, FILE_NOT_FOUND), (b"", INVALID_IMAGE), (b"\x7fELF", INVALID_IMAGE)]
+)
+def test_a_file_that_is_no_module_is_refused(machine: Remote, tmp_path: Path, content: bytes | None, code: int) -> None:
+    """A folder in place of the file, an empty file, a short one."""
+    path = tmp_path / "module.so"
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert machine.do(_load_file, str(path).encode()) == code
+
+
+def test_loading_and_unloading_does_not_add_up(machine: Remote) -> None:
+    assert machine.do(_load_many) == 0
+
+
+def _load_many(machine: Machine) -> int:
+    """Open files after 100 loads, more than before."""
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(100):
+        code, module = machine.load(machine.code)
+        assert code == 0, machine.runtime.message()
+        assert int(machine.hip.hipModuleUnload(module)[0]) == 0
+    return len(os.listdir("/proc/self/fd")) - before

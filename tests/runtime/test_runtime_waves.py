@@ -86,3 +86,21 @@ def test_lanes_that_have_returned_are_not_waited_for(machine: Remote, wave: int)
     (out,) = machine.good("return_before_shuffle", [np.full(wave, -1, np.int32)], (1,), (wave,))
     lanes = np.arange(wave)
     assert np.array_equal(out, np.where(lanes % 2, -1, lanes ^ 2))
+
+
+def test_lanes_that_went_apart_meet_again(machine: Remote, wave: int) -> None:
+    apart, together = machine.good(
+        "diverge_and_meet", [np.zeros(128, np.uint64), np.zeros(128, np.int32)], (1,), (128,)
+    )
+    third = np.arange(128).reshape(-1, wave) % 3 == 0
+    expected = [bits(np.flatnonzero(row == row[lane])) for row in third for lane in range(wave)]
+    assert [int(v) for v in apart] == expected
+    assert together.tolist() == [wave] * 128
+
+
+def test_lanes_that_left_a_loop_wait_behind_it(machine: Remote, wave: int) -> None:
+    inside, after = machine.good("loop_and_meet", [np.zeros(wave, np.int32), np.zeros(wave, np.int32)], (1,), (wave,))
+    turns = np.arange(wave) % 5
+    still = [int((turns >= turn).sum()) for turn in range(5)]
+    assert inside.tolist() == [sum(still[: turn + 1]) for turn in turns]
+    assert after.tolist() == [wave] * wave

@@ -1,0 +1,137 @@
+"""Building our libraries: once, whole or not at all, with the compiler that is there, or one clear message."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.runtimes import NoRuntime, chosen_runtime, open_runtime
+from conformance.runtimes.cpu import build as building
+from conformance.runtimes.cpu import toolchain
+from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+
+FAKE = """#!{python}
+import os, sys, pathlib
+words = sys.argv[1:]
+if "--version" in words:
+    print("clang version 18.1.0")
+    sys.exit()
+with open({log!r}, "a") as log:
+    log.write(os.environ.get("WHO", "") + "\\n")
+if os.environ.get("BREAK"):
+    print("k.cpp:3:1: error: the compiler has had enough", file=sys.stderr)
+    sys.exit(1)
+pathlib.Path(words[words.index("-o") + 1]).write_text("built")
+"""
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that answers as clang and only writes its outputs; returns the file that counts its runs."""
+    log = tmp_path / "log"
+    log.touch()
+    fake = tmp_path / "clang++"
+    fake.write_text(FAKE.format(python=sys.executable, log=str(log)))
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv(toolchain.ENVIRONMENT, str(fake))
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
+    return log
+
+
+def test_a_build_happens_once(compiler: Path) -> None:
+    folder = building.build()
+    assert {file.name for file in folder.iterdir()} >= {"libamdhip64.so", "libhiprtc.so"}
+    runs = compiler.read_text()
+    assert runs
+    assert building.build() == folder
+    assert compiler.read_text() == runs
+
+
+def test_a_changed_source_is_built_again(compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = building.build()
+    source = tmp_path / "runtime"
+    source.mkdir()
+    (source / "one.cpp").write_text("int one;")
+    monkeypatch.setitem(building.LIBRARIES, "libamdhip64.so", source)
+    second = building.build()
+    (source / "one.cpp").write_text("int two;")
+    assert len({first, second, building.build()}) == 3
+
+
+def test_processes_that_need_the_same_build_wait_for_one(compiler: Path) -> None:
+    words = [sys.executable, "-c", "from conformance.runtimes.cpu.build import build; print(build())"]
+    environments = [{**os.environ, "WHO": str(number)} for number in range(4)]
+    running = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for env in environments]
+    folders = {process.communicate(timeout=60)[0] for process in running}
+    assert len(folders) == 1
+    assert len(set(compiler.read_text().split())) == 1, "one of them did the work"
+
+
+def test_a_build_that_fails_says_why_and_leaves_nothing(
+    compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BREAK", "1")
+    with pytest.raises(building.BuildError, match=r"does not build with .*clang\+\+: .*k.cpp:3:1: error"):
+        building.build()
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_dir() and path.name != "runtime"] == []
+    monkeypatch.delenv("BREAK")
+    assert (building.build() / "libamdhip64.so").exists()
+
+
+def test_a_compiler_that_cannot_be_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(toolchain.ENVIRONMENT, "/nowhere/c++ --fast")
+    with pytest.raises(NoCompiler, match=r"CANDLE_PARITY_CXX=/nowhere/c\+\+ --fast: this compiler cannot be run"):
+        find_toolchain(links_standard_library=True)
+
+
+def test_without_any_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(toolchain.ENVIRONMENT, raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    for links in (True, False):
+        with pytest.raises(NoCompiler, match=r"pip install ziglang needs no root.*CANDLE_PARITY_CXX"):
+            find_toolchain(links_standard_library=links)
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str]) -> None:
+    """Makes these programs the only ones there are, with what they say to --version."""
+    monkeypatch.delenv(toolchain.ENVIRONMENT, raising=False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda name: f"/bin/{name}" if name in versions else None)
+    monkeypatch.setattr(toolchain, "_version", lambda words: versions.get(Path(words[-1]).name))
+
+
+CLANG, GCC, OLD = "clang version 19.1.7", "g++ (Debian) 12.2.0", "clang version 14.0.6"
+
+
+@pytest.mark.parametrize(
+    ("versions", "for_kernels", "for_libraries"),
+    [
+        ({"clang++-19": CLANG, "g++": GCC, "c++": "zig"}, "clang", "clang"),
+        ({"clang++": OLD, "g++": GCC, "c++": "zig"}, "zig", "gcc"),
+        ({"clang++": OLD, "c++": "zig"}, "zig", "zig"),
+    ],
+)
+def test_the_best_compiler_for_each_purpose_is_taken(
+    monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], for_kernels: str, for_libraries: str
+) -> None:
+    answers(monkeypatch, versions)
+    assert find_toolchain(links_standard_library=False).kind == for_kernels
+    assert find_toolchain(links_standard_library=True).kind == for_libraries
+
+
+@pytest.mark.parametrize("name", ["rocm", "cuda"])
+def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.runtimes.amd_devices", lambda: 0)
+    with pytest.raises(NoRuntime, match="--runtime cpu runs the kernels on the host"):
+        open_runtime(name)
+
+
+@pytest.mark.parametrize(("devices", "chosen"), [(0, "cpu"), (2, "rocm")])
+def test_auto_is_rocm_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch, devices: int, chosen: str) -> None:
+    monkeypatch.setattr("conformance.runtimes.amd_devices", lambda: devices)
+    assert chosen_runtime("auto") == chosen
