@@ -1,0 +1,91 @@
+// The packed formats of quantized weights and activations, little endian. All integers in them are bytes, or words
+// made of bytes: a block may start at any multiple of its alignment.
+#pragma once
+
+#include "../types.h"
+
+namespace candle {
+
+// Four bytes from an address that is a multiple of `alignment`: one load where the target takes such addresses.
+template <int alignment>
+struct __attribute__((packed, aligned(alignment))) Word {
+  u32 bits;
+};
+
+template <int alignment>
+__device__ inline u32 load_word(const void *p) {
+  return static_cast<const Word<alignment> *>(p)->bits;
+}
+
+constexpr int group_length = 32;   // values that share one scale of activations
+constexpr int super_length = 256;  // values of a K block
+
+struct BlockQ4_0 {
+  f16 d;
+  u8 qs[16];
+};
+struct alignas(4) BlockQ4_1 {
+  f16 d, m;
+  u8 qs[16];
+};
+struct BlockQ5_0 {
+  f16 d;
+  u8 qh[4];
+  u8 qs[16];
+};
+struct alignas(4) BlockQ5_1 {
+  f16 d, m;
+  u8 qh[4];
+  u8 qs[16];
+};
+struct BlockQ8_0 {
+  f16 d;
+  u8 qs[32];
+};
+// Activations: s is the sum of the 32 values before they were quantized.
+struct alignas(4) BlockQ8_1 {
+  f16 d, s;
+  u8 qs[32];
+};
+struct alignas(4) BlockQ2_K {
+  u8 scales[16];
+  u8 qs[64];
+  f16 d, m;
+};
+struct BlockQ3_K {
+  u8 hmask[32];
+  u8 qs[64];
+  u8 scales[12];
+  f16 d;
+};
+struct alignas(4) BlockQ4_K {
+  f16 d, m;
+  u8 scales[12];
+  u8 qs[128];
+};
+struct alignas(4) BlockQ5_K {
+  f16 d, m;
+  u8 scales[12];
+  u8 qh[32];
+  u8 qs[128];
+};
+struct BlockQ6_K {
+  u8 ql[128];
+  u8 qh[64];
+  u8 scales[16];
+  f16 d;
+};
+struct alignas(4) BlockQ8_K {
+  f32 d;
+  u8 qs[256];
+  i16 sums[16];
+};
+
+static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(BlockQ5_0) == 22, "packed");
+static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockQ8_1) == 36, "packed");
+static_assert(sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110 && sizeof(BlockQ4_K) == 144, "packed");
+static_assert(sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210 && sizeof(BlockQ8_K) == 292, "packed");
+static_assert(alignof(BlockQ4_0) == 2 && alignof(BlockQ5_0) == 2 && alignof(BlockQ8_0) == 2, "2-byte aligned");
+static_assert(alignof(BlockQ3_K) == 2 && alignof(BlockQ6_K) == 2, "2-byte aligned");
+
+}  // namespace candle

@@ -1,0 +1,332 @@
+// What the bits of each format mean. A group is 32 consecutive weights of a block, a word four of them, a byte each.
+//
+// quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
+// scales: what turns the quants of a group into numbers.
+// value: the number that quant q stands for; `half` is which 16 of the group it is in. `tie` names Candle's order of
+// operations where two of its kernels differ.
+//
+// For matrix-vector products a block is shared by `lanes` threads. Thread t takes words word(t, 0..words) of the groups
+// group(t, 0..pieces). `vector` adds a thread's part of a block to acc; `matrix` adds `span` whole groups. Both follow
+// Candle's order of operations, fused as on CUDA.
+#pragma once
+
+#include "../number.h"
+#include "blocks.h"
+
+namespace candle {
+
+// The scale and minimum of a block, and up to two small integers of a group.
+struct Scales {
+  u32 dm, ab;
+  __device__ f32 d() const { return widen(f16{u16(dm)}); }
+  __device__ f32 m() const { return widen(f16{u16(dm >> 16)}); }
+  __device__ i32 a() const { return i32(ab & 0xff); }
+  __device__ i32 b() const { return i32(ab >> 8 & 0xff); }
+  __device__ i32 signed_a() const { return i32(ab << 24) >> 24; }
+  __device__ i32 signed_b() const { return i32(ab << 16) >> 24; }
+};
+
+__device__ inline u32 pair(f16 low, f16 high) { return low.bits | u32(high.bits) << 16; }
+
+// Part of a block against one column: sums over the words of each piece.
+template <int pieces>
+struct VectorSums {
+  i32 dot[pieces];  // quants times activations
+  i32 sum[pieces];  // activations
+  f32 d[pieces];
+  f32 s;  // of the first piece
+};
+
+// A group against one column. Sums of halves have 16 products each.
+struct MatrixSums {
+  i32 low, high;          // quants times activations
+  i32 sum_low, sum_high;  // activations
+  f32 d, s;
+};
+
+// Every byte, 0..127, less n.
+__device__ inline u32 minus_each(u32 word, u32 n) { return ((word | 0x80808080) - n * 0x01010101) ^ 0x80808080; }
+
+// Bits 0..3 to bit 0 of the four bytes.
+__device__ inline u32 spread_bits(u32 bits) { return (bits & 0xf) * 0x00204081 & 0x01010101; }
+
+// ---- 32 weights in a block
+
+struct Nibbles {
+  static constexpr int length = 32;
+  static constexpr int lanes = 2, pieces = 1, words = 4, span = 1;
+  static constexpr bool uses_sums = false;
+  static __device__ int group(int, int) { return 0; }
+  static __device__ int word(int t, int k) { return 2 * t + (k & 1) + 2 * (k & 2); }
+};
+
+struct Q4_0 : Nibbles {
+  using Block = BlockQ4_0;
+  static __device__ u32 quants(const Block &b, int, int word) {
+    return load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
+  }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
+    return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    return fused(s[0].d(), fused(v[0].d, f32(v[0].low + v[0].high), -8.0f * v[0].s), acc);
+  }
+};
+
+// dequantize_block adds -8 d where get_rows and dmmv subtract 8 from q: the sign of zero and infinite d tell.
+struct Q4_0Sum : Q4_0 {
+  static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), -8.0f * s.d()); }
+};
+
+struct Q4_1 : Nibbles {
+  using Block = BlockQ4_1;
+  static __device__ u32 quants(const Block &b, int, int word) {
+    return load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
+  }
+  static __device__ Scales scales(const Block &b, int) { return {pair(b.d, b.m), 0}; }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
+    return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    return acc + fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), s[0].m() * v[0].s);
+  }
+};
+
+struct Q5_0 : Nibbles {
+  using Block = BlockQ5_0;
+  static __device__ u32 quants(const Block &b, int, int word) {
+    const u32 low = load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
+    return low | spread_bits(load_word<2>(b.qh) >> 4 * word) << 4;
+  }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 16) * s.d(); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
+    return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    return fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), acc);
+  }
+};
+
+// The matrix product subtracts 16 in integers.
+struct Q5_0Signed : Q5_0 {
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    return minus_each(Q5_0::quants(b, group, word), 16);
+  }
+};
+
+struct Q5_1 : Nibbles {
+  using Block = BlockQ5_1;
+  static __device__ u32 quants(const Block &b, int, int word) {
+    const u32 low = load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
+    return low | spread_bits(load_word<4>(b.qh) >> 4 * word) << 4;
+  }
+  static __device__ Scales scales(const Block &b, int) { return {pair(b.d, b.m), 0}; }
+  static __device__ f32 value(const Scales &s, i32 q, int half) { return Q4_1::value(s, q, half); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
+    return Q4_1::vector(acc, s, v);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    return Q4_1::matrix(acc, s, v);
+  }
+};
+
+struct Q8_0 {
+  using Block = BlockQ8_0;
+  static constexpr int length = 32;
+  static constexpr int lanes = 4, pieces = 1, words = 2, span = 1;
+  static constexpr bool uses_sums = false;
+  static __device__ int group(int, int) { return 0; }
+  static __device__ int word(int t, int k) { return 2 * t + k; }
+  static __device__ u32 quants(const Block &b, int, int word) { return load_word<2>(b.qs + 4 * word); }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
+    return fused(s[0].d() * v.d[0], f32(v.dot[0]), acc);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    return fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), acc);
+  }
+};
+
+// ---- 256 weights in a block
+
+struct TwoBits {
+  static constexpr int length = 256;
+  static constexpr int lanes = 16, pieces = 4, words = 1, span = 1;
+  static __device__ int group(int t, int i) { return 4 * (t >> 3) + i; }
+  static __device__ int word(int t, int) { return t & 7; }
+};
+
+struct Q2_K : TwoBits {
+  using Block = BlockQ2_K;
+  static constexpr bool uses_sums = true;
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    return load_word<4>(b.qs + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
+  }
+  // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
+  static __device__ Scales scales(const Block &b, int group) {
+    return {pair(b.d, b.m), u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
+  }
+  static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
+  static __device__ f32 value(const Scales &s, i32 q, int half) {
+    const i32 sm = of_half(s, half);
+    return fused(s.d() * f32(sm & 15), f32(q), -(s.m() * f32(sm >> 4)));
+  }
+  static __device__ Scales of_word(const Scales &s, int word) { return {s.dm, u32(of_half(s, word >> 2))}; }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
+    f32 product = 0, minimum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      product = fused(v.d[i], f32(v.dot[i] * (s[i].a() & 15)), product);
+      minimum = fused(v.d[i], f32(v.sum[i] * (s[i].a() >> 4)), minimum);
+    }
+    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    const i32 product = v[0].low * (s[0].a() & 15) + v[0].high * (s[0].b() & 15);
+    const i32 minimum = v[0].sum_low * (s[0].a() >> 4) + v[0].sum_high * (s[0].b() >> 4);
+    return fused(v[0].d, fused(s[0].d(), f32(product), -(s[0].m() * f32(minimum))), acc);
+  }
+};
+
+struct Q3_K : TwoBits {
+  using Block = BlockQ3_K;
+  static constexpr bool uses_sums = false;
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    const u32 low = load_word<2>(b.qs + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
+    const u32 high = load_word<2>(b.hmask + 4 * word) >> group & 0x01010101;
+    return minus_each(low | high << 2, 4);
+  }
+  // Two of the sixteen 6-bit scales, less 32.
+  static __device__ Scales scales(const Block &b, int group) {
+    const u32 low = u32(b.scales[2 * group & 7] | b.scales[(2 * group & 7) + 1] << 8) >> (group & 4) & 0x0f0f;
+    const int at = 8 + (2 * group & 3);
+    const u32 high = u32(b.scales[at] | b.scales[at + 1] << 8) >> 2 * (group >> 1) & 0x0303;
+    return {b.d.bits, minus_each(low | high << 4, 32) & 0xffff};
+  }
+  static __device__ f32 value(const Scales &s, i32 q, int half) {
+    return s.d() * f32(half ? s.signed_b() : s.signed_a()) * f32(q);
+  }
+  static __device__ Scales of_word(const Scales &s, int word) { return {s.dm, s.ab >> 2 * (word & 4)}; }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
+    f32 product = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) product = fused(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
+    return fused(s[0].d(), product, acc);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
+    const i32 product = v[0].low * s[0].signed_a() + v[0].high * s[0].signed_b();
+    return fused(s[0].d() * v[0].d, f32(product), acc);
+  }
+};
+
+// Scale a and minimum b of group j: 6 bits each. The last four groups have their upper two bits in the first eight
+// bytes.
+__device__ inline u32 scale_and_minimum(const u8 *scales, int j) {
+  if (j < 4) return u32(scales[j] & 63) | u32(scales[j + 4] & 63) << 8;
+  const u32 a = (scales[j + 4] & 15) | scales[j - 4] >> 6 << 4;
+  const u32 b = scales[j + 4] >> 4 | scales[j] >> 6 << 4;
+  return a | b << 8;
+}
+
+struct Q4_K {
+  using Block = BlockQ4_K;
+  static constexpr int length = 256;
+  static constexpr int lanes = 16, pieces = 2, words = 2, span = 2;
+  static constexpr bool uses_sums = true;
+  static __device__ int group(int t, int i) { return 2 * (t >> 2) + i; }
+  static __device__ int word(int t, int k) { return (t & 3) + 4 * k; }
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    return load_word<4>(b.qs + 32 * (group >> 1) + 4 * word) >> 4 * (group & 1) & 0x0f0f0f0f;
+  }
+  static __device__ Scales scales(const Block &b, int group) {
+    return {pair(b.d, b.m), scale_and_minimum(b.scales, group)};
+  }
+  static __device__ f32 value(const Scales &s, i32 q, int) {
+    return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
+  }
+  static __device__ Scales of_word(const Scales &s, int) { return s; }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
+    f32 product = 0, minimum = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      product = fused(v.d[i], f32(v.dot[i] * s[i].a()), product);
+      minimum = fused(v.d[i], f32(v.sum[i] * s[i].b()), minimum);
+    }
+    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[2], const MatrixSums (&v)[2]) {
+    f32 product = 0, minimum = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      product = fused(v[i].d, f32((v[i].low + v[i].high) * s[i].a()), product);
+      minimum = fused(v[i].s, f32(s[i].b()), minimum);
+    }
+    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+  }
+};
+
+struct Q5_K : Q4_K {
+  using Block = BlockQ5_K;
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    const u32 low = load_word<4>(b.qs + 32 * (group >> 1) + 4 * word) >> 4 * (group & 1) & 0x0f0f0f0f;
+    return low | (load_word<4>(b.qh + 4 * word) >> group & 0x01010101) << 4;
+  }
+  static __device__ Scales scales(const Block &b, int group) {
+    return {pair(b.d, b.m), scale_and_minimum(b.scales, group)};
+  }
+};
+
+struct Q6_K {
+  using Block = BlockQ6_K;
+  static constexpr int length = 256;
+  static constexpr int lanes = 32, pieces = 2, words = 1, span = 2;
+  static constexpr bool uses_sums = false;
+  static __device__ int group(int t, int i) { return 4 * (t >> 4) + (t >> 3 & 1) + 2 * i; }
+  static __device__ int word(int t, int) { return t & 7; }
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    const u8 *ql = b.ql + 64 * (group >> 2) + 32 * (group & 1) + 4 * word;
+    const u32 low = load_word<2>(ql) >> 2 * (group & 2) & 0x0f0f0f0f;
+    const u32 high = load_word<2>(b.qh + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
+    return minus_each(low | high << 4, 32);
+  }
+  static __device__ Scales scales(const Block &b, int group) {
+    return {b.d.bits, u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
+  }
+  static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
+  static __device__ Scales of_word(const Scales &s, int word) { return Q3_K::of_word(s, word); }
+  static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
+    f32 product = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) product = fused(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
+    return fused(s[0].d(), product, acc);
+  }
+  static __device__ f32 matrix(f32 acc, const Scales (&s)[2], const MatrixSums (&v)[2]) {
+    f32 product = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      product = fused(v[i].d, f32(v[i].low * s[i].signed_a() + v[i].high * s[i].signed_b()), product);
+    }
+    return fused(s[0].d(), product, acc);
+  }
+};
+
+// Only decoded: no product takes it.
+struct Q8_K {
+  using Block = BlockQ8_K;
+  static constexpr int length = 256;
+  struct Scale {
+    f32 d;
+  };
+  static __device__ u32 quants(const Block &b, int group, int word) {
+    return load_word<4>(b.qs + 32 * group + 4 * word);
+  }
+  static __device__ Scale scales(const Block &b, int) { return {b.d}; }
+  static __device__ f32 value(const Scale &s, i32 q, int) { return s.d * f32(q); }
+};
+
+}  // namespace candle
