@@ -11,7 +11,9 @@
 #include "faults.h"
 #include "module.h"
 
-extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) __thread simt_context *simt_self = nullptr;
+extern "C" {
+__attribute__((visibility("default"), tls_model("initial-exec"))) __thread simt_context *simt_self = nullptr;
+}
 
 namespace simt {
 namespace {
