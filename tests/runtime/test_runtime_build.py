@@ -68,6 +68,7 @@ def test_processes_that_need_the_same_build_wait_for_one(compiler: Path) -> None
     environments = [{**os.environ, "WHO": str(number)} for number in range(4)]
     running = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for env in environments]
     folders = {process.communicate(timeout=60)[0] for process in running}
+    assert [process.returncode for process in running] == [0] * 4
     assert len(folders) == 1
     assert len(set(compiler.read_text().split())) == 1, "one of them did the work"
 

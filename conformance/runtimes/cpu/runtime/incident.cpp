@@ -45,7 +45,8 @@ Error describe_fault(const Incident &i, std::string &cause) {
       break;
     case SIGILL:
       cause = is_bounds_trap(i.pc) ? "index out of bounds of an array (bounds trap)"
-                                   : "illegal instruction: __builtin_trap, or code that cannot be reached";
+                                   : "trap instruction: index out of bounds of an array (if g++ compiled the "
+                                     "kernel), __builtin_trap, or code that cannot be reached";
       cause += in_function(i.pc);
       return LaunchFailure;
     default: {
