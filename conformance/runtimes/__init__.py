@@ -67,7 +67,8 @@ _PROBE = """
 import ctypes
 library = ctypes.CDLL("libamdhip64.so")
 count = ctypes.c_int(0)
-print(count.value if library.hipGetDeviceCount(ctypes.byref(count)) else count.value)
+failed = library.hipGetDeviceCount(ctypes.byref(count))
+print(0 if failed else count.value)
 """
 
 
