@@ -6,9 +6,15 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <tuple>
 #include <vector>
 
+// Another runtime's libhiprtc is this file over a Program of its own.
+#ifdef HIPRTC_PROGRAM
+#include HIPRTC_PROGRAM
+#else
 #include "program.h"
+#endif
 
 #define API extern "C" __attribute__((visibility("default")))
 
@@ -129,9 +135,10 @@ int with_program(void *handle, Body body) {
 
 API int hiprtcVersion(int *major, int *minor) {
   if (major == nullptr || minor == nullptr) return invalid_input;
-  *major = 9;
-  *minor = 0;
-  return success;
+  return guarded([&]() -> int {
+    std::tie(*major, *minor) = hiprtc::version();
+    return success;
+  });
 }
 
 API const char *hiprtcGetErrorString(int result) { return text_of(result); }

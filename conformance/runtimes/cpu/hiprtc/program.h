@@ -8,6 +8,9 @@
 
 namespace hiprtc {
 
+// What hiprtcVersion answers: major, minor.
+inline std::pair<int, int> version() { return {9, 0}; }
+
 class Program {
  public:
   // `name` is what messages and __FILE__ call the source; headers are (content, name to include it by) pairs.

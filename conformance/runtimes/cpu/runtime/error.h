@@ -3,7 +3,7 @@
 
 namespace simt {
 
-// The hipError_t values that this runtime returns.
+// The hipError_t values that the runtimes return by name.
 enum Error : int {
   Success = 0,
   InvalidValue = 1,
@@ -12,10 +12,13 @@ enum Error : int {
   InvalidSymbol = 13,
   InvalidDevicePointer = 17,
   InvalidMemcpyDirection = 21,
+  InsufficientDriver = 35,
   InvalidDeviceFunction = 98,
+  NoDevice = 100,
   InvalidDevice = 101,
   InvalidImage = 200,
   NoBinaryForGpu = 209,
+  InvalidKernelFile = 218,
   FileNotFound = 301,
   InvalidHandle = 400,
   NotFound = 500,
