@@ -182,7 +182,7 @@ Toolchain find_toolchain() {
 namespace {
 
 // What to do with an option, by its beginning; the first row that fits decides.
-enum class Use { preprocess, compile, level, standard, drop };
+enum class Use { preprocess, compile, level, standard, dialect, drop };
 struct Row {
   std::string_view prefix;
   Use use;
@@ -239,7 +239,7 @@ constexpr std::array rows = {
     Row{"-g", Use::drop, false, false},
     Row{"-nogpu", Use::drop, false, false},
     Row{"--rocm-", Use::drop, false, false},
-    Row{"-x", Use::drop, false, true},
+    Row{"-x", Use::dialect, false, true},
 };
 
 const Row *row_of(const std::string &word) {
@@ -284,12 +284,24 @@ Options parse_options(const Words &words) {
       case Use::standard:
         options.standard = standard_of(word.substr(word.find('=') + 1));
         break;
+      case Use::dialect: {
+        const std::string language = pair ? words[i + 1] : word.substr(2);
+        if (language == "cuda" || language == "cu") options.dialect = Dialect::cuda;
+        if (language == "hip") options.dialect = Dialect::hip;
+        break;
+      }
       case Use::drop:
         break;
     }
     if (pair) ++i;
   }
   return options;
+}
+
+Words dialect_flags(const Toolchain &toolchain, Dialect dialect) {
+  if (dialect != Dialect::cuda) return {"-include", "simt/prelude.h"};
+  // A port's own cuda_fp16.h goes before ours.
+  return {"-isystem", toolchain.include + "/nvidia", "-include", "simt/cuda_prelude.h"};
 }
 
 Words preprocess_flags(const Toolchain &toolchain, const Options &options) {

@@ -29,14 +29,22 @@ struct Toolchain {
 // with a message for the program log when there is no compiler, linker or include folder.
 Toolchain find_toolchain();
 
+// The language of a source. `automatic` is CUDA for a program called *.cu that includes none of HIP's headers, else
+// HIP.
+enum class Dialect { automatic, hip, cuda };
+
 // The caller's options, sorted.
 struct Options {
-  std::vector<std::string> preprocess;  // -I -D -U -include and the like
-  std::vector<std::string> compile;     // optimisation level, floating-point options, warnings
-  std::string standard = "gnu++20";     // the shadow headers need C++20, so an older -std is raised
-  std::string bad;                      // the first option that is not known, "" if all are
+  Dialect dialect = Dialect::automatic;  // from -x
+  std::vector<std::string> preprocess;   // -I -D -U -include and the like
+  std::vector<std::string> compile;      // optimisation level, floating-point options, warnings
+  std::string standard = "gnu++20";      // the shadow headers need C++20, so an older -std is raised
+  std::string bad;                       // the first option that is not known, "" if all are
 };
 Options parse_options(const std::vector<std::string> &words);
+
+// What comes in front of every source of a dialect, and where the headers of that dialect are, after the caller's own.
+std::vector<std::string> dialect_flags(const Toolchain &toolchain, Dialect dialect);
 
 // Flags of the preprocessing and of the compiling run, the caller's last; without include paths.
 std::vector<std::string> preprocess_flags(const Toolchain &toolchain, const Options &options);

@@ -50,6 +50,15 @@ void write_header(const std::string &folder, const std::string &name, const std:
   write_file(path.string(), content);
 }
 
+bool ends_with(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Whether preprocessed text has a line marker for one of our headers hip/*.
+bool includes_hip(const std::string &preprocessed, const std::string &include) {
+  return preprocessed.find(" \"" + include + "/hip/") != std::string::npos;
+}
+
 Words joined(std::initializer_list<Words> parts) {
   Words all;
   for (const Words &part : parts) all.insert(all.end(), part.begin(), part.end());
@@ -104,20 +113,28 @@ Program::Outcome Program::build(const Words &words) {
   for (const auto &[content, name] : headers_) write_header(folder.file("headers"), name, content);
 
   const Words include = {"-I", tools.include, "-I", folder.file("headers")};
-  // The prelude is HIP's; another dialect would be another file here.
-  const Words prelude = {"-include", "simt/prelude.h"};
 
   // 1. Preprocess. The last line expands to the module's tables, with a placeholder for the rows.
   const std::string source = folder.file("source.hip");
   const std::string first_line = "#line 1 " + literal(name_) + "\n";
   write_file(source, first_line + source_ + registration_request());
-  Finished step = run(joined({tools.compiler,
-                              preprocess_flags(tools, options),
-                              include,
-                              prelude,
-                              options.preprocess,
-                              {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
-                      folder.file("output"));
+  auto expand = [&](Dialect dialect) {
+    return run(joined({tools.compiler,
+                       preprocess_flags(tools, options),
+                       include,
+                       dialect_flags(tools, dialect),
+                       options.preprocess,
+                       {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
+               folder.file("output"));
+  };
+  Dialect dialect = options.dialect;
+  if (dialect == Dialect::automatic) dialect = ends_with(name_, ".cu") ? Dialect::cuda : Dialect::hip;
+  Finished step = expand(dialect);
+  if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && step.started && step.status == 0 &&
+      includes_hip(read_file(folder.file("expanded")), tools.include)) {
+    dialect = Dialect::hip;  // CUDA's suffix, and headers that turn it into HIP
+    step = expand(dialect);
+  }
   add_to_log(step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;
 
@@ -139,9 +156,9 @@ Program::Outcome Program::build(const Words &words) {
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", folder.file("object.o")};
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
-    Finished again =
-        run(joined({tools.compiler, compile_flags(tools, options), include, prelude, options.preprocess, written}),
-            folder.file("output"));
+    Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
+                                 options.preprocess, written}),
+                         folder.file("output"));
     add_to_log(again.started && again.status != 0 ? again.output : step.output, folder.path());
     return Outcome::failed;
   }

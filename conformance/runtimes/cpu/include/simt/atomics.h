@@ -38,6 +38,9 @@ template <class T>
 inline constexpr bool atomic_integer = one_of<T, int, unsigned, long, unsigned long, long long, unsigned long long>;
 template <class T>
 inline constexpr bool atomic_number = atomic_integer<T> || one_of<T, float, double>;
+/// Further types that atomicAdd takes: CUDA's headers of small floats name theirs.
+template <class T>
+inline constexpr bool atomic_addend = atomic_number<T>;
 
 template <class T>
 SIMT_INLINE T atomic_add(T *address, T value) {
@@ -63,7 +66,7 @@ SIMT_INLINE T atomic_add(T *address, T value) {
   SIMT_INLINE T name##_system(T *address, simt::NoDeduce<T> value) { \
     return expression;                                               \
   }
-SIMT_ATOMIC(atomicAdd, simt::atomic_number<T>, simt::atomic_add<T>(address, value))
+SIMT_ATOMIC(atomicAdd, simt::atomic_addend<T>, simt::atomic_add<T>(address, value))
 SIMT_ATOMIC(atomicSub, simt::atomic_number<T>, simt::atomic_add<T>(address, static_cast<T>(-value)))
 SIMT_ATOMIC(atomicMin, simt::atomic_number<T>, simt::modify(address, [=](T old) { return value < old ? value : old; }))
 SIMT_ATOMIC(atomicMax, simt::atomic_number<T>, simt::modify(address, [=](T old) { return old < value ? value : old; }))

@@ -23,6 +23,15 @@ SIMT_INLINE T from_word(unsigned long word) {
   return value;
 }
 
+#if defined(SIMT_CUDA)
+// CUDA's masks have 32 bits. In a wave of 64 they name the lower half only, as they would on such a GPU.
+using LaneMask = unsigned;
+template <class Mask>
+SIMT_INLINE unsigned long checked(Mask mask) {
+  return static_cast<unsigned>(mask);
+}
+#else
+using LaneMask = unsigned long long;
 template <class Mask>
 SIMT_INLINE unsigned long checked(Mask mask) {
   static_assert(is_integer<Mask> && sizeof(Mask) == 8,
@@ -30,6 +39,7 @@ SIMT_INLINE unsigned long checked(Mask mask) {
                 "error: a wave of 64 lanes would lose its upper half.");
   return static_cast<unsigned long>(mask);
 }
+#endif
 
 // Which lane each form of shuffle reads. `self` and the result are lanes of the wave, width a power of two.
 struct ByIndex {
@@ -102,8 +112,8 @@ SIMT_INLINE unsigned long long __ballot64(int predicate, SIMT_HERE) {
 SIMT_INLINE int __any(int predicate, SIMT_HERE) { return __ballot(predicate, file, line) != 0; }
 SIMT_INLINE int __all(int predicate, SIMT_HERE) { return __ballot(predicate == 0, file, line) == 0; }
 template <class Mask>
-SIMT_INLINE unsigned long long __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
-  return simt::ballot(simt::checked(mask), predicate != 0, file, line);
+SIMT_INLINE simt::LaneMask __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
+  return static_cast<simt::LaneMask>(simt::ballot(simt::checked(mask), predicate != 0, file, line));
 }
 template <class Mask>
 SIMT_INLINE int __any_sync(Mask mask, int predicate, SIMT_HERE) {
@@ -113,8 +123,8 @@ template <class Mask>
 SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
   return simt::ballot(simt::checked(mask), predicate == 0, file, line) == 0;
 }
-SIMT_INLINE unsigned long long __activemask(SIMT_HERE) {
-  return simt_wave(SIMT_ACTIVE, simt::everyone, 0, 0, file, line);
+SIMT_INLINE simt::LaneMask __activemask(SIMT_HERE) {
+  return static_cast<simt::LaneMask>(simt_wave(SIMT_ACTIVE, simt::everyone, 0, 0, file, line));
 }
 SIMT_INLINE void __syncwarp(SIMT_HERE) { simt_wave(SIMT_SYNC, simt::everyone, 0, 0, file, line); }
 template <class Mask, simt::When<simt::is_integer<Mask>> = 0>
@@ -128,15 +138,15 @@ SIMT_INLINE unsigned long long __match_any(T value, SIMT_HERE) {
   return simt_wave(SIMT_MATCH, simt::everyone, simt::to_word(value), 0, file, line);
 }
 template <class Mask, class T>
-SIMT_INLINE unsigned long long __match_any_sync(Mask mask, T value, SIMT_HERE) {
-  return simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, line);
+SIMT_INLINE simt::LaneMask __match_any_sync(Mask mask, T value, SIMT_HERE) {
+  return static_cast<simt::LaneMask>(simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, line));
 }
 template <class Mask, class T>
-SIMT_INLINE unsigned long long __match_all_sync(Mask mask, T value, int *predicate, SIMT_HERE) {
+SIMT_INLINE simt::LaneMask __match_all_sync(Mask mask, T value, int *predicate, SIMT_HERE) {
   unsigned long lanes = simt::ballot(simt::checked(mask), true, file, line);
   bool same = simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, line) == lanes;
   *predicate = same;
-  return same ? lanes : 0;
+  return static_cast<simt::LaneMask>(same ? lanes : 0);
 }
 
 #define SIMT_REDUCE(name, expression)                                                                      \

@@ -51,6 +51,12 @@ SIMT_INLINE __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t bits,
           __hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(bits >> 8), interpretation).x};
 }
 
+// AMD's 8-bit types become float by themselves, NVIDIA's only when asked.
+#if defined(SIMT_CUDA)
+#define SIMT_FLOAT8_EXPLICIT explicit
+#else
+#define SIMT_FLOAT8_EXPLICIT
+#endif
 #define SIMT_FLOAT8(Name, interpretation)                                                                              \
   struct Name {                                                                                                        \
     __hip_fp8_storage_t __x;                                                                                           \
@@ -63,7 +69,9 @@ SIMT_INLINE __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t bits,
     SIMT_INLINE explicit Name(__half value) : __x(__hip_cvt_halfraw_to_fp8(value, __HIP_SATFINITE, interpretation)) {} \
     SIMT_INLINE explicit Name(__hip_bfloat16 value)                                                                    \
         : __x(__hip_cvt_bfloat16raw_to_fp8(value, __HIP_SATFINITE, interpretation)) {}                                 \
-    SIMT_INLINE operator float() const { return simt::float8_value(simt::format8(interpretation), __x); }              \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator float() const {                                                          \
+      return simt::float8_value(simt::format8(interpretation), __x);                                                   \
+    }                                                                                                                  \
     SIMT_INLINE explicit operator double() const { return static_cast<float>(*this); }                                 \
     SIMT_INLINE explicit operator __half() const { return __half(__hip_cvt_fp8_to_halfraw(__x, interpretation)); }     \
     SIMT_INLINE explicit operator __hip_bfloat16() const { return __hip_bfloat16(static_cast<float>(*this)); }         \
@@ -78,5 +86,6 @@ SIMT_FLOAT8(__hip_fp8_e5m2, __HIP_E5M2)
 SIMT_FLOAT8(__hip_fp8_e4m3_fnuz, __HIP_E4M3_FNUZ)
 SIMT_FLOAT8(__hip_fp8_e5m2_fnuz, __HIP_E5M2_FNUZ)
 #undef SIMT_FLOAT8
+#undef SIMT_FLOAT8_EXPLICIT
 #define HIP_FP8_TYPE_OCP 1
 #define HIP_FP8_TYPE_FNUZ 1

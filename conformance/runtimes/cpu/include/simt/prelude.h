@@ -2,17 +2,14 @@
 #pragma once
 #pragma GCC system_header
 
-#include "qualifiers.h"
+#define __HIP_PLATFORM_AMD__ 1
+#define __HIP__ 1
+#define __HIPCC__ 1
+#define __HIPCC_RTC__ 1
+#define __HIP_DEVICE_COMPILE__ 1
+#define HIP_VERSION_MAJOR 7
+#define HIP_VERSION_MINOR 2
+#define HIP_VERSION_PATCH 0
+#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
 
-#include "entry.h"
-#include "library.h"
-#include "support.h"
-
-#include "integer.h"
-#include "math.h"
-
-#include "atomics.h"
-#include "collectives.h"
-#include "thread.h"
-
-#include "vectors.h"
+#include "device.h"

@@ -1,17 +1,8 @@
-// Function and variable qualifiers of the HIP dialect, as the host compiler needs to see them.
+// Function and variable qualifiers that HIP and CUDA share, as the host compiler needs to see them.
 #pragma once
 #pragma GCC system_header
 
-#define __HIP_PLATFORM_AMD__ 1
-#define __HIP__ 1
-#define __HIPCC__ 1
-#define __HIPCC_RTC__ 1
-#define __HIP_DEVICE_COMPILE__ 1
-#define HIP_VERSION_MAJOR 7
-#define HIP_VERSION_MINOR 2
-#define HIP_VERSION_PATCH 0
-#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
-// Lets a kernel tell this host implementation from a GPU; no HIP compiler defines it.
+// Lets a kernel tell this host implementation from a GPU; no GPU compiler defines it.
 #define __SIMT_CPU__ 1
 
 // The marker that the scanner of kernels looks for: it survives preprocessing and means nothing to code generation.

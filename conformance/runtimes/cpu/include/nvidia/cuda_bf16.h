@@ -1,0 +1,27 @@
+// CUDA's header of bfloat16, for the host.
+#pragma once
+#pragma GCC system_header
+
+#include "../simt/cuda_prelude.h"
+
+#include "../simt/bfloat16.h"
+
+typedef __hip_bfloat16_raw __nv_bfloat16_raw;
+typedef __hip_bfloat162_raw __nv_bfloat162_raw;
+typedef __hip_bfloat16 __nv_bfloat16;
+typedef __hip_bfloat162 __nv_bfloat162;
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+
+template <>
+inline constexpr bool simt::atomic_addend<__nv_bfloat16> = true;
+template <>
+inline constexpr bool simt::atomic_addend<__nv_bfloat162> = true;
+
+#define CUDART_INF_BF16 __ushort_as_bfloat16(0x7f80u)
+#define CUDART_NAN_BF16 __ushort_as_bfloat16(0x7fffu)
+#define CUDART_MIN_DENORM_BF16 __ushort_as_bfloat16(0x0001u)
+#define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7f7fu)
+#define CUDART_ZERO_BF16 __ushort_as_bfloat16(0x0000u)
+#define CUDART_NEG_ZERO_BF16 __ushort_as_bfloat16(0x8000u)
+#define CUDART_ONE_BF16 __ushort_as_bfloat16(0x3f80u)
