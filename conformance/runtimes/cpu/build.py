@@ -36,12 +36,14 @@ class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
     ``words`` go to the compiler; ``headers`` are further files and folders whose content the build depends on.
+    ``own_support`` are the libraries that export compiler support routines, and need no other ones.
     """
 
     runtime: str
     sources: Mapping[str, tuple[Path, ...]]
     words: tuple[str, ...]
     headers: tuple[Path, ...]
+    own_support: tuple[str, ...] = ()
 
     def files(self, library: str) -> list[Path]:
         """The ``.cpp`` files of ``library``."""
@@ -62,7 +64,7 @@ def content_hash(*places: Path) -> str:
 def host_plan() -> Plan:
     """The cpu runtime."""
     sources = {name: (home,) for name, home in LIBRARIES.items()}
-    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",))
+    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",))
 
 
 def build(plan: Plan | None = None) -> Path:
@@ -74,7 +76,14 @@ def build(plan: Plan | None = None) -> Path:
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
     inputs = [place for places in plan.sources.values() for place in places]
-    parts = (toolchain.identity, *FLAGS, _ANY_TARGET, plan.runtime, content_hash(*inputs, *plan.headers))
+    parts = (
+        toolchain.identity,
+        *FLAGS,
+        _ANY_TARGET,
+        plan.runtime,
+        *plan.own_support,
+        content_hash(*inputs, *plan.headers),
+    )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
     target = home / key
@@ -107,8 +116,10 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str) -> None:
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
     _run(plan.runtime, [*toolchain.compiler, *FLAGS, target, *plan.words, "-c", str(unit), "-o", str(code)])
+    # zig's support library would hide the routines of the same names that we export to modules.
+    without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words])
+    _run(plan.runtime, [*toolchain.compiler, *words, *without_support])
     unit.unlink()
     code.unlink()
 

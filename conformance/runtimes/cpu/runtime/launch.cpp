@@ -58,16 +58,14 @@ class Orders {
 };
 
 void order_blocks(Job &job, Order order, std::uint32_t seed) {
-  if (order == Order::Reverse) {
-    job.multiplier = job.blocks - 1;  // -1
-    job.offset = job.blocks - 1;
-  } else if (order == Order::Shuffle) {
-    std::mt19937 random(seed);
-    std::uint64_t multiplier = random();
-    while (std::gcd(multiplier, job.blocks) != 1) ++multiplier;
-    job.multiplier = multiplier % job.blocks;
-    job.offset = random() % job.blocks;
-  }
+  job.backwards = order == Order::Reverse;
+  // Products must fit 64 bits; a grid that is larger would run for days.
+  if (order != Order::Shuffle || job.blocks > UINT32_MAX) return;
+  std::mt19937 random(seed);
+  std::uint64_t multiplier = random();
+  while (std::gcd(multiplier, job.blocks) != 1) ++multiplier;
+  job.multiplier = multiplier % job.blocks;
+  job.offset = random() % job.blocks;
 }
 
 Error check_shape(const simt_kernel &kernel, simt_index grid, simt_index block, unsigned dynamic_bytes) {

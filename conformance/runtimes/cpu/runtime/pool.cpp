@@ -33,8 +33,8 @@ Pool &pool() {
 
 simt_index Job::block_at(std::uint64_t position) const {
   std::uint64_t b = position;
-  if (multiplier != 1 || offset != 0)
-    b = static_cast<std::uint64_t>((static_cast<unsigned __int128>(multiplier) * position + offset) % blocks);
+  if (backwards) b = blocks - 1 - position;
+  if (multiplier != 1 || offset != 0) b = (multiplier * position + offset) % blocks;
   const simt_index &g = plan->grid;
   if (b < g.x) return {static_cast<unsigned>(b), 0, 0};
   const std::uint64_t row = b / g.x;

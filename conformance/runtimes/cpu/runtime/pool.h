@@ -18,6 +18,7 @@ namespace simt {
 struct Job {
   const Plan *plan;
   std::uint64_t blocks;
+  bool backwards = false;
   std::uint64_t multiplier = 1, offset = 0;  // block at position i: (multiplier * i + offset) % blocks
   std::uint64_t chunk = 1;
   unsigned max_threads = 1;
