@@ -2,6 +2,17 @@
 
 from conformance.build.cache import compiled
 from conformance.build.digest import tree_digest
+from conformance.build.options import NO_OPTIONS, OPTIONS_FILE, BuildOptions, options_for
 from conformance.build.sources import KernelSource, SourceError, find_sources
 
-__all__ = ["KernelSource", "SourceError", "compiled", "find_sources", "tree_digest"]
+__all__ = [
+    "NO_OPTIONS",
+    "OPTIONS_FILE",
+    "BuildOptions",
+    "KernelSource",
+    "SourceError",
+    "compiled",
+    "find_sources",
+    "options_for",
+    "tree_digest",
+]

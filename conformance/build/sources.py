@@ -9,6 +9,7 @@ from pathlib import Path
 SOURCE_SUFFIXES = (".hip", ".cu")
 HEADER_SUFFIXES = (".h", ".hpp", ".cuh", ".inc", ".inl", *SOURCE_SUFFIXES)
 CODE_OBJECT_SUFFIXES = (".hsaco", ".co")
+_CODE_OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 
 
 class SourceError(ValueError):
@@ -31,6 +32,13 @@ class KernelSource:
         return self.path.suffix in CODE_OBJECT_SUFFIXES
 
     @property
+    def is_cuda(self) -> bool:
+        """Whether the file is CUDA's, as the cpu runtime sees it: a .cu file that names no HIP header."""
+        if self.path.suffix != ".cu":
+            return False
+        return re.search(r'#[ \t]*include[ \t]*[<"]hip/', self.path.read_text(errors="replace")) is None
+
+    @property
     def label(self) -> str:
         """How reports name the file: relative to the root's parent, ``kernels/unary.hip``."""
         return f"{self.root.name}/{self.path.relative_to(self.root).as_posix()}"
@@ -48,15 +56,15 @@ class KernelSource:
             code = self.path.read_bytes()
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror})") from error
-        if not code.startswith(b"\x7fELF"):
-            raise SourceError(f"{self.path}: is no code object (an ELF file was expected)")
+        if not code.startswith(_CODE_OBJECTS):
+            raise SourceError(f"{self.path}: is no code object (an ELF file or an offload bundle was expected)")
         return code
 
     def mentions(self, kernel: str, module: str) -> bool:
-        """Whether this file is where ``kernel`` would be: named after its module, or spelling its name out."""
+        """Whether this file looks like where ``kernel`` would be: named after its module, or spelling its name out."""
         if self.path.stem == module or self.is_code_object:
             return self.path.stem == module
-        return re.search(rf"\b{re.escape(kernel)}\b", self.text()) is not None
+        return re.search(rf"\b{re.escape(kernel)}\b", self.path.read_text(errors="replace")) is not None
 
 
 def find_sources(path: Path) -> list[KernelSource]:

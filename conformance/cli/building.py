@@ -16,8 +16,8 @@ from conformance.amd import CompileFailure, Target, find_toolchain, targets_of
 from conformance.amd.cache import place
 from conformance.build import KernelSource, SourceError, find_sources
 from conformance.check import Finding, ObjectFile, check_objects, read_objects
-from conformance.cli.compiling import Job, compile_tree, compiler_words, first_error
-from conformance.cli.preparing import progress
+from conformance.cli.compiling import Job, compile_tree, first_error
+from conformance.cli.preparing import build_options, progress
 from conformance.engine.run import default_kernels
 from conformance.record import write_record
 from conformance.record.builds import build_record
@@ -32,6 +32,7 @@ def command(arguments: argparse.Namespace) -> int:
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
+    words = build_options(arguments, path).words()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
@@ -41,7 +42,7 @@ def command(arguments: argparse.Namespace) -> int:
             done.append(job)
             said(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
-        jobs = compile_tree(toolchain, sources, targets, compiler_words(arguments), arguments.jobs or 2, ended)
+        jobs = compile_tree(toolchain, sources, targets, words, arguments.jobs or 2, ended)
     objects = _placed(jobs, sources, arguments.out)
     record = build_record(
         specs,

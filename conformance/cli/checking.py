@@ -21,7 +21,8 @@ from conformance.check import (
     report_json,
     report_text,
 )
-from conformance.cli.compiling import compile_tree, compiler_words, first_error
+from conformance.cli.compiling import compile_tree, first_error
+from conformance.cli.preparing import build_options
 from conformance.engine.run import default_kernels
 from conformance.record import write_text
 from conformance.spec.load import load_specs
@@ -34,7 +35,8 @@ def command(arguments: argparse.Namespace) -> int:
     path = arguments.kernels or default_kernels()
     targets = targets_of(arguments.arch) if arguments.arch else []
     texts, objects, unread = _read(path)
-    tree = read_tree(texts, arguments.include_dirs, arguments.defines, arguments.forced, arguments.jobs or 2)
+    options = build_options(arguments, path)
+    tree = read_tree(texts, options.include_dirs, options.defines, options.forced, arguments.jobs or 2)
     if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
@@ -42,7 +44,7 @@ def command(arguments: argparse.Namespace) -> int:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        compiled, failed = _compile(arguments, list(tree.definitions), targets)
+        compiled, failed = _compile(list(tree.definitions), targets, options.words(), arguments.jobs or 2)
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
@@ -77,13 +79,13 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    arguments: argparse.Namespace, sources: Sequence[KernelSource], targets: Sequence[Target]
+    sources: Sequence[KernelSource], targets: Sequence[Target], words: Sequence[str], jobs: int
 ) -> tuple[list[ObjectFile], list[Finding]]:
     """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
     failed: list[Finding] = []
-    for job in compile_tree(toolchain, sources, targets, compiler_words(arguments), arguments.jobs or 2):
+    for job in compile_tree(toolchain, sources, targets, words, jobs):
         if isinstance(job.result, CompileFailure):
             said = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", said, job.source.label, None, job.target.name))

@@ -1,8 +1,7 @@
-"""What ``check`` and ``build`` share: compiler options of the command line, and compiling a tree for AMD targets."""
+"""What ``check`` and ``build`` share: compiling a tree for AMD targets."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,15 +17,6 @@ class Job(NamedTuple):
     source: KernelSource
     target: Target
     result: Compiled | CompileFailure
-
-
-def compiler_words(arguments: argparse.Namespace) -> list[str]:
-    """The include, define and forced include options as the compiler wants them."""
-    words = [f"-I{folder}" for folder in arguments.include_dirs]
-    words += [f"-D{define}" for define in arguments.defines]
-    for header in arguments.forced:
-        words += ["-include", str(header)]
-    return words
 
 
 def compile_tree(

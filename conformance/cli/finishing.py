@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from conformance.device.hip import first_error
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
@@ -21,9 +22,18 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
         write_record(record, arguments.json)
     write_reports(arguments, [record], specs)
     print(render_terminal(record, specs))
-    for label, log in result.compile_logs.items():
-        print(f"\n{label} does not compile:\n{_head(log)}", file=sys.stderr)
+    _print_logs(result)
     return _exit_code(arguments, record, result)
+
+
+def _print_logs(result: Result) -> None:
+    """What did not compile: the log where a selected kernel is lost by it, one line for any other file."""
+    lost = {outcome.source for outcome in result.outcomes.values() if outcome.status == "compile_error"}
+    for label, log in result.compile_logs.items():
+        if label in lost:
+            print(f"\n{label} does not compile:\n{_head(log)}", file=sys.stderr)
+        else:
+            print(f"{label} does not compile, but holds no kernel on trial: {first_error(log)}", file=sys.stderr)
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:

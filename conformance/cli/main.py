@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cli import building, checking, drifting, listing, replaying, reporting, running
+from conformance.cli import adding, building, checking, drifting, listing, replaying, reporting, running, wiring
 from conformance.cli.usage import UsageError
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
 
 
@@ -68,6 +69,21 @@ def build_parser() -> argparse.ArgumentParser:
     drift.add_argument("--write", action="store_true", help="update the lines in the specs, print YAML for new kernels")
     drift.add_argument("-j", "--jobs", type=_positive, metavar="N", help="preprocessors at a time (default: 2)")
     drift.set_defaults(function=drifting.command)
+
+    wired = commands.add_parser("wiring", help="the kernels that Candle's Rust side asks for, against the specs")
+    _checkout(wired)
+    wired.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
+    wired.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    wired.add_argument("--json", type=Path, metavar="F", help="write the wiring as JSON")
+    wired.set_defaults(function=wiring.command)
+
+    new = commands.add_parser("new", help="the YAML of a kernel shaped like another one, and what else it needs")
+    new.add_argument("name", metavar="NAME", help="the new kernel's name")
+    new.add_argument("--like", required=True, metavar="KERNEL", help="the kernel that it is shaped like")
+    new.add_argument("--line", type=_positive, default=1, metavar="N", help="its line in Candle's source (default: 1)")
+    new.add_argument("--write", action="store_true", help="write it into the spec")
+    new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    new.set_defaults(function=adding.command)
     return parser
 
 
@@ -84,6 +100,12 @@ def _checkout(parser: argparse.ArgumentParser) -> None:
 
 def _compilation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
+    _compiler_options(parser)
+    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="compilers at a time (default: 2)")
+
+
+def _compiler_options(parser: argparse.ArgumentParser) -> None:
+    """What every source is compiled with; ``candle-parity.toml`` in or beside the tree may say it too."""
     parser.add_argument(
         "-I",
         "--include-dir",
@@ -104,13 +126,20 @@ def _compilation(parser: argparse.ArgumentParser) -> None:
         metavar="HEADER",
         help="include this header before each source",
     )
-    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="compilers at a time (default: 2)")
 
 
 def _execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runtime", choices=RUNTIMES, default="auto", help="what runs the kernels (default: auto)")
-    parser.add_argument("--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64)")
+    parser.add_argument(
+        "--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)"
+    )
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
+    _compiler_options(parser)
+    parser.add_argument(
+        "--dialect",
+        choices=DIALECTS,
+        help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+    )
     parser.add_argument(
         "--order",
         action="append",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.runtimes import chosen_runtime, device_count
 
 DEFAULT_WAVE = 64
+CUDA_WAVE = 32
 DEFAULT_ORDERS = ORDERS
 _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
@@ -28,7 +31,9 @@ def setup_from(
 ) -> Setup:
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
     runtime = chosen_runtime(arguments.runtime) if executes else "none"
-    wave = (arguments.wave or DEFAULT_WAVE) if runtime == "cpu" else arguments.wave
+    kernels = arguments.kernels or default_kernels()
+    options = build_options(arguments, kernels) if executes else NO_OPTIONS
+    wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
     orders = tuple(arguments.order or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
@@ -41,11 +46,12 @@ def setup_from(
         if runtime == "cpu":
             command += ["--wave", str(wave)]
         if arguments.kernels:
-            command += ["--kernels", str(arguments.kernels)]
+            command += ["--kernels", shlex.quote(str(arguments.kernels))]
+        command += map(shlex.quote, option_words(arguments))
     return Setup(
         runtime=runtime,
         wave=wave,
-        kernels=(arguments.kernels or default_kernels()) if executes else None,
+        kernels=kernels if executes else None,
         orders=orders,
         threads=1,
         device=0,
@@ -53,7 +59,47 @@ def setup_from(
         traces=traces,
         specs=arguments.specs,
         command=" ".join(command),
+        options=options,
     )
+
+
+def build_options(arguments: argparse.Namespace, kernels: Path) -> BuildOptions:
+    """What the command line and the tree's own file say of compiling; raises ``SourceError``."""
+    return options_for(
+        kernels,
+        getattr(arguments, "include_dirs", ()),
+        getattr(arguments, "defines", ()),
+        getattr(arguments, "forced", ()),
+        getattr(arguments, "dialect", None),
+    )
+
+
+def option_words(arguments: argparse.Namespace) -> list[str]:
+    """The compiling options of the command line, as they were given."""
+    words = [word for folder in getattr(arguments, "include_dirs", ()) for word in ("-I", str(folder))]
+    words += [word for define in getattr(arguments, "defines", ()) for word in ("-D", define)]
+    words += [word for header in getattr(arguments, "forced", ()) for word in ("--include", str(header))]
+    dialect = getattr(arguments, "dialect", None)
+    return [*words, "--dialect", dialect] if dialect else words
+
+
+def default_wave(kernels: Path, options: BuildOptions) -> int:
+    """64, AMD's data centre GPUs'; 32 for a tree of CUDA sources, whose masks have 32 bits."""
+    if options.dialect == "hip":
+        return DEFAULT_WAVE
+    texts = [source for source in find_sources(kernels) if not source.is_code_object]
+    cuda = bool(texts) and (options.dialect == "cuda" or all(source.is_cuda for source in texts))
+    return CUDA_WAVE if cuda else DEFAULT_WAVE
+
+
+def say_wave(arguments: argparse.Namespace, setup: Setup) -> None:
+    """Say so where the wave size was chosen for the sources and is not the usual one."""
+    if setup.runtime == "cpu" and arguments.wave is None and setup.wave != DEFAULT_WAVE:
+        print(
+            f"candle-parity: CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs "
+            "them as AMD's data centre GPUs would",
+            file=sys.stderr,
+        )
 
 
 def jobs_and_devices(arguments: argparse.Namespace, setup: Setup, kernels: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import shlex
 from fnmatch import fnmatchcase
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_and_devices, progress, setup_from
+from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
 from conformance.cli.usage import UsageError
 from conformance.engine.run import run
 from conformance.record.assemble import assemble
@@ -22,6 +22,7 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, cases = _select(specs, traces, arguments)
     words = ["candle-parity", "replay", shlex.quote(str(arguments.traces)), "--subject", arguments.subject]
     setup = setup_from(arguments, words, traces=arguments.traces.resolve(), executes=arguments.subject == "kernels")
+    say_wave(arguments, setup)
     jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
     with progress() as said:
         result = run(setup, kernels, cases, jobs, devices, said)

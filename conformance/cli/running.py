@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_and_devices, progress, setup_from
+from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.engine.run import run
 from conformance.record.assemble import assemble
@@ -21,6 +21,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     setup = setup_from(arguments, words, traces=None)
+    say_wave(arguments, setup)
     jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
     with progress() as said:
         result = run(setup, kernels, cases, jobs, devices, said)

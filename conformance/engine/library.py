@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.build import KernelSource, SourceError, compiled, find_sources
+from conformance.amd import AmdError, read_code_objects
+from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device import CompileError, Device, Function, HipError, Module
 from conformance.device.hip import first_error
 from conformance.engine.tasks import Status
+from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 
 
@@ -25,14 +27,19 @@ class Found:
 
 
 class Library:
-    """The sources under one path, compiled and loaded on demand.
+    """The sources under one path, compiled with ``options`` and loaded on demand.
 
     Raises ``SourceError`` when the path cannot be used.
     """
 
-    def __init__(self, path: Path, device: Device) -> None:
+    def __init__(self, path: Path, device: Device, options: BuildOptions) -> None:
         self.sources = find_sources(path)
         self._device = device
+        self._options = options
+        # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
+        named = options.dialect != "auto" and device.runtime.name == "cpu"
+        self._extra = ("-x", options.dialect) if named else ()
+        self._claims: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, Module] = {}
         self._broken: dict[int, str] = {}
         self._defined: dict[tuple[int, str], tuple[str, tuple[CompiledParameter, ...]]] = {}
@@ -59,9 +66,16 @@ class Library:
                 return Found(None, "signature", label, difference)
             return Found(function, "pass", label, None)
         for index, why in self._broken.items():
-            if self.sources[index].mentions(kernel.name, kernel.module):
+            if self._would_define(index, kernel):
                 return Found(None, "compile_error", self.sources[index].label, why)
         return Found(None, "missing", None, None)
+
+    def _would_define(self, index: int, kernel: Kernel) -> bool:
+        """Whether the broken source ``index`` is where ``kernel`` was meant to be."""
+        if index not in self._claims:
+            self._claims[index] = defined_names(self.sources[index], self._options)
+        names = self._claims[index]
+        return self.sources[index].mentions(kernel.name, kernel.module) if names is None else kernel.name in names
 
     def _loaded(self, index: int) -> Module | None:
         """The module of source ``index``, or ``None`` when it is broken."""
@@ -79,12 +93,40 @@ class Library:
         module = self._modules.get(index)
         if module is None:
             source = self.sources[index]
-            code = compiled(source, self._device)
+            code = compiled(source, self._device, self._options, self._extra)
+            if source.is_code_object and self._device.runtime.name == "cpu":
+                _refuse_foreign(source)
             module = self._modules[index] = self._device.load(code, source.label)
             for row in self._device.runtime.module_kernels(int(module.handle)) or ():
                 parameters = tuple(CompiledParameter(p["type"], p["size"]) for p in row["params"])
                 self._defined[index, row["name"]] = (f"{source.label}:{row['line']}", parameters)
         return module
+
+
+def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
+    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that can be told."""
+    try:
+        if source.is_code_object:
+            return frozenset(name for code in read_code_objects(source.path) for name in code.kernels)
+        folders = (source.path.parent, *options.include_dirs, source.root)
+        is_cuda = options.dialect == "cuda" or (options.dialect == "auto" and source.is_cuda)
+        defines = (*(CUDA_DEFINES if is_cuda else HIP_DEFINES), *options.defines)
+        found = defined_kernels(source.path, folders, defines, options.forced)
+        return frozenset(definition.name for definition in found)
+    except (AmdError, ScanError):
+        return None
+
+
+def _refuse_foreign(source: KernelSource) -> None:
+    """Raises ``SourceError`` for a code object that only an AMD GPU can run."""
+    try:
+        targets = ", ".join(code.target for code in read_code_objects(source.path))
+    except AmdError:
+        return  # none of AMD's, or damaged: the runtime says what it is
+    raise SourceError(
+        f"{source.label}: is for an AMD GPU ({targets}), the cpu runtime runs host code; give the sources, or run it "
+        "on that GPU"
+    )
 
 
 def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> list[int]:

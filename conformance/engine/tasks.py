@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from conformance.build import BuildOptions
+
 Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
 ]
@@ -28,6 +30,8 @@ class Setup:
     specs: Path | None
     command: str
     """The command, up to the case, that reproduces a failure."""
+    options: BuildOptions = field(default_factory=BuildOptions)
+    """What the kernels are compiled with."""
 
     def on_device(self, ordinal: int) -> Setup:
         """The same setup on another device."""

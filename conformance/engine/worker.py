@@ -41,7 +41,7 @@ class Worker:
         if setup.kernels is not None:
             runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
             self._device = Device(runtime, setup.device % max(device_count(setup.runtime), 1))
-            self._library = Library(setup.kernels, self._device)
+            self._library = Library(setup.kernels, self._device, setup.options)
 
     def ready(self) -> Ready:
         if self._device is None:

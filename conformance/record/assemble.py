@@ -73,7 +73,7 @@ def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[K
         subject="kernels" if executes else "reference",
         traces=None if setup.traces is None else shown(setup.traces),
         source_lines=_source_lines(setup.kernels, rows),
-        sources=None if setup.kernels is None else tree_digest(setup.kernels),
+        sources=None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
     )
 
 
