@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,15 @@ class Place:
     start: int
     end: int
     aligned: bool
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The characters from ``start`` to ``end`` of a text, replaced by ``text``."""
+
+    start: int
+    end: int
+    text: str
 
 
 def updated_specs(folder: Path, specs: Specs, drift: Drift) -> dict[Path, str]:
@@ -69,18 +78,24 @@ def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
                 f"one number stands for kernels that are now on lines {edits[spot]} and {value}",
                 "write the anchored mapping out in both places, then run again",
             )
-    for spot in sorted(edits, key=lambda one: one.start, reverse=True):
-        text = _put(text, spot, str(edits[spot]))
-    return text
+    return edited(text, [fitted(text, spot, str(value)) for spot, value in edits.items()])
 
 
-def _put(text: str, spot: Place, new: str) -> str:
+def fitted(text: str, spot: Place, new: str) -> Edit:
+    """The edit that puts ``new`` at ``spot``, with the columns of a list kept where the blanks allow it."""
     start, width = spot.start, spot.end - spot.start
     if spot.aligned and len(new) < width:
         new = new.rjust(width)
     while spot.aligned and len(new) > spot.end - start and text[start - 2 : start] in ("  ", "[ "):
         start -= 1  # a blank that aligned the column makes room
-    return text[:start] + new + text[spot.end :]
+    return Edit(start, spot.end, new)
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with all of ``edits``, whose positions are those of the text as it is."""
+    for edit in sorted(edits, key=lambda one: one.start, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
 def places(text: str) -> dict[Location, Place]:

@@ -1,0 +1,23 @@
+"""``candle-parity wiring``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from conformance.record.files import write_text
+from conformance.spec.load import load_specs
+from conformance.wiring.judge import wire
+from conformance.wiring.report import as_json, as_text, summary
+
+
+def command(arguments: argparse.Namespace) -> int:
+    specs = load_specs(arguments.specs)
+    wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or ())
+    if arguments.json is not None:
+        text = json.dumps(as_json(wiring, specs), indent=1, ensure_ascii=False) + "\n"
+        write_text(arguments.json, text)
+    for line in as_text(wiring, specs):
+        print(line)
+    counts = summary(wiring)
+    return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"]))
