@@ -1,0 +1,52 @@
+"""quantize_q8_1: rows of float32 to blocks of 32 signed bytes with a scale and a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.butterfly import butterfly
+from reference.expected import Expected
+from reference.quantized.blocks import GROUP, Q8_1_SIZE
+from reference.result import contiguous
+
+Array = NDArray[Any]
+
+
+@np.errstate(all="ignore")
+def quantize_q8_1(
+    variant: Mapping[str, str], library_ulp: int, *, x: Array, vy: Array, kx: int, kx_padded: int
+) -> dict[str, Expected]:
+    """``x`` holds rows of ``kx`` values, ``vy`` gets rows of ``kx_padded`` / 32 blocks: as many rows as ``x`` has.
+
+    The sum adds up the values, not their quants; quants are divided by the scale before that is rounded to float16.
+    """
+    kept, padded = int(kx), int(kx_padded)
+    rows = x.size // kept if kept else 0
+    values = np.zeros((rows, padded), np.float32)
+    values[:, :kept] = x[: rows * kept].reshape(rows, kept)
+    groups = values.reshape(-1, GROUP)
+    largest = butterfly(np.abs(groups), np.fmax)
+    sums = butterfly(groups)
+    scale = largest / np.float32(127)
+    blocks = np.empty((len(groups), Q8_1_SIZE), np.uint8)
+    blocks[:, 0:2] = _half(scale)
+    blocks[:, 2:4] = _half(sums)
+    quants = _low_byte(groups / scale[:, None])
+    blocks[:, 4:] = np.where(largest[:, None] == 0, 0, quants)
+    return {"vy": contiguous(vy, blocks.reshape(-1))}
+
+
+def _half(x: Array) -> Array:
+    return x.astype(np.float16).reshape(-1, 1).view(np.uint8)
+
+
+def _low_byte(x: Array) -> Array:
+    """Half away from zero to int32, saturated, NaN to 0; then the lowest byte."""
+    wide = x.astype(np.float64)
+    rounded = np.trunc(wide + np.copysign(0.5, wide))
+    whole = np.clip(np.where(np.isnan(rounded), 0, rounded), -(2.0**31), 2.0**31 - 1)
+    return (whole.astype(np.int64) & 0xFF).astype(np.uint8)
