@@ -11,6 +11,7 @@ from conformance.cases.families import (
     fill,
     indexing,
     norm,
+    quantized,
     reduce,
     resampling,
     rope,
@@ -35,6 +36,7 @@ FAMILIES: dict[str, Family] = {
     **norm.FAMILIES,
     **rope.FAMILIES,
     **sort.FAMILIES,
+    **quantized.FAMILIES,
 }
 
 

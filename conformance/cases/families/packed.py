@@ -1,0 +1,182 @@
+"""Random blocks of packed weights and of quantized activations, and the f32 vectors that are to be quantized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.values import Words, values
+from conformance.dtypes import dtype
+
+Bytes = NDArray[np.uint8]
+
+GROUP = 32
+"""Weights that share a scale of the activations."""
+
+PADDING = 512
+"""Columns are filled up to a multiple of this; as many weights are allocated behind the last row."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """``size`` bytes hold ``length`` weights; the float scales start at ``scales``."""
+
+    length: int
+    size: int
+    scales: tuple[int, ...]
+    scale: str = "f16"
+
+
+FORMATS: dict[str, Packed] = {
+    "q4_0": Packed(32, 18, (0,)),
+    "q4_1": Packed(32, 20, (0, 2)),
+    "q5_0": Packed(32, 22, (0,)),
+    "q5_1": Packed(32, 24, (0, 2)),
+    "q8_0": Packed(32, 34, (0,)),
+    "q8_1": Packed(32, 36, (0, 2)),
+    "q2_K": Packed(256, 84, (80, 82)),
+    "q3_K": Packed(256, 110, (108,)),
+    "q4_K": Packed(256, 144, (0, 2)),
+    "q5_K": Packed(256, 176, (0, 2)),
+    "q6_K": Packed(256, 210, (208,)),
+    "q8_K": Packed(256, 292, (0,), "f32"),
+}
+
+# Bytes at the edges of signed and unsigned quants of every width.
+_EXTREMES = np.array([0x00, 0x7F, 0x80, 0xFF], np.uint8)
+
+# Floats around the ends of the range; one in eight is infinite or not a number.
+_INFINITE = {"f16": (0x7C00, 0xFC00, 0x7E00), "f32": (0x7F800000, 0xFF800000, 0x7FC00000)}
+
+
+def _small(kind: str, n: int, words: Words) -> NDArray[Any]:
+    """Both signs, from 2^-8 to 2^-1."""
+    picked = values("unit", dtype(kind), n, words)
+    return np.asarray(picked * picked.dtype.type(1 / 16))
+
+
+def _huge(kind: str, n: int, words: Words) -> NDArray[Any]:
+    """Both signs, the upper half of the largest power of two."""
+    row = dtype(kind)
+    mantissa, top = (10, 0x1E) if kind == "f16" else (23, 0xFE)
+    word = words.take(n)
+    sign = (word >> np.uint64(63)) << np.uint64(8 * row.size - 1)
+    bits = (word & np.uint64((1 << mantissa) - 1)) | np.uint64(top << mantissa) | sign
+    return bits.astype(row.bits).view(row.numpy)
+
+
+def _zeros(kind: str, n: int, words: Words) -> NDArray[Any]:
+    """Zeros of both signs, every other one a number."""
+    word = words.take(n)
+    signs = np.where(word >> np.uint64(63) == 0, 0.0, -0.0)
+    return np.where((word & np.uint64(1)) == 0, signs, _small(kind, n, words)).astype(dtype(kind).numpy)
+
+
+def _infinite(kind: str, n: int, words: Words) -> NDArray[Any]:
+    """Huge numbers, and among eight one infinity or NaN."""
+    row = dtype(kind)
+    word = words.take(n)
+    special = np.array(_INFINITE[kind], row.bits)[(word >> np.uint64(32)) % np.uint64(3)]
+    plain = _huge(kind, n, words).view(row.bits)
+    return np.where((word & np.uint64(7)) == 0, special, plain).view(row.numpy)
+
+
+def _subnormal(kind: str, n: int, words: Words) -> NDArray[Any]:
+    return values("subnormal", dtype(kind), n, words)
+
+
+_SCALES: dict[str, Callable[[str, int, Words], NDArray[Any]]] = {
+    "random": _small,
+    "extremes": _small,
+    "zeros": _zeros,
+    "subnormal": _subnormal,
+    "huge": _huge,
+    "infinite": _infinite,
+}
+
+VALUES: tuple[str, ...] = tuple(_SCALES)
+"""The ways to fill blocks: what the float scales are; ``extremes`` is about the other bytes."""
+
+
+def _random_bytes(n: int, words: Words) -> Bytes:
+    return words.take(-(-n // 8)).view(np.uint8)[:n]
+
+
+def blocks(name: str, count: int, way: str, words: Words) -> NDArray[np.uint8]:
+    """``count`` blocks of format ``name`` as (count, size) bytes."""
+    form = FORMATS[name]
+    data = _random_bytes(count * form.size, words).copy()
+    if way == "extremes":
+        data = _EXTREMES[data & 3]
+    data = data.reshape(count, form.size)
+    width = dtype(form.scale).size
+    for at in form.scales:
+        scales = np.ascontiguousarray(_SCALES[way](form.scale, count, words))
+        data[:, at : at + width] = scales.view(np.uint8).reshape(count, width)
+    return data
+
+
+def weights(name: str, count: int, way: str, words: Words, behind: bool = False) -> Bytes:
+    """``count`` blocks; with ``behind``, garbage in the room of 512 weights after them, its scales finite."""
+    parts = [blocks(name, count, way, words)]
+    if behind:
+        parts.append(blocks(name, PADDING // FORMATS[name].length, "random", words))
+    return np.concatenate(parts).reshape(-1)
+
+
+def padded(width: int) -> int:
+    """The length of a column: ``width`` and zeros up to a multiple of 512."""
+    return -(-width // PADDING) * PADDING
+
+
+def activations(columns: int, width: int, way: str, words: Words) -> Bytes:
+    """Columns of ``width`` activations as q8_1 blocks. Of the ways, only two are about activations too."""
+    used, room = width // GROUP, padded(width) // GROUP
+    data = np.zeros((columns, room, FORMATS["q8_1"].size), np.uint8)
+    own = way if way in ("subnormal", "extremes") else "random"
+    data[:, :used] = blocks("q8_1", columns * used, own, words).reshape(columns, used, -1)
+    return data.reshape(-1)
+
+
+def _halves(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+    """127 once in 32, so that the scale is 1; else multiples of a half, most of them ties."""
+    word = words.take(rows * width)
+    twice = (word >> np.uint64(32)).astype(np.int64) % 505 - 252
+    x = np.where((word & np.uint64(3)) == 0, twice // 2, (twice | 1) / 2).reshape(rows, width)
+    x[:, ::GROUP] = 127
+    return x.astype(np.float32)
+
+
+def _least(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+    """Multiples of the least float32, some hundreds at most, and from group to group of other size."""
+    word = words.take(rows * width).reshape(rows, width)
+    most = np.array([40, 63, 64, 190, 191, 320, 1000])[np.arange(width) // GROUP % 7]
+    bits = (word >> np.uint64(32)).astype(np.int64) % (most + 1)
+    signs = (word & np.uint64(1)).astype(np.int64) << 31
+    return np.asarray((bits | signs).astype(np.uint32).view(np.float32))
+
+
+def _one_inf(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+    """Every third group has one infinity, of either sign."""
+    x = values("unit", dtype("f32"), rows * width, words).copy().reshape(rows, width)
+    x[:, 5 :: 3 * GROUP] = np.where(np.arange(len(x)) % 2 == 0, np.inf, -np.inf)[:, None]
+    return x
+
+
+_SPECIAL: dict[str, Callable[[int, int, Words], NDArray[np.float32]]] = {
+    "halves": _halves,
+    "least": _least,
+    "one_inf": _one_inf,
+    "zero": lambda rows, width, words: np.where(np.arange(rows * width) % 2 == 0, 0.0, -0.0).astype(np.float32),
+}
+
+
+def f32_values(way: str, rows: int, width: int, words: Words) -> NDArray[np.float32]:
+    """``rows * width`` numbers to quantize; raises ``ValueError`` for an unknown ``way``."""
+    if way in _SPECIAL:
+        return _SPECIAL[way](rows, width, words).reshape(-1)
+    return values(way, dtype("f32"), rows * width, words)

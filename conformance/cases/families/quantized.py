@@ -1,0 +1,341 @@
+"""Packed weights: decoding, gathering rows, and products with f32 or quantized vectors.
+
+Weights are random bytes in every field but the float scales, which field ``values`` chooses. Behind the last row lies
+what Candle allocates for 512 more weights and does not always clear: garbage with finite scales. Activations are
+random q8_1 blocks whose sum field is independent of their quants, so that a kernel which recomputes it is seen; the
+blocks that fill a column up to a multiple of 512 are zero, as quantize_q8_1 leaves them.
+
+The ids in comments are those of the list of known port bugs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from conformance.cases.arguments import TAIL, Family, Fields, Row, poisoned
+from conformance.cases.case import Case
+from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, weights
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Scalar
+from conformance.cases.rows import parsed
+from conformance.cases.values import Words, values
+from conformance.dtypes import dtype
+from conformance.spec.kernel import Kernel
+
+Size = tuple[int, int, int]
+
+# {b}: weights of a block. {o}: number of rows, odd where odd numbers are defined.
+_DEQUANTIZE: tuple[str, ...] = (
+    "blocks=1,values=random",
+    "blocks=2,values=extremes",  # Q02, Q03, Q09
+    "blocks=7,values=random",  # Q01, Q03, Q04, Q13, Q16
+    "blocks=9,values=random",  # Q13: one block of 32 in the last thread block
+    "blocks=40,values=random",  # Q13
+    "blocks=11,values=zeros",  # N08: signs of zero
+    "blocks=6,values=subnormal",  # N13
+    "blocks=6,values=huge",  # float16 results overflow
+    "blocks=6,values=infinite",  # Q03: q - 8 and -8 d differ
+)
+
+_GET_ROWS: tuple[str, ...] = (
+    "hidden={b},rows=1,ids=[0],values=random",
+    "hidden={b},rows=5,ids=[4,0,4,2],values=random",  # Q16: odd blocks
+    "hidden=512,rows=6,ids=[3,3,5],values=random",  # Q01, Q04
+    "hidden=768,rows=4,ids=[2,1,0,3,1],values=random",  # L10, Q13: more than one thread block a row
+    "hidden=256,rows=4,ids=[3,1],values=extremes",  # Q02, Q03
+    "hidden=256,rows=3,ids=[2,0],values=zeros",  # N08
+    "hidden=256,rows=3,ids=[1,2],values=subnormal",  # N13
+    "hidden=256,rows=3,ids=[0,2],values=infinite",
+)
+
+_GET_ROWS_PLAIN: tuple[str, ...] = (
+    "hidden=1,rows=5,ids=[4,0],values=unit",
+    "hidden=33,rows=5,ids=[4,0,4,2],values=wide",
+    "hidden=255,rows=3,ids=[2],values=wide",
+    "hidden=257,rows=3,ids=[0,2,2],values=wide",  # S10: one value in the second thread block
+    "hidden=600,rows=2,ids=[1,0,1],values=subnormal",
+)
+
+_QUANTIZE: tuple[str, ...] = (
+    "kx=32,rows=1,values=unit",
+    "kx=1,rows=3,values=unit",  # S11
+    "kx=31,rows=2,values=unit",  # S11
+    "kx=33,rows=2,values=large",  # S11
+    "kx=512,rows=2,values=unit",  # Q06
+    "kx=513,rows=2,values=unit",  # Q10
+    "kx=600,rows=3,values=large",  # Q06
+    "kx=1024,rows=5,values=mid",  # Q06: sums that depend on the order; scales beyond float16
+    "kx=256,rows=2,values=halves",  # Q17
+    "kx=256,rows=2,values=zero",  # Q17
+    "kx=256,rows=2,values=tiny",
+    "kx=256,rows=2,values=subnormal",  # N13
+    "kx=256,rows=2,values=least",  # a scale that rounds to few bits or to 0: quants beyond a byte
+    "kx=256,rows=2,values=one_inf",
+)
+
+_DMMV: tuple[str, ...] = (
+    "ncols={s},nrows=1,values=random",
+    "ncols=512,nrows=5,values=random",  # Q01, Q03, Q04, Q15
+    "ncols=768,nrows=7,values=random",  # W01
+    "ncols=1280,nrows=3,values=random",
+    "ncols=256,nrows=33,values=random",  # S10
+    "ncols=512,nrows=4,values=extremes",  # Q02
+    "ncols=512,nrows=4,values=subnormal",  # N13
+    "ncols=512,nrows=4,values=huge",
+)
+
+_MMVQ: tuple[str, ...] = (
+    "ncols={b},nrows=2,values=random",
+    "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
+    "ncols=768,nrows=10,values=random",  # Q10
+    "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
+    "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
+    "ncols=512,nrows=4,values=subnormal",  # N13
+    "ncols=512,nrows=4,values=huge",
+)
+
+_MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
+
+_MMVQ_ODD: tuple[str, ...] = ("ncols=256,nrows=1,values=random", "ncols=256,nrows=33,values=random")
+
+_MMQ: tuple[str, ...] = (
+    "ncols={b},nrows=1,columns=1,values=random",
+    "ncols=512,nrows=70,columns=9,values=random",  # Q01, Q03, Q04, Q06, Q16
+    "ncols=768,nrows=33,columns=5,values=random",  # Q10
+    "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
+    "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
+    "ncols=1280,nrows=40,columns=4,values=random",  # W06
+    "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
+    "ncols=512,nrows=6,columns=4,values=subnormal",  # N13
+    "ncols=512,nrows=6,columns=4,values=huge",
+)
+
+_MMQ_SMALL: tuple[str, ...] = ("ncols=160,nrows=11,columns=7,values=random",)  # Q10: no whole number of steps
+
+_MOE: tuple[str, ...] = (
+    "n=6,k=512,batch=3,topk=2,experts=4,values=random",  # Q12
+    "n=1,k={b},batch=1,topk=1,experts=1,values=random",
+    "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
+    "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
+    "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
+    "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
+    "n=8,k=512,batch=2,topk=2,experts=3,values=huge",
+)
+
+_MOE_SMALL: tuple[str, ...] = ("n=6,k=96,batch=2,topk=2,experts=5,values=random",)  # Q12: the distance is rounded down
+
+
+def _qtype(kernel: Kernel) -> str:
+    return kernel.variant["qtype"]
+
+
+@lru_cache
+def _rows_of(family: str, qtype: str, odd: bool) -> tuple[Row, ...]:
+    if qtype not in FORMATS:
+        return parsed(_GET_ROWS_PLAIN)
+    small = FORMATS[qtype].length == GROUP
+    extra = {"mmvq": _MMVQ_SMALL, "mmq": _MMQ_SMALL, "indexed_moe_forward": _MOE_SMALL}.get(family, ())
+    rows = [*_WEIGHT_ROWS[family], *(extra if small else ()), *(_MMVQ_ODD if odd and family == "mmvq" else ())]
+    block = FORMATS[qtype].length
+    return parsed([row.format(b=block, s=max(block, 64), o=7 if odd else 6) for row in rows])
+
+
+_WEIGHT_ROWS: dict[str, tuple[str, ...]] = {
+    "dequantize_block": _DEQUANTIZE,
+    "get_rows": _GET_ROWS,
+    "dmmv": _DMMV,
+    "mmvq": _MMVQ,
+    "mmq": _MMQ,
+    "indexed_moe_forward": _MOE,
+}
+
+
+def _rows(kernel: Kernel) -> Sequence[Row]:
+    return _rows_of(kernel.launch, _qtype(kernel), kernel.variant.get("ncols_y", "1") == "1")
+
+
+def _int(name: str, value: int, kind: str = "int") -> Scalar:
+    return Scalar(name, kind, dtype(kind).numpy.type(value))
+
+
+def _bytes(name: str, data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Buffer:
+    return Buffer(name, "void*", "in", data)
+
+
+def _launch(kernel: Kernel, grid: Size, block: Size, arguments: Sequence[Argument]) -> Launch:
+    """Raises ``ValueError`` where the arguments are not those of the kernel, in order."""
+    names, wanted = [a.name for a in arguments], [parameter.name for parameter in kernel.params]
+    if names != wanted:
+        raise ValueError(f"kernel {kernel.name} takes ({', '.join(wanted)}); its family has ({', '.join(names)})")
+    return Launch(kernel.name, grid, block, 0, tuple(arguments))
+
+
+def _multiple(fields: Fields, name: str, default: int, unit: int) -> int:
+    """Field ``name``, a positive multiple of ``unit``; raises ``ValueError`` otherwise."""
+    value = fields.number(name, default, 1)
+    if value % unit:
+        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this kernel, not {value}")
+    return value
+
+
+def _values(fields: Fields) -> str:
+    return fields.choice("values", "random", VALUES)
+
+
+def _dequantize_block(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("blocks", "values"))
+    qtype, count = _qtype(kernel), fields.number("blocks", 1, 1)
+    length = FORMATS[qtype].length
+    total = count * length
+    vx = weights(qtype, count, _values(fields), words)
+    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total)]
+    if length > GROUP:
+        return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
+    if qtype in ("q5_0", "q5_1"):  # k counts weights
+        return _launch(kernel, (-(-total // 512), 1, 1), (256, 1, 1), [*arguments, _int("k", total)])
+    return _launch(kernel, (-(-total // 256), 1, 1), (32, 1, 1), [*arguments, _int("k", count)])
+
+
+def _get_rows(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("hidden", "rows", "ids", "values"))
+    qtype, rows, ids = _qtype(kernel), fields.number("rows", 1, 1), case.integers("ids")
+    if not ids or not all(0 <= row < rows for row in ids):
+        raise ValueError(f"case {case.id}: ids are rows from 0 to {rows - 1}, at least one")
+    block: Size = (256, 1, 1)
+    if qtype in FORMATS:
+        format_ = FORMATS[qtype]
+        hidden = _multiple(fields, "hidden", format_.length, format_.length)
+        count = hidden // format_.length
+        source, row_bytes = _bytes("src0", weights(qtype, rows * count, _values(fields), words)), count * format_.size
+        grid = (len(ids), -(-hidden // 512), 1)
+        if format_.length > GROUP:
+            grid, block = (len(ids), count, 1), (32 if qtype == "q4_K" else 64, 1, 1)
+    else:
+        hidden, kind = fields.number("hidden", 1, 1), dtype(qtype)
+        data = fields.located(lambda: values(fields.text("values", "unit"), kind, rows * hidden, words))
+        source, row_bytes = Buffer("src0", qtype, "in", data), hidden * kind.size
+        grid = (len(ids), -(-hidden // 256), 1)
+    arguments = (
+        source,
+        Buffer("src1", "u32", "in", np.array(ids, np.uint32)),
+        poisoned(kernel, "dst", len(ids) * hidden),
+        _int("ne00", hidden, "i64"),
+        _int("nb01", row_bytes, "size_t"),
+    )
+    return _launch(kernel, grid, block, arguments)
+
+
+def _quantize_q8_1(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("kx", "rows", "values"))
+    kx, rows = fields.number("kx", 1, 1), fields.number("rows", 1, 1, 65535)
+    x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, words))
+    width = padded(kx)
+    out = np.full(rows * width // GROUP * 36 + TAIL, POISON_BYTE, np.uint8)
+    arguments = (
+        Buffer("x", "f32", "in", x),
+        Buffer("vy", "void*", "out", out),
+        _int("kx", kx),
+        _int("kx_padded", width),
+    )
+    return _launch(kernel, (-(-width // 256), rows, 1), (256, 1, 1), arguments)
+
+
+def _dmmv(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "values"))
+    qtype, rows = _qtype(kernel), fields.number("nrows", 1, 1)
+    length = FORMATS[qtype].length
+    ncols = _multiple(fields, "ncols", 256, max(length, 64))
+    has_rows = any(parameter.name == "nrows" for parameter in kernel.params)
+    # Without nrows the length of the weights says how many rows there are: nothing behind them.
+    data = weights(qtype, rows * ncols // length, _values(fields), words, behind=has_rows)
+    vector = values("unit", dtype("f32"), ncols, words)
+    arguments: list[Argument] = [
+        _bytes("vx", data),
+        Buffer(kernel.params[1].name, "f32", "in", vector),
+        poisoned(kernel, "dst", rows),
+        _int("ncols", ncols),
+    ]
+    return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
+
+
+def _mmvq(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "values"))
+    qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
+    rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
+    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    way = _values(fields)
+    arguments = (
+        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, way, words, behind=True)),
+        _bytes("vy", activations(columns, ncols, way, words)),
+        poisoned(kernel, "dst", columns * rows),
+        _int("ncols_x", ncols),
+        _int("nrows_x", rows),
+        _int("nrows_y", padded(ncols)),
+        _int("nrows_dst", rows),
+    )
+    grid = (rows if columns == 1 else rows // 2, 1, 1)
+    return _launch(kernel, grid, (32, 4 if columns <= 4 else 2, 1), arguments)
+
+
+# Columns and rows of a tile; (64, 128) where not named.
+_TILES: dict[str, tuple[int, int]] = {
+    "q5_0": (128, 64),
+    "q5_1": (128, 64),
+    "q8_0": (128, 64),
+    "q3_K": (128, 128),
+    "q6_K": (64, 64),
+}
+
+
+def _mmq(kernel: Kernel, case: Case, words: Words) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "columns", "values"))
+    qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
+    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    way = _values(fields)
+    tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
+    arguments = (
+        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, way, words, behind=True)),
+        _bytes("vy", activations(columns, ncols, way, words)),
+        poisoned(kernel, "dst", columns * rows),
+        _int("ncols_x", ncols),
+        _int("nrows_x", rows),
+        _int("ncols_y", columns),
+        _int("nrows_y", padded(ncols)),
+        _int("nrows_dst", rows),
+    )
+    return _launch(kernel, (-(-rows // tile_rows), -(-columns // tile_columns), 1), (32, 4, 1), arguments)
+
+
+def _indexed_moe_forward(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """Every expert is drawn; the last task always takes the last expert."""
+    fields = Fields(case, ("n", "k", "batch", "topk", "experts", "inputs", "values"))
+    qtype, way = _qtype(kernel), _values(fields)
+    n, batch, topk, experts = (fields.number(name, 1, 1) for name in ("n", "batch", "topk", "experts"))
+    k = _multiple(fields, "k", 256, FORMATS[qtype].length)
+    own = fields.choice("inputs", "one", ("one", "topk")) == "topk"
+    tasks = batch * topk
+    ids = (words.take(tasks) >> np.uint64(32)) % np.uint64(experts)
+    ids[-1] = experts - 1
+    arguments: list[Argument] = [
+        _bytes("all_weights", weights(qtype, experts * n * k // FORMATS[qtype].length, way, words, behind=True)),
+        _bytes("all_inputs", activations(tasks if own else batch, k, way, words)),
+        Buffer("indices", "u32", "in", ids.astype(np.uint32)),
+        poisoned(kernel, "all_outputs", tasks * n),
+        *(_int(name, value) for name, value in (("n", n), ("k", k), ("batch", batch), ("topk", topk))),
+        _int("k_padded", padded(k)),
+        _int("input_dim1", topk if own else 1),
+    ]
+    return _launch(kernel, (n, batch, topk), (32, 4, 1), arguments)
+
+
+FAMILIES: dict[str, Family] = {
+    "dequantize_block": Family(_rows, _dequantize_block),
+    "get_rows": Family(_rows, _get_rows),
+    "quantize_q8_1": Family(lambda _: parsed(_QUANTIZE), _quantize_q8_1),
+    "dmmv": Family(_rows, _dmmv),
+    "mmvq": Family(_rows, _mmvq),
+    "mmq": Family(_rows, _mmq),
+    "indexed_moe_forward": Family(_rows, _indexed_moe_forward),
+}
