@@ -8,6 +8,7 @@
 
 #include "../include/simt/seal.h"
 #include "literal.h"
+#include "lowering.h"
 #include "object.h"
 #include "options.h"
 #include "process.h"
@@ -144,17 +145,29 @@ Program::Outcome Program::build(const Words &words) {
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);
 
-  // 3. Compile.
-  step = run(joined({tools.compiler,
-                     compile_flags(tools, options),
-                     {"-x", "c++", "-c", complete, "-o", folder.file("object.o")}}),
-             folder.file("output"));
+  // 3. Compile: with clang in two steps, between which some operations become what a GPU does.
+  auto to_object = [&](const Words &words) {
+    return run(joined({tools.compiler, compile_flags(tools, options), words}), folder.file("output"));
+  };
+  const std::string object_file = folder.file("object.o");
+  if (tools.clang) {
+    const std::string assembly = folder.file("module.ll");
+    step = to_object({"-x", "c++", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", complete, "-o", assembly});
+    if (step.started && step.status == 0) {
+      const std::string warnings = step.output;
+      write_file(assembly, lower_for_gpu(read_file(assembly), dialect));
+      step = to_object({"-Wno-unused-command-line-argument", "-c", assembly, "-o", object_file});
+      step.output = warnings + step.output;
+    }
+  } else {
+    step = to_object({"-x", "c++", "-c", complete, "-o", object_file});
+  }
   if (!step.started || step.status != 0) {
     // The compiler read preprocessed text, so its messages quote expanded macros. Ask it again about the source as the
     // user wrote it; if it finds the error there too, that is the better log.
     write_file(source, first_line + source_);
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
-    Words written = {"-O0", "-x", "c++", "-c", source, "-o", folder.file("object.o")};
+    Words written = {"-O0", "-x", "c++", "-c", source, "-o", object_file};
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
                                  options.preprocess, written}),
@@ -165,22 +178,22 @@ Program::Outcome Program::build(const Words &words) {
   add_to_log(step.output, folder.path());
 
   // 4. Give every kernel the name that the compiler gave its symbol.
-  std::string object = read_file(folder.file("object.o"));
+  std::string object = read_file(object_file);
   Words names;
   if (registration.count > 0) {
     names = symbols_in(object, address_section, registration.count);
     patch_names(object, name_section, name_width, names);
-    write_file(folder.file("object.o"), object);
+    write_file(object_file, object);
   }
   for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
 
   // 5. Link. libamdhip64 has the functions in whose place glibc's would break HIP's bounds (runtime/mathematics.cpp).
-  step = run(joined({tools.linker,
-                     {"-shared", "-Bsymbolic", "-z", "noexecstack", "--wrap=tanh", "--wrap=tanhf", "--wrap=pow",
-                      "--wrap=powf", "-o", folder.file("module.so"), folder.file("object.o"),
-                      path_of_library("libm.so.6"), path_of_library("libc.so.6")},
-                     tools.libraries}),
-             folder.file("output"));
+  step = run(
+      joined({tools.linker,
+              {"-shared", "-Bsymbolic", "-z", "noexecstack", "--wrap=tanh", "--wrap=tanhf", "--wrap=pow", "--wrap=powf",
+               "-o", folder.file("module.so"), object_file, path_of_library("libm.so.6"), path_of_library("libc.so.6")},
+              tools.libraries}),
+      folder.file("output"));
   add_to_log(step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;
   code_ = read_file(folder.file("module.so"));

@@ -175,7 +175,12 @@ SIMT_INLINE Integer saturate(Float x) {
   constexpr int bits = 8 * sizeof(Integer) - (is_signed ? 1 : 0);
   constexpr Integer top = static_cast<Integer>(~static_cast<uint64_t>(0) >> (64 - bits));
   constexpr Float limit = static_cast<Float>(static_cast<uint64_t>(1) << (bits - 1)) * 2;  // one past the top
-  if (!(x == x)) return 0;
+#if defined(SIMT_CUDA)
+  constexpr bool marks_nan = sizeof(Integer) == 8 || (sizeof(Integer) == 4 && sizeof(Float) == 8);  // PTX ISA, cvt
+#else
+  constexpr bool marks_nan = false;
+#endif
+  if (!(x == x)) return marks_nan ? static_cast<Integer>(static_cast<uint64_t>(1) << (8 * sizeof(Integer) - 1)) : 0;
   if (x >= limit) return top;
   if constexpr (is_signed) {
     if (x < -limit) return static_cast<Integer>(-top - 1);

@@ -171,7 +171,15 @@ SIMT_INLINE T rsqrt(T x) {
 }
 SIMT_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 SIMT_INLINE double rcbrt(double x) { return 1.0 / cbrt(x); }
-SIMT_INLINE double normcdf(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+SIMT_INLINE double normcdf(double x) {
+  // In the lower tail the rounding of x / sqrt(2) is magnified by x * x: it is put back by erfc's derivative. From -38.6
+  // on the result is 0.
+  double t = -x * M_SQRT1_2;
+  double tail = erfc(t);
+  if (!(x < -1.0 && x > -40.0)) return 0.5 * tail;
+  double error = __builtin_fma(-x, M_SQRT1_2, -t) + x * 4.8336466567264567e-17;  // sqrt(1/2) - M_SQRT1_2 = -4.83e-17
+  return 0.5 * (tail - error * 1.12837916709551257390 * exp(-t * t));
+}
 // Through double: in float the rounding of x / sqrt(2) is magnified by x * x in the lower tail.
 SIMT_INLINE float normcdff(float x) { return static_cast<float>(normcdf(static_cast<double>(x))); }
 template <class T, simt::When<simt::same<T, float>> = 0>

@@ -1,0 +1,141 @@
+#include "lowering.h"
+
+#include <string_view>
+#include <vector>
+
+namespace hiprtc {
+namespace {
+
+struct Float {
+  std::string_view suffix, type, bits;
+};
+constexpr Float floats[] = {
+    {"f16", "half", "i16"}, {"bf16", "bfloat", "i16"}, {"f32", "float", "i32"}, {"f64", "double", "i64"}};
+
+class Lowering {
+ public:
+  Lowering(const std::string &text, Dialect dialect) : text_(text), cuda_(dialect == Dialect::cuda) {}
+
+  std::string apply() {
+    for (const Float &from : floats) {
+      for (bool is_signed : {false, true})
+        for (int bits : {8, 16, 32, 64}) conversion(from, is_signed, bits);
+      extremum(from, "maxnum", "ogt", "and");
+      extremum(from, "minnum", "olt", "or");
+    }
+    return text_ + definitions_;
+  }
+
+ private:
+  static std::string joined(std::initializer_list<std::string_view> parts) {
+    std::string all;
+    for (std::string_view part : parts) all += part;
+    return all;
+  }
+
+  // Renames the intrinsic @llvm.`name` to @simt.`name` and drops its declaration; false if the text has none.
+  bool rename(const std::string &name) {
+    const std::string from = "@llvm." + name + "(";
+    bool found = false;
+    for (size_t at = 0; (at = text_.find(from, at)) != std::string::npos;) {
+      const size_t line = text_.rfind('\n', at) + 1;
+      if (text_.compare(line, 8, "declare ") == 0) {
+        const size_t end = text_.find('\n', at);
+        text_.erase(line, end == std::string::npos ? end : end + 1 - line);
+        at = line;
+        continue;
+      }
+      text_.replace(at + 1, 4, "simt");
+      found = true;
+    }
+    return found;
+  }
+
+  // Adds the declaration of an intrinsic that has no other in the text.
+  void declare(const std::string &name, const std::string &type, const std::string &parameter) {
+    const std::string call = "@llvm." + name + "(";
+    for (size_t at = 0; (at = text_.find(call, at)) != std::string::npos; at += call.size())
+      if (text_.compare(text_.rfind('\n', at) + 1, 8, "declare ") == 0) return;
+    const std::string line = "declare " + type + " " + call + parameter + ")\n";
+    if (definitions_.find(line) == std::string::npos) definitions_ += line;
+  }
+
+  void define(const std::string &type, const std::string &name, const std::string &parameters,
+              const std::string &body) {
+    definitions_ +=
+        "define internal " + type + " @simt." + name + "(" + parameters + ") alwaysinline nounwind {\n" + body + "}\n";
+  }
+
+  void conversion(const Float &from, bool is_signed, int bits) {
+    const bool narrow = bits < 32;
+    // A NaN of a conversion to 64 bits or from double leaves the top bit, which a narrow result does not see.
+    const bool marks_nan = cuda_ && !narrow && (bits == 64 || from.suffix == "f64");
+    if (!narrow && !marks_nan) return;
+    const std::string kind = is_signed ? "fptosi.sat." : "fptoui.sat.";
+    const std::string type = "i" + std::to_string(bits), wide = narrow ? "i32" : type;
+    const std::string name = joined({kind, type, ".", from.suffix}), wider = joined({kind, wide, ".", from.suffix});
+    // The wide conversion keeps its intrinsic's name inside the definition, which is appended after all renaming.
+    if (!rename(name)) return;
+    declare(wider, wide, std::string(from.type));
+    std::string body = joined({"  %w = call ", wide, " @llvm.", wider, "(", from.type, " %x)\n"});
+    if (narrow) {
+      body += "  %r = trunc i32 %w to " + type + "\n";
+    } else {
+      const char *top = bits == 64 ? "-9223372036854775808" : "-2147483648";
+      body += joined(
+          {"  %nan = fcmp uno ", from.type, " %x, %x\n  %r = select i1 %nan, ", type, " ", top, ", ", type, " %w\n"});
+    }
+    define(type, name, joined({from.type, " %x"}), body + "  ret " + type + " %r\n");
+  }
+
+  void extremum(const Float &number, const std::string &intrinsic, std::string_view wins, std::string_view merge) {
+    const std::string name = joined({intrinsic, ".", number.suffix}), type(number.type);
+    if (!rename(name)) return;
+    // Equal numbers differ in the sign of zero at most: the bits of both, merged, are the result.
+    define(type, name, joined({type, " %a, ", type, " %b"}),
+           joined({"  %i = bitcast ",
+                   type,
+                   " %a to ",
+                   number.bits,
+                   "\n  %j = bitcast ",
+                   type,
+                   " %b to ",
+                   number.bits,
+                   "\n  %k = ",
+                   merge,
+                   " ",
+                   number.bits,
+                   " %i, %j\n  %m = bitcast ",
+                   number.bits,
+                   " %k to ",
+                   type,
+                   "\n  %same = fcmp oeq ",
+                   type,
+                   " %a, %b\n  %wins = fcmp ",
+                   wins,
+                   " ",
+                   type,
+                   " %a, %b\n  %nan = fcmp uno ",
+                   type,
+                   " %b, %b\n  %first = or i1 %wins, %nan\n  %s = select i1 %first, ",
+                   type,
+                   " %a, ",
+                   type,
+                   " %b\n  %r = select i1 %same, ",
+                   type,
+                   " %m, ",
+                   type,
+                   " %s\n  ret ",
+                   type,
+                   " %r\n"}));
+  }
+
+  std::string text_, definitions_ = "\n";
+  bool cuda_;
+};
+
+}  // namespace
+
+std::string lower_for_gpu(const std::string &text, Dialect dialect) { return Lowering(text, dialect).apply(); }
+
+}  // namespace hiprtc

@@ -1,0 +1,18 @@
+// Operations that a host's compiler does otherwise than a GPU's, put right in clang's own intermediate text.
+//
+//   float to integer   a GPU has no conversion to 8 or 16 bits: it converts to 32 bits, out of range to the nearest
+//                      end, and keeps the low ones (300.0f becomes 44 as a byte). NaN becomes 0; in CUDA, where the
+//                      source is a double or the result has 64 bits, it becomes the top bit (PTX ISA, cvt).
+//   fmax, fmin         +0 is larger than -0
+#pragma once
+
+#include <string>
+
+#include "options.h"
+
+namespace hiprtc {
+
+// `text` is LLVM assembly before any optimisation; calls of the intrinsics become calls of functions appended to it.
+std::string lower_for_gpu(const std::string &text, Dialect dialect);
+
+}  // namespace hiprtc
