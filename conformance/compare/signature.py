@@ -30,9 +30,10 @@ _BYTES |= {"size_t": 8, "int": 4, "bool": 1}
 
 @dataclass(frozen=True)
 class CompiledParameter:
-    """A parameter as the compiler saw it: its type in words and its size in bytes."""
+    """A parameter as the compiler saw it: its type in words (``None`` where only the size is known) and its size in
+    bytes."""
 
-    type: str
+    type: str | None
     size: int
 
     @property
@@ -46,7 +47,7 @@ class CompiledParameter:
 
     @property
     def _bare(self) -> str:
-        return re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict)\b", " ", self.type)
+        return re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict)\b", " ", self.type or "")
 
 
 def signature_difference(kernel: Kernel, parameters: Sequence[CompiledParameter] | None) -> str | None:
@@ -60,11 +61,14 @@ def signature_difference(kernel: Kernel, parameters: Sequence[CompiledParameter]
         return f"has {len(parameters)} parameters, Candle's has {len(kernel.params)} ({_list(kernel.params)})"
     for position, (have, want) in enumerate(zip(parameters, kernel.params, strict=True), 1):
         if not _matches(have, want):
-            return f"parameter {position} is {have.type}, Candle's is {_words(want)}"
+            have_words = f"{have.size} bytes long" if have.type is None else have.type
+            return f"parameter {position} is {have_words}, Candle's is {_words(want)}"
     return None
 
 
 def _matches(have: CompiledParameter, want: Parameter) -> bool:
+    if have.type is None:
+        return have.size == (8 if want.pointer else _BYTES[want.dtype])
     if have.is_pointer != want.pointer:
         return False
     if want.dtype == "void*":

@@ -99,7 +99,8 @@ class Library:
             module = self._modules[index] = self._device.load(code, source.label)
             for row in self._device.runtime.module_kernels(int(module.handle)) or ():
                 parameters = tuple(CompiledParameter(p["type"], p["size"]) for p in row["params"])
-                self._defined[index, row["name"]] = (f"{source.label}:{row['line']}", parameters)
+                where = source.label if row["line"] is None else f"{source.label}:{row['line']}"
+                self._defined[index, row["name"]] = (where, parameters)
         return module
 
 

@@ -44,12 +44,20 @@ def chosen_runtime(name: str) -> str:
             "no AMD GPU was found through ROCm's libamdhip64.so; --runtime cpu runs the kernels on the host"
         )
     if name == "cuda":
-        raise NoRuntime("the cuda runtime is not part of this version; --runtime cpu runs the kernels on the host")
+        from conformance.runtimes.cuda.control import nvidia_devices
+
+        devices, why = nvidia_devices()
+        if not devices:
+            raise NoRuntime(f"the cuda runtime has no GPU: {why}; --runtime cpu runs the kernels on the host")
     return name
 
 
 def device_count(name: str) -> int:
     """How many devices ``name`` has."""
+    if name == "cuda":
+        from conformance.runtimes.cuda.control import nvidia_devices
+
+        return nvidia_devices()[0]
     return amd_devices() if name == "rocm" else 1
 
 
@@ -58,6 +66,15 @@ def open_runtime(name: str, wave: int | None = None, threads: int | None = None)
     chosen = chosen_runtime(name)
     if chosen == "rocm":
         return RocmRuntime()
+    if chosen == "cuda":
+        from conformance.runtimes.cuda.control import NoCuda, open_cuda_runtime
+
+        try:
+            return open_cuda_runtime()
+        except NoCuda as error:
+            raise NoRuntime(
+                f"the cuda runtime cannot run: {error}; --runtime cpu runs the kernels on the host"
+            ) from None
     from conformance.runtimes.cpu.control import open_cpu_runtime
 
     return open_cpu_runtime(wave or 64, threads)

@@ -5,7 +5,7 @@
 
 // For code that every kernel has: inlined on the GPU, where a call is dear; one copy per module on the host, where
 // these functions were a third of the compile time.
-#ifdef __AMDGCN__
+#if defined(__AMDGCN__) || defined(__CUDA_ARCH__)
 #define CANDLE_ONE_COPY inline
 #else
 #define CANDLE_ONE_COPY __attribute__((noinline)) inline

@@ -1,0 +1,44 @@
+// NVRTC, found when it is first needed.
+//
+// Environment:
+//   CANDLE_PARITY_NVRTC  the library to use, a path
+//   HIPCUDA_NVRTC        otherwise: paths to try, in order, separated by ':'; default: libnvrtc.so by its names
+//   HIPCUDA_INCLUDE      folders of the shadow headers and of the toolkit's, in order, separated by ':'
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace nvrtc {
+
+struct Compiler {
+  int (*nvrtcVersion)(int *major, int *minor);
+  const char *(*nvrtcGetErrorString)(int result);
+  int (*nvrtcCreateProgram)(void **program, const char *source, const char *name, int count, const char *const *headers,
+                            const char *const *names);
+  int (*nvrtcDestroyProgram)(void **program);
+  int (*nvrtcAddNameExpression)(void *program, const char *expression);
+  int (*nvrtcCompileProgram)(void *program, int count, const char *const *options);
+  int (*nvrtcGetLoweredName)(void *program, const char *expression, const char **lowered);
+  int (*nvrtcGetProgramLogSize)(void *program, std::size_t *bytes);
+  int (*nvrtcGetProgramLog)(void *program, char *log);
+  int (*nvrtcGetCUBINSize)(void *program, std::size_t *bytes);
+  int (*nvrtcGetCUBIN)(void *program, char *code);
+  int major = 0, minor = 0;
+  std::string path;
+};
+
+// The library, opened once per process. Without one that can be used `compiler` is null and `why` says what was tried.
+struct Opened {
+  const Compiler *compiler = nullptr;
+  std::string why;
+};
+const Opened &open_compiler();
+
+// "sm_90", of the device that is current (of the first one where none is). Throws std::runtime_error without a device.
+std::string architecture_of_device();
+
+std::vector<std::string> include_folders();
+
+}  // namespace nvrtc

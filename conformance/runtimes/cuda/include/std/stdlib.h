@@ -1,0 +1,2 @@
+// NVRTC has built in what device code asks of this header.
+#pragma once

@@ -1,0 +1,23 @@
+// libamdhip64.so over the CUDA driver: what it exports beside the HIP API. C, so that ctypes can call it.
+//
+// Load it RTLD_GLOBAL before anything else asks for libamdhip64.so. NVIDIA's libcuda.so.1 is opened by the first call
+// that needs it; CANDLE_PARITY_LIBCUDA names another one.
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Message of the last HIP call on this thread that failed. Never null.
+const char *hipcudaLastMessage(void);
+
+// The newest CUDA that the driver can run, 13000 for 13.0; 0 without a usable driver.
+int hipcudaDriverVersion(void);
+
+// The kernels of a loaded module (hipModule_t) with their parameters' sizes as JSON, valid until the thread's next
+// call: [{"name": "k", "params": [8, 8, 4]}]. Null with a message where the driver cannot tell (before CUDA 12.4).
+const char *hipcudaModuleKernels(void *module);
+
+#ifdef __cplusplus
+}
+#endif

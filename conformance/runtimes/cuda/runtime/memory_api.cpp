@@ -1,0 +1,305 @@
+// hipMalloc, hipMemcpy and their kin.
+#include <cstring>
+
+#include "session.h"
+
+using namespace cuda;
+using simt::fail;
+using simt::InvalidMemcpyDirection;
+using simt::InvalidValue;
+using simt::OutOfMemory;
+using simt::Success;
+
+namespace {
+
+enum Kind : int { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, AnyToAny };
+enum MemoryType : int { Host = 1, Device = 2, Unified = 4 };
+
+std::uint64_t number(const void *p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+// For memory that the driver does not have, how much there is.
+Error allocated(const Driver &cu, const char *call, std::size_t bytes, int result) {
+  if (result != OutOfMemory) return answer(cu, call, result);
+  std::size_t available = 0, total = 0;
+  cu.cuMemGetInfo_v2(&available, &total);
+  return fail(OutOfMemory, "%s: %zu bytes do not fit on device %d, where %zu of %zu bytes are free", call, bytes,
+              device_of_thread(), available, total);
+}
+
+// take(driver, place) for `bytes` of device memory; none for 0 bytes, as in HIP.
+template <class Take>
+int allocate(const char *call, void **p, std::size_t bytes, Take take) {
+  if (!p) return fail(InvalidValue, "%s: the place for the pointer is null", call);
+  *p = nullptr;
+  if (bytes == 0) return Success;
+  return in_context(call, [&](const Driver &cu) {
+    std::uint64_t place = 0;
+    const Error error = allocated(cu, call, bytes, take(cu, &place));
+    if (!error) *p = reinterpret_cast<void *>(place);
+    return error;
+  });
+}
+
+int allocate_host(const char *call, void **p, std::size_t bytes, unsigned flags) {
+  constexpr unsigned known_flags = 7;  // portable, mapped, write-combined: the others are HIP's own
+  if (!p) return fail(InvalidValue, "%s: the place for the pointer is null", call);
+  *p = nullptr;
+  if (bytes == 0) return Success;
+  return in_context(call, [&](const Driver &cu) {
+    const int result = cu.cuMemHostAlloc(p, bytes, flags & known_flags);
+    if (result == OutOfMemory) return fail(OutOfMemory, "%s: %zu bytes of host memory cannot be had", call, bytes);
+    return answer(cu, call, result);
+  });
+}
+
+int release(const char *call, void *p) {
+  if (!p) return Success;
+  return in_context(call, [&](const Driver &cu) { return answer(cu, call, cu.cuMemFree_v2(number(p))); });
+}
+int release_host(const char *call, void *p) {
+  if (!p) return Success;
+  return in_context(call, [&](const Driver &cu) { return answer(cu, call, cu.cuMemFreeHost(p)); });
+}
+
+Error check_kind(const char *call, int kind) {
+  if (kind >= HostToHost && kind <= AnyToAny) return Success;
+  return fail(InvalidMemcpyDirection, "%s: %d is not a direction of a copy", call, kind);
+}
+
+int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
+  if (const Error error = check_kind(call, kind)) return error;
+  if (bytes == 0) return Success;
+  if (!to || !from) return fail(InvalidValue, "%s: the %s is null", call, to ? "source" : "destination");
+  return in_context(call, [&](const Driver &cu) -> int {
+    switch (kind) {
+      case HostToHost:
+        std::memmove(to, from, bytes);
+        return Success;
+      case HostToDevice:
+        return answer(cu, call, cu.cuMemcpyHtoD_v2(number(to), from, bytes));
+      case DeviceToHost:
+        return answer(cu, call, cu.cuMemcpyDtoH_v2(to, number(from), bytes));
+      case DeviceToDevice:
+        return answer(cu, call, cu.cuMemcpyDtoD_v2(number(to), number(from), bytes));
+      default:
+        return answer(cu, call, cu.cuMemcpy(number(to), number(from), bytes));
+    }
+  });
+}
+
+int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  if (const Error error = check_kind(call, kind)) return error;
+  if (bytes == 0) return Success;
+  if (!to || !from) return fail(InvalidValue, "%s: the %s is null", call, to ? "source" : "destination");
+  return in_context(call, [&](const Driver &cu) {
+    switch (kind) {
+      case HostToDevice:
+        return answer(cu, call, cu.cuMemcpyHtoDAsync_v2(number(to), from, bytes, stream));
+      case DeviceToHost:
+        return answer(cu, call, cu.cuMemcpyDtoHAsync_v2(to, number(from), bytes, stream));
+      case DeviceToDevice:
+        return answer(cu, call, cu.cuMemcpyDtoDAsync_v2(number(to), number(from), bytes, stream));
+      default:
+        return answer(cu, call, cu.cuMemcpyAsync(number(to), number(from), bytes, stream));
+    }
+  });
+}
+
+// run(driver, copy) for rows of `width` bytes.
+template <class Run>
+int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+              std::size_t width, std::size_t height, int kind, Run run) {
+  if (const Error error = check_kind(call, kind)) return error;
+  if (width > to_pitch || width > from_pitch)
+    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
+                from_pitch);
+  if (width == 0 || height == 0) return Success;
+  Copy2D rows{};
+  rows.from_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == HostToDevice ? Host : Device;
+  rows.to_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == DeviceToHost ? Host : Device;
+  if (rows.from_type == Host)
+    rows.from_host = from;
+  else
+    rows.from_device = number(from);
+  if (rows.to_type == Host)
+    rows.to_host = to;
+  else
+    rows.to_device = number(to);
+  rows.from_pitch = from_pitch;
+  rows.to_pitch = to_pitch;
+  rows.width = width;
+  rows.height = height;
+  return in_context(call, [&](const Driver &cu) { return answer(cu, call, run(cu, rows)); });
+}
+
+template <class T, class Set>
+int fill(const char *call, void *to, T value, std::size_t count, Set set) {
+  if (count == 0) return Success;
+  return in_context(call, [&](const Driver &cu) { return answer(cu, call, set(cu, number(to), value, count)); });
+}
+
+struct PointerAttributes {
+  int type;  // hipMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
+  int device;
+  void *device_pointer, *host_pointer;
+  int is_managed;
+  unsigned flags;
+};
+
+// CUpointer_attribute
+enum { memory_type = 2, device_pointer = 3, host_pointer = 4, is_managed = 8, device_ordinal = 9 };
+
+}  // namespace
+
+HIP_API int hipMalloc(void **p, std::size_t bytes) {
+  return allocate("hipMalloc", p, bytes,
+                  [&](const Driver &cu, std::uint64_t *place) { return cu.cuMemAlloc_v2(place, bytes); });
+}
+HIP_API int hipExtMallocWithFlags(void **p, std::size_t bytes, unsigned) { return hipMalloc(p, bytes); }
+HIP_API int hipMallocAsync(void **p, std::size_t bytes, void *stream) {
+  return allocate("hipMallocAsync", p, bytes,
+                  [&](const Driver &cu, std::uint64_t *place) { return cu.cuMemAllocAsync(place, bytes, stream); });
+}
+HIP_API int hipMallocManaged(void **p, std::size_t bytes, unsigned flags) {
+  constexpr unsigned from_anywhere = 1, host_only = 2;
+  return allocate("hipMallocManaged", p, bytes, [&](const Driver &cu, std::uint64_t *place) {
+    return cu.cuMemAllocManaged(place, bytes, flags == host_only ? host_only : from_anywhere);
+  });
+}
+HIP_API int hipHostMalloc(void **p, std::size_t bytes, unsigned flags) {
+  return allocate_host("hipHostMalloc", p, bytes, flags);
+}
+HIP_API int hipHostAlloc(void **p, std::size_t bytes, unsigned flags) {
+  return allocate_host("hipHostAlloc", p, bytes, flags);
+}
+HIP_API int hipMallocHost(void **p, std::size_t bytes) { return allocate_host("hipMallocHost", p, bytes, 0); }
+HIP_API int hipFree(void *p) { return release("hipFree", p); }
+HIP_API int hipFreeAsync(void *p, void *stream) {
+  if (!p) return Success;
+  return in_context("hipFreeAsync",
+                    [&](const Driver &cu) { return answer(cu, "hipFreeAsync", cu.cuMemFreeAsync(number(p), stream)); });
+}
+HIP_API int hipHostFree(void *p) { return release_host("hipHostFree", p); }
+HIP_API int hipFreeHost(void *p) { return release_host("hipFreeHost", p); }
+
+HIP_API int hipMemcpy(void *to, const void *from, std::size_t bytes, int kind) {
+  return copy("hipMemcpy", to, from, bytes, kind);
+}
+HIP_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  return copy_async("hipMemcpyAsync", to, from, bytes, kind, stream);
+}
+HIP_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  if (const int error = copy_async("hipMemcpyWithStream", to, from, bytes, kind, stream)) return error;
+  return in_context("hipMemcpyWithStream", [&](const Driver &cu) {
+    return answer(cu, "hipMemcpyWithStream", cu.cuStreamSynchronize(stream));
+  });
+}
+HIP_API int hipMemcpyHtoD(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyHtoD", to, from, bytes, HostToDevice);
+}
+HIP_API int hipMemcpyDtoH(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyDtoH", to, from, bytes, DeviceToHost);
+}
+HIP_API int hipMemcpyDtoD(void *to, const void *from, std::size_t bytes) {
+  return copy("hipMemcpyDtoD", to, from, bytes, DeviceToDevice);
+}
+HIP_API int hipMemcpyHtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return copy_async("hipMemcpyHtoDAsync", to, from, bytes, HostToDevice, stream);
+}
+HIP_API int hipMemcpyDtoHAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return copy_async("hipMemcpyDtoHAsync", to, from, bytes, DeviceToHost, stream);
+}
+HIP_API int hipMemcpyDtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
+  return copy_async("hipMemcpyDtoDAsync", to, from, bytes, DeviceToDevice, stream);
+}
+HIP_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
+                        std::size_t height, int kind) {
+  return copy_rows("hipMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind,
+                   [](const Driver &cu, const Copy2D &rows) { return cu.cuMemcpy2DUnaligned_v2(&rows); });
+}
+HIP_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                             std::size_t width, std::size_t height, int kind, void *stream) {
+  return copy_rows("hipMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind,
+                   [&](const Driver &cu, const Copy2D &rows) { return cu.cuMemcpy2DAsync_v2(&rows, stream); });
+}
+
+HIP_API int hipMemset(void *to, int value, std::size_t bytes) {
+  return fill("hipMemset", to, static_cast<unsigned char>(value), bytes,
+              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD8_v2(arguments...); });
+}
+HIP_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
+  return fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes,
+              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD8Async(arguments..., stream); });
+}
+HIP_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
+  return fill("hipMemsetD8", to, value, count,
+              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD8_v2(arguments...); });
+}
+HIP_API int hipMemsetD16(void *to, unsigned short value, std::size_t count) {
+  return fill("hipMemsetD16", to, value, count,
+              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD16_v2(arguments...); });
+}
+HIP_API int hipMemsetD32(void *to, int value, std::size_t count) {
+  return fill("hipMemsetD32", to, static_cast<unsigned>(value), count,
+              [](const Driver &cu, auto... arguments) { return cu.cuMemsetD32_v2(arguments...); });
+}
+HIP_API int hipMemsetD8Async(void *to, unsigned char value, std::size_t count, void *stream) {
+  return fill("hipMemsetD8Async", to, value, count,
+              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD8Async(arguments..., stream); });
+}
+HIP_API int hipMemsetD16Async(void *to, unsigned short value, std::size_t count, void *stream) {
+  return fill("hipMemsetD16Async", to, value, count,
+              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD16Async(arguments..., stream); });
+}
+HIP_API int hipMemsetD32Async(void *to, int value, std::size_t count, void *stream) {
+  return fill("hipMemsetD32Async", to, static_cast<unsigned>(value), count,
+              [&](const Driver &cu, auto... arguments) { return cu.cuMemsetD32Async(arguments..., stream); });
+}
+
+HIP_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
+  std::size_t a = 0, t = 0;
+  return in_context("hipMemGetInfo", [&](const Driver &cu) {
+    const Error error = answer(cu, "hipMemGetInfo", cu.cuMemGetInfo_v2(&a, &t));
+    if (available) *available = a;
+    if (total) *total = t;
+    return error;
+  });
+}
+HIP_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
+  return in_context("hipMemGetAddressRange", [&](const Driver &cu) {
+    std::uint64_t start = 0;
+    std::size_t size = 0;
+    const Error error = answer(cu, "hipMemGetAddressRange", cu.cuMemGetAddressRange_v2(&start, &size, number(p)));
+    if (!error && base) *base = reinterpret_cast<void *>(start);
+    if (!error && bytes) *bytes = size;
+    return error;
+  });
+}
+HIP_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
+HIP_API int hipPointerGetAttributes(void *out, const void *p) {
+  constexpr char call[] = "hipPointerGetAttributes";
+  if (!out) return fail(InvalidValue, "%s: the place for the attributes is null", call);
+  return in_context(call, [&](const Driver &cu) -> int {
+    int type = 0, managed = 0, device = 0;
+    std::uint64_t on_device = 0;
+    void *on_host = nullptr;
+    if (const Error error = answer(cu, call, cu.cuPointerGetAttribute(&type, memory_type, number(p)))) return error;
+    cu.cuPointerGetAttribute(&managed, is_managed, number(p));
+    cu.cuPointerGetAttribute(&device, device_ordinal, number(p));
+    cu.cuPointerGetAttribute(&on_device, device_pointer, number(p));
+    if (type == Host || managed) cu.cuPointerGetAttribute(&on_host, host_pointer, number(p));
+    const PointerAttributes attributes{
+        managed ? 3 : type, device, reinterpret_cast<void *>(on_device), on_host, managed, 0};
+    std::memcpy(out, &attributes, sizeof attributes);
+    return Success;
+  });
+}
+HIP_API int hipHostGetDevicePointer(void **device, void *host, unsigned) {
+  if (!device) return fail(InvalidValue, "hipHostGetDevicePointer: the place for the pointer is null");
+  return in_context("hipHostGetDevicePointer", [&](const Driver &cu) {
+    std::uint64_t place = 0;
+    const Error error = answer(cu, "hipHostGetDevicePointer", cu.cuMemHostGetDevicePointer_v2(&place, host, 0));
+    if (!error) *device = reinterpret_cast<void *>(place);
+    return error;
+  });
+}

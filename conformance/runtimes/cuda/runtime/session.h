@@ -1,0 +1,61 @@
+// What the entry points share: the calling thread's device, and answers that a HIP caller understands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "driver.h"
+#include "error.h"
+
+#define HIP_API extern "C" __attribute__((visibility("default")))
+
+namespace cuda {
+
+using simt::Error;
+
+// ---- devices
+
+int device_of_thread();  // hipSetDevice's last, 0 before
+// Whether `device` exists, else an error for `call`.
+Error check_device(const Driver &cu, const char *call, int device);
+Error use_device(const Driver &cu, const char *call, int device);
+// Makes the primary context of the thread's device current.
+Error enter(const Driver &cu, const char *call);
+// Forgets the contexts: after a reset they are other ones.
+void forget_context(int device);
+int attribute(const Driver &cu, int number, int device);  // 0 for one that the driver does not know
+
+// body(driver) -> Error. The driver is open; with `in_context`, the thread's device is current.
+template <class Body>
+int with_driver(const char *, Body body) {
+  const Opened &opened = open_driver();
+  if (opened.driver == nullptr) return simt::fail(static_cast<Error>(opened.code), "%s", opened.why.c_str());
+  return body(*opened.driver);
+}
+template <class Body>
+int in_context(const char *call, Body body) {
+  return with_driver(call, [&](const Driver &cu) -> int {
+    if (const Error error = enter(cu, call)) return error;
+    return body(cu);
+  });
+}
+
+// ---- answers
+
+Error hip_code(int result);  // of a CUresult
+// Success, or the call's error with the driver's words. A fault of a kernel is told with the launch.
+Error answer(const Driver &cu, const char *call, int result);
+// The same, with `what` in place of the call: "kernel f<<<...>>>".
+Error answer(const Driver &cu, const char *call, int result, const char *what);
+
+// ---- launches, for what is told about a fault
+
+struct Launch {
+  const char *kernel;  // lives as long as the process
+  unsigned grid[3], block[3], dynamic_bytes;
+};
+std::string describe(const Launch &launch);
+void launched(const Launch &launch);
+void settled();  // everything launched so far has ended well
+
+}  // namespace cuda
