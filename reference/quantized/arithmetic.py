@@ -1,4 +1,4 @@
-"""Products that are added: fused, as CUDA compiles them, or rounded first."""
+"""float32 sums in a given order, and how far another choice of fused products may move them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ Array = NDArray[Any]
 Fma = Callable[[Array, Array, Array], Array]
 """``a * b + c`` in float32."""
 
+Seen = Callable[[Array], Array]
+"""What a sum sees of its operands: them, or their magnitudes."""
+
+_ROUNDING = 2.0**-24
+"""Largest relative error of one rounding to float32."""
+
 
 def fused(a: Array, b: Array, c: Array) -> Array:
     """One rounding. Broadcasts."""
@@ -24,21 +30,26 @@ def fused(a: Array, b: Array, c: Array) -> Array:
     return np.asarray(fma_f32(*(x.reshape(-1) for x in whole))).reshape(whole[0].shape)
 
 
-def unfused(a: Array, b: Array, c: Array) -> Array:
-    """Two roundings."""
-    return np.asarray(a * b + c)
+def _magnitude(a: Array, b: Array, c: Array) -> Array:
+    return np.asarray(np.abs(a * b) + np.abs(c))
 
 
-def either(before: Array, compute: Callable[[Fma], Array]) -> Expected:
-    """The content of a buffer whose first elements are ``compute(fma)``, flat.
+def summed(before: Array, compute: Callable[[Fma, Seen], Array], depth: int) -> Expected:
+    """The content of a buffer whose first elements are ``compute(fma, seen)``, flat; ``seen`` is for every operand.
 
-    The value is CUDA's, with every product fused that its code for compute capability 9.0 fuses. A compiler need not
-    fuse: the interval reaches to the same operations with none fused.
+    The value is CUDA's to the bit: its order, with those products fused that its code for compute capability 9.0
+    fuses. Compilers differ in what they fuse, so that each of the at most ``depth`` roundings between an operand and
+    the result may fall out otherwise: two such sums differ by at most 2 * depth * 2^-24 times the sum of the terms'
+    magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 4.2, to first order).
     """
-    value, other = (compute(fma).reshape(-1) for fma in (fused, unfused))
-    # NaN is not in an interval: where one form overflows and the other does not, the value alone stands.
-    other = np.where(np.isfinite(other) & np.isfinite(value), other, value)
-    return contiguous(before, value, np.minimum(value, other), np.maximum(value, other))
+    value = compute(fused, np.asarray).reshape(-1)
+    terms = compute(_magnitude, np.abs).reshape(-1).astype(np.float64)
+    radius = 2 * depth * _ROUNDING * terms
+    # Infinities and NaN have no neighbourhood.
+    radius = np.where(np.isfinite(radius) & np.isfinite(value), radius, 0)
+    low, high = ((value + side * radius).astype(np.float32) for side in (-1.0, 1.0))
+    exact = radius == 0
+    return contiguous(before, value, np.where(exact, value, low), np.where(exact, value, high))
 
 
 def as_f32(x: Array) -> Array:

@@ -35,8 +35,11 @@ class Blocks:
 
     def reshaped(self, *shape: int) -> Blocks:
         """The same blocks with ``shape`` in place of their number n."""
-        parts = (self.quants, self.d, self.m, self.scales, self.minimums)
-        return Blocks(*(part.reshape(*shape, *part.shape[1:]) for part in parts))
+        return self.seen(lambda part: part.reshape(*shape, *part.shape[1:]))
+
+    def seen(self, see: Callable[[Array], Array]) -> Blocks:
+        """Blocks with ``see`` applied to every part."""
+        return Blocks(*(see(part) for part in (self.quants, self.d, self.m, self.scales, self.minimums)))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import Fma, as_f32, either
+from reference.quantized.arithmetic import Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Q8_1_SIZE, SUPER, Blocks, Columns, columns
 
 Array = NDArray[Any]
@@ -136,8 +136,8 @@ _VECTOR: dict[str, _Vector] = {
 }
 
 
-def _vector_sums(qtype: str, warps: int, weights: Blocks, activations: Columns) -> Callable[[Fma], Array]:
-    """Weights (batch, rows, blocks) times activations (batch, columns, groups of a row): (batch, columns, rows)."""
+def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns) -> Expected:
+    """Weights (batch, rows, blocks) times activations (batch, columns, groups), to (batch, columns, rows)."""
     how = _VECTOR[qtype]
     batch, rows, count = weights.d.shape
     groups = weights.quants.shape[3]
@@ -154,7 +154,7 @@ def _vector_sums(qtype: str, warps: int, weights: Blocks, activations: Columns) 
         room[..., : part.shape[-3], :, :] = part
         return room.reshape(*part.shape[:-3], steps, at_once * how.threads, part.shape[-1])
 
-    def summed(x: Array) -> Array:
+    def added(x: Array) -> Array:
         return by_thread(x, lambda part: np.asarray(part.sum(axis=-1)))
 
     def first(x: Array) -> Array:
@@ -170,8 +170,8 @@ def _vector_sums(qtype: str, warps: int, weights: Blocks, activations: Columns) 
         return first(np.repeat(x.reshape(batch, -1, 1, count, groups, 1), 8, axis=-1))
 
     pieces = (
-        summed(dots),
-        summed(u.sum(axis=-1)),
+        added(dots),
+        added(u.sum(axis=-1)),
         of_halves(weights.scales),
         of_halves(weights.minimums),
         of_groups(activations.d),
@@ -181,10 +181,10 @@ def _vector_sums(qtype: str, warps: int, weights: Blocks, activations: Columns) 
     by_step += [np.moveaxis(of_blocks(x), -2, 0) for x in (weights.d, weights.m)]
     present = first(np.ones((1, 1, 1, count, groups, 8), np.bool_))[..., 0]
 
-    def total(fma: Fma) -> Array:
+    def total(fma: Fma, seen: Seen) -> Array:
         acc = np.zeros((batch, dots.shape[1], rows, warps * LANES), F32)
         for step in range(steps):
-            now = _Sums(*(part[step] for part in by_step))
+            now = _Sums(*(seen(part[step]) for part in by_step))
             acc = np.where(present[..., step, :], how.term(fma, acc, now), acc)
         shelves = acc.reshape(*acc.shape[:-1], warps, LANES)
         lanes = shelves[..., 0, :]
@@ -192,7 +192,8 @@ def _vector_sums(qtype: str, warps: int, weights: Blocks, activations: Columns) 
             lanes = lanes + shelves[..., warp, :]
         return butterfly(lanes)
 
-    return total
+    # A part: at most three products and a sum for each piece; then steps, warps and the butterfly.
+    return summed(before, total, 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5)
 
 
 @np.errstate(all="ignore")
@@ -214,7 +215,7 @@ def mmvq(
     per_row = int(ncols_x) // format_.length
     weights = format_.blocks(vx, rows * per_row).reshaped(1, rows, per_row)
     activations = columns(vy, count, int(ncols_x) // GROUP, int(nrows_y) // GROUP)
-    return {"dst": either(dst, _vector_sums(qtype, 4 if count <= 4 else 2, weights, activations))}
+    return {"dst": _vector_sums(qtype, 4 if count <= 4 else 2, dst, weights, activations)}
 
 
 @np.errstate(all="ignore")
@@ -250,18 +251,14 @@ def indexed_moe_forward(
     size = stride * Q8_1_SIZE
     taken = all_inputs[: all_inputs.size // size * size].reshape(-1, size)[inputs]
     activations = columns(taken.reshape(-1), tasks, width // GROUP, stride)
-    return {"all_outputs": either(all_outputs, _vector_sums(qtype, 4, weights, activations))}
+    return {"all_outputs": _vector_sums(qtype, 4, all_outputs, weights, activations)}
 
 
 # ---- matrix-matrix: pieces are the halves of one group, or of two
 
 
-def _matrix_plain(offset: int = 0) -> _Term:
-    def term(fma: Fma, acc: Array, v: _Sums) -> Array:
-        dot = v.dot.sum(axis=-1) - offset * v.total.sum(axis=-1)
-        return fma(v.d * v.d8[..., 0], as_f32(dot), acc)
-
-    return term
+def _matrix_plain(fma: Fma, acc: Array, v: _Sums) -> Array:
+    return fma(v.d * v.d8[..., 0], as_f32(v.dot.sum(axis=-1)), acc)
 
 
 def _matrix_q4_0(fma: Fma, acc: Array, v: _Sums) -> Array:
@@ -301,9 +298,9 @@ def _matrix_q6_k(fma: Fma, acc: Array, v: _Sums) -> Array:
 _MATRIX: dict[str, tuple[int, _Term]] = {  # groups that are added in one go, and how
     "q4_0": (1, _matrix_q4_0),
     "q4_1": (1, _matrix_with_minimum),
-    "q5_0": (1, _matrix_plain(16)),
+    "q5_0": (1, _matrix_plain),
     "q5_1": (1, _matrix_with_minimum),
-    "q8_0": (1, _matrix_plain()),
+    "q8_0": (1, _matrix_plain),
     "q2_K": (1, _matrix_q2_k),
     "q3_K": (1, _matrix_q3_k),
     "q4_K": (2, _matrix_pairs),
@@ -334,9 +331,11 @@ def mmq(
     activations = columns(vy, count, groups, int(nrows_y) // GROUP)
     span, term = _MATRIX[qtype]
     steps, pieces = groups // span, 2 * span
-    quants = weights.quants.reshape(1, rows, steps, pieces, 16)
+    # q5_0 takes 16 off in integers here, where the matrix-vector products do it by way of the activations' sum.
+    offset = 16 if qtype == "q5_0" else 0
+    quants = (weights.quants - offset).reshape(1, rows, steps, pieces, 16)
     u = activations.quants.reshape(count, 1, steps, pieces, 16)
-    dot = np.einsum("irspk,cispk->crsp", quants.reshape(1, rows, steps, pieces, 16), u)
+    dot = np.einsum("irspk,cispk->crsp", quants, u)
     total = u.sum(axis=-1)
     blocks_of = np.arange(steps) * span * GROUP // format_.length
     d, m = (x.reshape(1, rows, per_row)[:, :, blocks_of] for x in (weights.d, weights.m))
@@ -344,10 +343,11 @@ def mmq(
     d8, s8 = (np.repeat(x.reshape(count, 1, steps, span), 2, axis=-1) for x in (activations.d, activations.s))
     by_step = [np.moveaxis(x, 2, 0) for x in (dot, total, scale, minimum, d8, s8, d, m)]
 
-    def summed(fma: Fma) -> Array:
+    def in_order(fma: Fma, seen: Seen) -> Array:
         acc = np.zeros((count, rows), F32)
         for step in range(steps):
-            acc = term(fma, acc, _Sums(*(part[step] for part in by_step)))
+            acc = term(fma, acc, _Sums(*(seen(part[step]) for part in by_step)))
         return acc
 
-    return {"dst": either(dst, summed)}
+    # A term: at most three products and three sums.
+    return {"dst": summed(dst, in_order, 6 + steps)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import Fma, as_f32, either
+from reference.quantized.arithmetic import Fma, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Blocks
 from reference.quantized.decoded import values
 
@@ -49,10 +49,13 @@ def dmmv(
     numbers = vector[:width].reshape(per_row, -1, GROUP)
     if format_.length == GROUP:
         weights = values(qtype, blocks).reshape(rows, per_row, GROUP)
-        return {"dst": either(dst, lambda fma: butterfly(_simple(fma, qtype, weights, numbers[:, 0])))}
-    part = _PARTS[qtype]
-    shaped = blocks.reshaped(rows, per_row)
-    return {"dst": either(dst, lambda fma: butterfly(_super(fma, part, shaped, numbers)))}
+        depth = per_row + 6  # a product and a sum of it, both for half of the blocks twice, then the butterfly
+        sums = summed(dst, lambda fma, seen: butterfly(_simple(fma, qtype, seen(weights), seen(numbers[:, 0]))), depth)
+        return {"dst": sums}
+    part, shaped = _PARTS[qtype], blocks.reshaped(rows, per_row)
+    # Of a block at most three products and twelve sums, then half of the blocks, then the butterfly.
+    depth = 15 + -(-per_row // 2) + 5
+    return {"dst": summed(dst, lambda fma, seen: butterfly(_super(fma, part, shaped.seen(seen), seen(numbers))), depth)}
 
 
 def _simple(fma: Fma, qtype: str, weights: Array, numbers: Array) -> Array:
