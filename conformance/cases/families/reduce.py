@@ -46,10 +46,10 @@ _FAST: tuple[str, ...] = (
     "shape=[3,31],values=wide",
     "shape=[4,32],values=unit",
     "shape=[5,33],values=unit",  # W01: the first level that leaves a group of 32
-    "shape=[3,64],values=unit",  # W01
+    "shape=[3,64],values=unit",  # W01, R07: a row's index is written as u32 whatever the type
     "shape=[3,65],values=mid",  # W01, W06
     "shape=[3,257],values=unit",  # W06
-    "shape=[2,1000],values=large",  # W06, W11
+    "shape=[2,1000],values=large",  # W06, W09: threads without an element, W11
     "shape=[2,1024],values=unit",  # W06, W11, W13
     "shape=[2,1025],values=unit",  # W11; two strips
     "shape=[1,4099],values=unit",  # R08: f16 and bf16 round at every step
