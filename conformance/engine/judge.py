@@ -26,6 +26,8 @@ KEPT_FAILURES = 20
 FAULTS_BEFORE_GIVING_UP = 3
 """Where the process survives a fault; elsewhere the first fault is the last."""
 
+OTHER_TIES = "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
+
 Answer = Callable[[TrialCase, str], dict[str, NDArray[Any]]]
 """Runs a case in a thread order: every buffer's whole content afterwards. Raises ``Damage`` or ``HipError``."""
 
@@ -84,7 +86,7 @@ def put_on_trial(
                 else f"{command} {shlex.quote(case.id)}"
             )
             try:
-                mismatch, largest = _compare(kernel, case, answer(case, order))
+                mismatch, largest, other_ties = _compare(kernel, case, answer(case, order))
             except HipError as error:
                 if case.must_fault and error.is_fault:
                     continue
@@ -95,6 +97,8 @@ def put_on_trial(
                 failure = CaseFailure(case.id, str(error), reproduce=reproduce)
                 break
             outcome.max_ulp = max(outcome.max_ulp, largest)
+            if other_ties:
+                outcome.message = OTHER_TIES
             if mismatch is not None:
                 why = mismatch.why if len(orders) == 1 else f"{mismatch.why} (thread order {order})"
                 failure = CaseFailure(
@@ -131,13 +135,12 @@ def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:
     return next((status for status in ("crash", "timeout") if status in faults), "fail")
 
 
-def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) -> tuple[Mismatch | None, float]:
-    """The first buffer that is not as expected, and the largest distance met."""
+def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) -> tuple[Mismatch | None, float, bool]:
+    """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order."""
     if case.must_fault:
-        return Mismatch(
-            f"ended without a fault, but upstream stops this launch: {case.must_fault}", 0, "", "", None
-        ), 0.0
-    largest = 0.0
+        why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
+        return Mismatch(why, 0, "no fault", "a fault", None), 0.0, False
+    largest, other_ties = 0.0, False
     for argument in case.launch.args:
         if not isinstance(argument, Buffer):
             continue
@@ -147,18 +150,19 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) 
         if expected is None:
             mismatch, _ = judge(argument.name, got, Expected(before), before, row, 0)
             if mismatch is not None or not np.array_equal(got.view(np.uint8), before.view(np.uint8)):
-                return _overwritten(argument, got), largest
+                return _overwritten(argument, got), largest, False
             continue
         if start and not np.array_equal(got[:start].view(row.bits), before[:start].view(row.bits)):
-            return _overwritten(argument, got[:start]), largest
+            return _overwritten(argument, got[:start]), largest, False
         mismatch, steps = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
         largest = max(largest, steps)
         if mismatch is not None:
             expected = _with_equivalents(kernel, case, argument, got[start:], expected, buffers)
             mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
+            other_ties = mismatch is None
         if mismatch is not None:
-            return mismatch, largest
-    return None, largest
+            return mismatch, largest, False
+    return None, largest, other_ties
 
 
 def _with_equivalents(

@@ -58,6 +58,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
+        remarks = [f"- `{row.name}`: {plain(row.message)}" for row in part if row.status == "pass" and row.message]
+        if remarks:
+            lines += ["", f"## Remarks{_of(name, found)}", "", *remarks]
     lines += ["", "## What upstream gets wrong", "", *_defects(specs)]
     lines += ["", "## Inputs that are not compared", "", *_undefined(specs)]
     return "\n".join(lines) + "\n"
