@@ -13,6 +13,14 @@
 #define CANDLE_SUDOT4 1
 #endif
 
+// Columns are unrolled where their sums must be in registers. On the host that would only make code: several times the
+// compile time, and clang 19 vectorises the four or eight copies of q8_0 wrongly.
+#ifdef __AMDGCN__
+#define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
+#else
+#define CANDLE_UNROLL_COLUMNS
+#endif
+
 namespace candle {
 
 // sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3: bytes are signed, nothing saturates.

@@ -117,7 +117,7 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
           scales[i][s] = tile.scales[tx + 32 * i][g + s];
         }
       }
-#pragma unroll
+      CANDLE_UNROLL_COLUMNS
       for (int j = 0; j < columns; ++j) {
 #ifndef __AMDGCN__
         if (4 * j >= used) break;  // on the GPU a branch for each column costs registers, and columns are free
@@ -153,7 +153,7 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
     }
     __syncthreads();
   }
-#pragma unroll
+  CANDLE_UNROLL_COLUMNS
   for (int j = 0; j < columns; ++j) {
     const int column = column0 + ty + 4 * j;
 #pragma unroll

@@ -71,14 +71,14 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
       parts[i] = part_of<F>(x[i64(row) * blocks + block], own);
     }
     const BlockQ8_1 *first = y + i64(block) * (F::length / group_length);
-#pragma unroll
+    CANDLE_UNROLL_COLUMNS
     for (int j = 0; j < columns; ++j) {
 #pragma unroll
       for (int i = 0; i < rows; ++i) acc[j][i] = add_part<F>(acc[j][i], parts[i], first + j * stride_y, own);
     }
   }
   if (group > 0) {
-#pragma unroll
+    CANDLE_UNROLL_COLUMNS
     for (int j = 0; j < columns; ++j) {
 #pragma unroll
       for (int i = 0; i < rows; ++i) shelf[group - 1][j][i][lane] = acc[j][i];
@@ -86,7 +86,7 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   }
   __syncthreads();
   if (group > 0) return;
-#pragma unroll
+  CANDLE_UNROLL_COLUMNS
   for (int j = 0; j < columns; ++j) {
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
