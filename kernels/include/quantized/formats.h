@@ -2,8 +2,7 @@
 //
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
-// value: the number that quant q stands for; `half` is which 16 of the group it is in. `tie` names Candle's order of
-// operations where two of its kernels differ.
+// value: the number that quant q stands for; `half` is which 16 of the group it is in.
 //
 // For matrix-vector products a block is shared by `lanes` threads. Thread t takes words word(t, 0..words) of the groups
 // group(t, 0..pieces). `vector` adds a thread's part of a block to acc; `matrix` adds `span` whole groups. Both follow
