@@ -88,17 +88,12 @@ class Calls:
         values = self.evaluator.value(receiver)
         if name in self.machine.loads:
             return self._load(target.child_by_field_name("field") or node, given)
-        candidates = self._methods(values, name, receiver)
+        candidates, guessed = self._methods(values, name, receiver)
         if candidates:
+            carried = self._carried(receiver)
             results = [
                 self._apply(
-                    function,
-                    given,
-                    explicit,
-                    kind,
-                    self._carried(receiver),
-                    node,
-                    frozenset({atom}) if atom else values,
+                    function, given, explicit, kind, carried, node, frozenset({atom}) if atom else values, guessed
                 )
                 for function, kind, atom in candidates
             ]
@@ -135,8 +130,11 @@ class Calls:
 
     def _methods(
         self, values: Values, name: str, receiver: Node
-    ) -> list[tuple[Function, Type | None, Obj | Variant | None]]:
-        """The methods called ``name`` that the receiver may have, each with ``Self`` and the value it is called on."""
+    ) -> tuple[list[tuple[Function, Type | None, Obj | Variant | None]], bool]:
+        """The methods called ``name`` that the receiver may have, each with ``Self`` and the value it is called on.
+
+        And whether that is a guess by the name alone, the receiver not being known.
+        """
         index = self.machine.index
         found: list[tuple[Function, Type | None, Obj | Variant | None]] = []
         for atom in values:
@@ -158,10 +156,9 @@ class Calls:
             blocks = [*index.impls.get(trait or "", []), *index.traits.get(trait or "", [])]
             found = [(block.functions[name], block.type, None) for block in blocks if name in block.functions]
         if not found and any(atom in UNKNOWN for atom in values):
-            # Any live method of that name: a call whose receiver is not known must not hide a load.
             live = [one for one in index.functions.get(name, []) if one.has_self and self.machine.is_live(one)]
-            found = [(one, None, None) for one in live if one.owner is not None]
-        return found
+            return [(one, None, None) for one in live], True
+        return found, False
 
     def _carried(self, receiver: Node) -> dict[str, Values]:
         """What is known of the receiver's fields, as the method sees them."""
@@ -238,8 +235,12 @@ class Calls:
         carried: Mapping[str, Values],
         node: Node,
         receiver: Values | None,
+        guessed: bool = False,
     ) -> Values:
-        """Calls a function: remembers the call of a live one, follows one whose result can be part of a name."""
+        """Calls a function: remembers the call of a live one, follows one whose result can be part of a name.
+
+        A ``guessed`` function is believed to be called only where the arguments fit its type parameters.
+        """
         frame = self.evaluator.frame
         if function.has_self and receiver is None and given:
             receiver, given = given[0], given[1:]  # Type::method(value, ...)
@@ -247,12 +248,15 @@ class Calls:
         if self.machine.is_live(function):
             if not frame.silent:
                 places = (*frame.callers, frame.unit.place(node))
-                shown = tuple(value if _counts(value) else UNKNOWN for value in given)
-                for way in types:
-                    if way or any(value != UNKNOWN for value in shown):
-                        self.machine.note_call(
-                            function, Context(tuple(sorted(way.items())), shown, self_type, places[-3:])
-                        )
+                kinds = [kind for _, kind in function.params]
+                shown = tuple(
+                    value if self.machine.tells_names(kind, enums=True) and _counts(value) else UNKNOWN
+                    for value, kind in zip(given, kinds, strict=False)
+                )
+                # What a trait's own method does is done by all that implement the trait, called here or not.
+                mine = None if function.owner is not None and function.owner.type is None else self_type
+                for way in types if not guessed else filter(None, types):
+                    self.machine.note_call(function, Context(tuple(sorted(way.items())), shown, mine, places[-3:]))
         elif self.machine.answers_names(function) and frame.depth < INLINE_DEPTH:
             variables = dict(carried)
             if receiver is not None:

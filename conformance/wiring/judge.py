@@ -95,7 +95,7 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) ->
         Unresolved(
             place, "*", f"no analysed call reaches it{f' in {function}' if function else ', outside any function'}"
         )
-        for place, function in reach.loads.items()
+        for place, function in reach.mentions().items()
         if place not in machine.reached
     ]
     kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}

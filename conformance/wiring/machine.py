@@ -82,27 +82,37 @@ class Machine:
         # While probing, a type parameter stands for itself, and ``doubtful`` tells that a name depends on the caller.
         self.probing = probing
         self.doubtful = False
+        self._tried: Function | None = None
         self.live_names = frozenset(function.name for function in live)
         self.requests: dict[tuple[str, tuple[str | None, ...]], Request] = {}
         self.reached: set[str] = set()
         self.contexts: dict[int, dict[Context, None]] = {id(function): {} for function in live}
+        self._noted: dict[int, dict[Context, None]] = {}
         self.fields: dict[tuple[str, str], Values] = {}
         self._constants: dict[tuple[int, Type | None], Values] = {}
 
     def run(self) -> None:
-        """Runs every live function in each way it is called, until nothing new is learnt."""
+        """Runs every live function in each way it is called, until nothing new is learnt.
+
+        What a round learns of the calls replaces what the one before did: a call whose arguments were not known yet
+        does not stay.
+        """
         for _ in range(_ROUNDS):
-            known = (sum(map(len, self.contexts.values())), dict(self.fields))
+            fields = dict(self.fields)
+            self._noted = {key: {} for key in self.contexts}
             self.requests.clear()
             self._constants.clear()
             for function in self.live:
                 for context in self._ways(function):
                     self._call(function, context)
-            if known == (sum(map(len, self.contexts.values())), self.fields):
+            settled = self._noted == self.contexts and fields == self.fields
+            self.contexts = self._noted
+            if settled:
                 return
 
     def try_out(self, function: Function) -> bool:
         """Runs a function with nothing known of its parameters; whether it loads a kernel itself."""
+        self._tried = function
         self.reached.clear()
         self._call(function, Context())
         return bool(self.reached)
@@ -117,9 +127,13 @@ class Machine:
             generics = {**function.generics, **(function.owner.generics if function.owner else {})}
             bound = dict(context.types)
             open_types = any(name not in bound and self.index.implementers(generics[name]) for name in generics)
-            self.doubtful = self.doubtful or open_types or UNKNOWN in context.arguments
+            unknown = any(
+                value == UNKNOWN and self.tells_names(kind, self._tried is not None and not self._tried.open)
+                for value, (_, kind) in zip(context.arguments, function.params, strict=False)
+            )
+            self.doubtful = self.doubtful or open_types or unknown
             return
-        self.contexts[id(function)].setdefault(context)
+        self._noted[id(function)].setdefault(context)
 
     def note_field(self, owner: str, name: str, value: Values) -> None:
         """Remembers what a struct's field is set to."""
@@ -237,6 +251,12 @@ class Machine:
     def owners_of(self, kind: Type) -> list[Owner]:
         """The impl blocks of a type."""
         return self.index.owners.get(kind.name, [])
+
+    def tells_names(self, kind: Type | None, enums: bool) -> bool:
+        """Whether a parameter of this type can hand a part of a name over: text, a closure, or (``enums``) an enum."""
+        if kind is None or kind.name in ("str", "String", "Cow"):
+            return True
+        return enums and kind.name in self.index.plain_enums
 
     def answers_names(self, function: Function) -> bool:
         """Whether what the function returns can be part of a name: text, or an enum."""

@@ -39,8 +39,9 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
 def _needs_callers(probe: Machine, function: Function, index: Index) -> bool:
     generics = {**function.generics, **(function.owner.generics if function.owner else {})}
     told = any(index.implementers(traits) for traits in generics.values())
-    texts = any(kind is None or kind.name in ("str", "String", "Cow") for _, kind in function.params)
-    enums = any(kind is not None and kind.name in index.plain_enums for _, kind in function.params)
+    texts = any(probe.tells_names(kind, enums=False) for _, kind in function.params)
+    # The dtypes that an open function is called with are not all seen, so that its callers say nothing of them.
+    enums = not function.open and any(probe.tells_names(kind, enums=True) for _, kind in function.params)
     if not (told or texts or enums):
         return False
     probe.doubtful = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,16 +27,27 @@ _BACKENDS = frozenset(("cuda", "rocm", "metal", "cpu", "wgpu", "vulkan"))
 
 @dataclass
 class Reach:
-    """The items in reach of a backend, its functions, and every load in the text.
+    """The items in reach of a backend, its functions, and the files that mention a load.
 
-    ``loads`` maps the place of each mention of a load to the function round it, empty outside any. ``partial`` are
-    places in files without loads that the parser could not read.
+    ``partial`` are places in files without loads that the parser could not read.
     """
 
     index: Index
     functions: list[Function]
-    loads: dict[str, str]
+    loads: frozenset[str]
+    files: list[tuple[str, Node]]
     partial: tuple[str, ...]
+
+    def mentions(self) -> dict[str, str]:
+        """The place of each mention of a load, with the function round it (empty outside any): this backend's only.
+
+        Definitions of loads, imports, and the bodies of macros that were expanded elsewhere are no mentions: so this is
+        to be asked when all is expanded.
+        """
+        found: dict[str, str] = {}
+        for label, root in self.files:
+            found |= _mentions(label, root, self.loads, self.functions, self.index)
+        return found
 
 
 def backend_folder(candle: Path, backend: str) -> Path:
@@ -61,8 +72,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     stem = folder.name.removesuffix("_backend")
     mine = _FAMILIES.get(stem, stem)
     index = Index()
-    mentions: dict[str, str] = {}
-    definitions: list[tuple[str, Node]] = []
+    files: list[tuple[str, Node]] = []
     partial: list[str] = []
     for path in _files(candle, folder, loads):
         label = _label(candle, path)
@@ -82,7 +92,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
             partial.append(f"{label}:{line_of(wrong)}")
         index.add(label, root)
         if any(load.encode() in source for load in loads):
-            definitions.append((label, root))
+            files.append((label, root))
     index.finish()
     inside = _label(candle, folder)
     functions = [
@@ -91,12 +101,20 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
         for one in known
         if one.name not in loads and not _is_test(one.uses) and _belongs(one.uses, one.unit.label, mine, inside)
     ]
-    for label, root in definitions:
-        mentions |= _mentions(label, root, loads, functions, index)
-    if not mentions:
+    if not any(next(_calls(root, loads), None) for _, root in files):
         listed = ", ".join(sorted(loads))
         raise CheckoutError(f"nothing in reach of {folder} calls {listed}; name its function with --load")
-    return Reach(index, functions, mentions, tuple(partial))
+    return Reach(index, functions, loads, files, tuple(partial))
+
+
+def _calls(root: Node, loads: frozenset[str]) -> Iterator[Node]:
+    """Every mention of a load that is neither its definition nor an import."""
+    for node in walk(root):
+        if node.type in ("identifier", "field_identifier") and text_of(node) in loads:
+            parent = node.parent
+            definition = parent is not None and parent.type in ("function_item", "function_signature_item")
+            if not definition and _within(node, "use_declaration") is None:
+                yield node
 
 
 def _label(candle: Path, path: Path) -> str:
@@ -140,21 +158,10 @@ def _is_test(uses: Sequence[str]) -> bool:
 def _mentions(
     label: str, root: Node, loads: frozenset[str], functions: Sequence[Function], index: Index
 ) -> dict[str, str]:
-    """The place of each mention of a load, with the function round it: those of this backend only.
-
-    Definitions of loads, imports, and the bodies of macros that were expanded elsewhere are no mentions.
-    """
     found: dict[str, str] = {}
     here = [one for one in functions if one.unit.label == label and one.unit.line is None]
     others = [one for known in index.functions.values() for one in known if one.unit.label == label and one not in here]
-    for node in walk(root):
-        if node.type not in ("identifier", "field_identifier") or text_of(node) not in loads:
-            continue
-        parent = node.parent
-        if parent is not None and parent.type in ("function_item", "function_signature_item", "use_list"):
-            continue
-        if _within(node, "use_declaration") is not None:
-            continue
+    for node in _calls(root, loads):
         macro = _within(node, "macro_definition")
         if macro is not None and macro.id in index.expanded:
             continue
