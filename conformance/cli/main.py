@@ -60,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _outputs(report, json=False)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
     report.set_defaults(function=reporting.command)

@@ -86,6 +86,7 @@ class KernelResult(Row):
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
     kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
+    ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null).
     """
 
     name: str
@@ -102,6 +103,7 @@ class KernelResult(Row):
     seconds: float | None = None
     source_lines: Count | None = None
     compiles_for: dict[str, Resources] = {}
+    wired_at: tuple[str, ...] | None = None
 
 
 class RunInfo(Row):

@@ -8,6 +8,7 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import failure_lines, missing_lines
+from conformance.report.families import family_table
 from conformance.report.tally import (
     DTYPE_COLUMNS,
     Tally,
@@ -46,6 +47,10 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "✅ every kernel at parity, ⚠️ some, ❌ none. Present: the port has a source for the kernel. Passing: every "
         "case of it agreed with the reference. Percentages are of all kernels that Candle has, whatever was selected "
         "or could not be run, and rounded down.",
+        "",
+        "## Families",
+        "",
+        *_families(found, names, rows, specs),
     ]
     for name, record in zip(names, found, strict=True):
         if record.run.builds:
@@ -125,6 +130,13 @@ def _modules(
     candle = sum(module.source_lines for module in specs.modules.values())
     total = ["**all**", "", "", f"{sum(ports):,}" if ports else "–", "", f"{candle:,}", str(len(rows[0]))]
     return table(heads, [*body, [*total, *_figures(rows)]], "lllrlrr" + "rrrc" * len(found))
+
+
+def _families(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    heads, body = family_table(found, list(map(plain, names)), rows, specs)
+    return table(heads, body, "llrllll" + "l" * len(found))
 
 
 def _port_source(found: Sequence[Record], mine: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
