@@ -1,5 +1,6 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
 # make test     the project's own tests
+# make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
 # make bench    how fast the harness is, printed
 # make lint     what CI checks beside the tests
 PYTHON ?= python3
@@ -7,16 +8,23 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
-.PHONY: parity test bench lint clean
+.PHONY: parity reports test bench lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
 	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | tail -n 3
-	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | tail -n 3
 	$(BIN)/candle-parity replay reference/traces --json reports/replay-kernels.json | tail -n 3
-	$(BIN)/candle-parity report reports/*.json --md reports/PARITY.md --html reports/parity.html
-	@echo 'written: reports/PARITY.md, reports/parity.html and the records in reports/'
+	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | tail -n 3
+	$(BIN)/candle-parity report $(RECORDS) --md reports/PARITY.md --html reports/parity.html
+	@echo 'written: reports/PARITY.md, reports/parity.html and the records beside them'
+
+reports: parity
+	$(BIN)/candle-parity build --json reports/build.json
+	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json | head -n 5)
+	$(BIN)/candle-parity report $(RECORDS) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	  --md reports/PARITY.md --html reports/parity.html
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 tests
