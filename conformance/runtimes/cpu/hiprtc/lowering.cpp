@@ -1,7 +1,9 @@
 #include "lowering.h"
 
+#include <algorithm>
+#include <map>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace hiprtc {
 namespace {
@@ -12,9 +14,89 @@ struct Float {
 constexpr Float floats[] = {
     {"f16", "half", "i16"}, {"bf16", "bfloat", "i16"}, {"f32", "float", "i32"}, {"f64", "double", "i64"}};
 
+// An instruction "  %result = OPERATION contract TYPE first, second".
+struct Arithmetic {
+  std::string result, operation, type, first, second;
+};
+
+// Reads `line` as a contractable fmul, fadd or fsub of float or double; false if it is none.
+bool read_arithmetic(std::string_view line, Arithmetic &found) {
+  constexpr std::string_view contract = " contract ";
+  const size_t equals = line.find(" = f"), flag = line.find(contract);
+  if (line.substr(0, 3) != "  %" || equals == line.npos || flag == line.npos) return false;
+  found.operation = line.substr(equals + 3, flag - equals - 3);
+  if (found.operation != "fmul" && found.operation != "fadd" && found.operation != "fsub") return false;
+  std::string_view rest = line.substr(flag + contract.size());
+  rest = rest.substr(0, rest.find(", !"));  // metadata
+  const size_t space = rest.find(' '), comma = rest.find(", ");
+  if (space == rest.npos || comma == rest.npos) return false;
+  found.result = line.substr(2, equals - 2);
+  found.type = rest.substr(0, space);
+  found.first = rest.substr(space + 1, comma - space - 1);
+  found.second = rest.substr(comma + 2);
+  return found.type == "float" || found.type == "double";
+}
+
+// Fuses the products of an expression with its sums. Before optimisation an expression's intermediate values are
+// registers with one use, and variables are memory, so what is found here are products inside one expression.
+class Contraction {
+ public:
+  explicit Contraction(const std::string &text) : text_(text) {}
+
+  std::string apply() {
+    std::string result;
+    for (size_t at = 0; at < text_.size();) {
+      const size_t end = std::min(text_.find('\n', at), text_.size() - 1) + 1;
+      const std::string_view line = std::string_view(text_).substr(at, end - at - (text_[end - 1] == '\n'));
+      at = end;
+      Arithmetic found;
+      if (line.substr(0, 7) == "define ") products_.clear();
+      if (!read_arithmetic(line, found)) {
+        result += line;
+      } else if (found.operation == "fmul") {
+        products_[found.result] = found;
+        result += line;
+      } else {
+        result += fused(found, line);
+      }
+      result += '\n';
+    }
+    for (const char *type : {"float", "double"}) {
+      const std::string name = std::string("@llvm.fma.") + (type[0] == 'f' ? "f32(" : "f64(");
+      if (used_.count(type) != 0 && text_.find(std::string("declare ") + type + " " + name) == std::string::npos)
+        result += std::string("declare ") + type + " " + name + type + ", " + type + ", " + type + ")\n";
+    }
+    return result;
+  }
+
+ private:
+  std::string fused(const Arithmetic &sum, std::string_view line) {
+    const auto left = products_.find(sum.first), right = products_.find(sum.second);
+    const bool subtracts = sum.operation == "fsub", on_left = left != products_.end();
+    if (!on_left && right == products_.end()) return std::string(line);
+    const Arithmetic &product = on_left ? left->second : right->second;
+    std::string before, factor = product.first, term = on_left ? sum.second : sum.first;
+    if (subtracts) {
+      std::string &negated = on_left ? term : factor;
+      const std::string name = "%simt.negated." + std::to_string(++count_);
+      before = "  " + name + " = fneg contract " + sum.type + " " + negated + "\n";
+      negated = name;
+    }
+    used_[sum.type] = true;
+    return before + "  " + sum.result + " = call contract " + sum.type + " @llvm.fma." +
+           (sum.type == "float" ? "f32" : "f64") + "(" + sum.type + " " + factor + ", " + sum.type + " " +
+           product.second + ", " + sum.type + " " + term + ")";
+  }
+
+  const std::string &text_;
+  std::map<std::string, Arithmetic> products_;
+  std::map<std::string, bool> used_;
+  unsigned count_ = 0;
+};
+
 class Lowering {
  public:
-  Lowering(const std::string &text, Dialect dialect) : text_(text), cuda_(dialect == Dialect::cuda) {}
+  Lowering(std::string text, Dialect dialect) : text_(std::move(text)), cuda_(dialect == Dialect::cuda) {}
 
   std::string apply() {
     for (const Float &from : floats) {
@@ -136,6 +218,8 @@ class Lowering {
 
 }  // namespace
 
-std::string lower_for_gpu(const std::string &text, Dialect dialect) { return Lowering(text, dialect).apply(); }
+std::string lower_for_gpu(const std::string &text, Dialect dialect) {
+  return Lowering(Contraction(text).apply(), dialect).apply();
+}
 
 }  // namespace hiprtc

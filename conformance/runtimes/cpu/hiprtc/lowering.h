@@ -4,6 +4,8 @@
 //                      end, and keeps the low ones (300.0f becomes 44 as a byte). NaN becomes 0; in CUDA, where the
 //                      source is a double or the result has 64 bits, it becomes the top bit (PTX ISA, cvt).
 //   fmax, fmin         +0 is larger than -0
+//   a * b + c * d      the first product is fused with the sum, as GPU compilers choose; where contraction is allowed.
+//                      A host's optimiser may take either, or neither. Products of other statements are left to it.
 #pragma once
 
 #include <string>

@@ -331,6 +331,8 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-fsanitize-trap=bounds",
         // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
         "-ffp-contract=fast-honor-pragmas",
+        // Paired with another addition, as a short vector, a sum would not be fused with its product any more.
+        "-fno-slp-vectorize",
         // A _Float16 or __bf16 expression is rounded after every operation, as on the GPU.
         "-fexcess-precision=16",
         // An out-of-range float-to-integer conversion saturates and NaN gives 0, as the GPU's instructions do.
@@ -340,9 +342,12 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-Wno-unknown-pragmas", "-Wno-undefined-internal"};
     flags.insert(flags.end(), clang.begin(), clang.end());
   } else {
-    const std::initializer_list<const char *> gcc = {"-fsanitize-undefined-trap-on-error", "-ffp-contract=fast",
+    const std::initializer_list<const char *> gcc = {"-fsanitize-undefined-trap-on-error",
+                                                     "-ffp-contract=fast",
+                                                     "-fno-tree-slp-vectorize",
                                                      "-fno-gnu-unique",  // two modules must not share a variable
-                                                     "-Wno-attributes", "-Wno-unknown-pragmas"};
+                                                     "-Wno-attributes",
+                                                     "-Wno-unknown-pragmas"};
     flags.insert(flags.end(), gcc.begin(), gcc.end());
   }
   // The caller's words come last, so that they win.

@@ -22,6 +22,7 @@ using Words = std::vector<std::string>;
 
 namespace {
 
+constexpr char fused_product[] = "simt::Product<";
 constexpr size_t log_limit = 256 * 1024;  // bytes; a template error can be megabytes long
 
 // The libraries that this process has loaded, by path. Modules name them, so that expf and friends bind to today's
@@ -94,6 +95,13 @@ Program::Outcome Program::compile(const Words &options) {
   lowered_.clear();
   try {
     Outcome outcome = build(options);
+    if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
+      // The source is right and our type in its way: see simt/fused.h.
+      Words plain = options;
+      plain.push_back("-DSIMT_PLAIN_PRODUCTS");
+      log_.clear();
+      outcome = build(plain);
+    }
     compiled_ = outcome == Outcome::compiled;
     return outcome;
   } catch (const std::exception &error) {
@@ -131,10 +139,15 @@ Program::Outcome Program::build(const Words &words) {
   Dialect dialect = options.dialect;
   if (dialect == Dialect::automatic) dialect = ends_with(name_, ".cu") ? Dialect::cuda : Dialect::hip;
   Finished step = expand(dialect);
-  if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && step.started && step.status == 0 &&
-      includes_hip(read_file(folder.file("expanded")), tools.include)) {
-    dialect = Dialect::hip;  // CUDA's suffix, and headers that turn it into HIP
-    step = expand(dialect);
+  auto good = [](const Finished &finished) { return finished.started && finished.status == 0; };
+  auto is_hip = [&] { return includes_hip(read_file(folder.file("expanded")), tools.include); };
+  if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && (!good(step) || is_hip())) {
+    // CUDA's suffix, but headers that turn it into HIP; or broken, which HIP without its headers would not mend.
+    Finished again = expand(Dialect::hip);
+    if (good(step) || (good(again) && is_hip())) {
+      dialect = Dialect::hip;
+      step = again;
+    }
   }
   add_to_log(step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;

@@ -2,6 +2,7 @@
 #pragma once
 #pragma GCC system_header
 
+#include "fused.h"
 #include "integer.h"
 #include "small_float.h"
 #include "vectors.h"
@@ -126,16 +127,27 @@ SIMT_INLINE __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 a) { return __hip_
 #define SIMT_R(x) __ushort_as_bfloat16(::simt::bfloat16_bits(x))
 #include "small_functions.inc"
 
+#define SIMT_BFLOAT16_ASSIGNMENT(op, function)                                               \
+  SIMT_INLINE __hip_bfloat16 &operator op##=(__hip_bfloat16 & a, const __hip_bfloat16 & b) { \
+    return a = function(a, b);                                                               \
+  }
 #define SIMT_BFLOAT16_OPERATOR(op, function)                                                                          \
   SIMT_INLINE __hip_bfloat16 operator op(const __hip_bfloat16 &a, const __hip_bfloat16 &b) { return function(a, b); } \
-  SIMT_INLINE __hip_bfloat16 &operator op##=(__hip_bfloat16 & a, const __hip_bfloat16 & b) {                          \
-    return a = function(a, b);                                                                                        \
-  }
+  SIMT_BFLOAT16_ASSIGNMENT(op, function)
 SIMT_BFLOAT16_OPERATOR(+, __hadd)
 SIMT_BFLOAT16_OPERATOR(-, __hsub)
+#if defined(SIMT_FUSED_PRODUCTS)
+SIMT_BFLOAT16_ASSIGNMENT(*, __hmul)
+SIMT_INLINE simt::Product<__hip_bfloat16> operator*(const __hip_bfloat16 &a, const __hip_bfloat16 &b) {
+  return {__hmul(a, b), a, b};
+}
+SIMT_FUSED_OPERATORS(__hip_bfloat16)
+#else
 SIMT_BFLOAT16_OPERATOR(*, __hmul)
+#endif
 SIMT_BFLOAT16_OPERATOR(/, __hdiv)
 #undef SIMT_BFLOAT16_OPERATOR
+#undef SIMT_BFLOAT16_ASSIGNMENT
 #define SIMT_BFLOAT162_OPERATOR(op, function)                                                   \
   SIMT_INLINE __hip_bfloat162 operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { \
     return function(a, b);                                                                      \

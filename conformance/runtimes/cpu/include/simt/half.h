@@ -3,6 +3,7 @@
 #pragma once
 #pragma GCC system_header
 
+#include "fused.h"
 #include "integer.h"
 #include "small_float.h"
 #include "vectors.h"
@@ -90,7 +91,9 @@ struct __half {
   }
   friend SIMT_INLINE __half operator+(const __half &a, const __half &b) { return __half(a) += b; }
   friend SIMT_INLINE __half operator-(const __half &a, const __half &b) { return __half(a) -= b; }
+#if !defined(SIMT_FUSED_PRODUCTS)
   friend SIMT_INLINE __half operator*(const __half &a, const __half &b) { return __half(a) *= b; }
+#endif
   friend SIMT_INLINE __half operator/(const __half &a, const __half &b) { return __half(a) /= b; }
   friend SIMT_INLINE bool operator==(const __half &a, const __half &b) { return a.value() == b.value(); }
   friend SIMT_INLINE bool operator!=(const __half &a, const __half &b) { return a.value() != b.value(); }
@@ -124,7 +127,7 @@ struct alignas(4) __half2 {
   SIMT_INLINE operator float2() const { return float2(static_cast<float>(x), static_cast<float>(y)); }
   SIMT_INLINE __half2 &operator+=(const __half2 &b) { return *this = __half2(x + b.x, y + b.y); }
   SIMT_INLINE __half2 &operator-=(const __half2 &b) { return *this = __half2(x - b.x, y - b.y); }
-  SIMT_INLINE __half2 &operator*=(const __half2 &b) { return *this = __half2(x * b.x, y * b.y); }
+  SIMT_INLINE __half2 &operator*=(const __half2 &b) { return *this = __half2(__half(x) *= b.x, __half(y) *= b.y); }
   SIMT_INLINE __half2 &operator/=(const __half2 &b) { return *this = __half2(x / b.x, y / b.y); }
   SIMT_INLINE __half2 operator-() const { return __half2(-x, -y); }
   friend SIMT_INLINE __half2 operator+(__half2 a, const __half2 &b) { return a += b; }
@@ -204,6 +207,11 @@ SIMT_INLINE __half2 __lowhigh2highlow(__half2 a) { return __half2(a.y, a.x); }
 #define SIMT_F(x) __half2float(x)
 #define SIMT_R(x) __ushort_as_half(::simt::half_bits(x))
 #include "small_functions.inc"
+
+#if defined(SIMT_FUSED_PRODUCTS)
+SIMT_INLINE simt::Product<__half> operator*(const __half &a, const __half &b) { return {__hmul(a, b), a, b}; }
+SIMT_FUSED_OPERATORS(__half)
+#endif
 
 #define SIMT_SATURATED(name, call, ...)                                      \
   SIMT_INLINE __half name##_sat(__VA_ARGS__) {                               \

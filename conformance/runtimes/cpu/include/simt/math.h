@@ -172,8 +172,8 @@ SIMT_INLINE T rsqrt(T x) {
 SIMT_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 SIMT_INLINE double rcbrt(double x) { return 1.0 / cbrt(x); }
 SIMT_INLINE double normcdf(double x) {
-  // In the lower tail the rounding of x / sqrt(2) is magnified by x * x: it is put back by erfc's derivative. From -38.6
-  // on the result is 0.
+  // In the lower tail the rounding of x / sqrt(2) is magnified by x * x: it is put back by erfc's derivative. From
+  // -38.6 on the result is 0.
   double t = -x * M_SQRT1_2;
   double tail = erfc(t);
   if (!(x < -1.0 && x > -40.0)) return 0.5 * tail;

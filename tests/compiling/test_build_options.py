@@ -1,0 +1,150 @@
+"""How a tree is compiled: the command line, ``candle-parity.toml``, and what a compiled object is kept under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources, options_for, tree_digest
+from conformance.build.includes import reached
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree with one source, beside it a folder of headers."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "shim").mkdir()
+    (tmp_path / "kernels" / "unary.hip").write_text('#include "shim.h"\n')
+    (tmp_path / "shim" / "shim.h").write_text("#define SHIM 1\n")
+    return tmp_path / "kernels"
+
+
+def test_the_file_beside_the_tree_and_the_command_line_add_up(tree: Path) -> None:
+    beside = tree.parent / "candle-parity.toml"
+    beside.write_text('include_dirs = ["shim"]\ndefines = ["A", "B=1"]\nforced_includes = ["shim/shim.h"]\n')
+    options = options_for(tree, [tree], ["B=2"], [Path("shim.h")], None)
+    assert options.include_dirs == (tree, tree.parent / "shim")
+    assert options.defines == ("A", "B=1", "B=2")
+    assert options.forced == (tree.parent / "shim" / "shim.h",) * 2
+    assert options.dialect == "auto"
+    assert options.words()[:4] == [f"-I{tree}", f"-I{tree.parent / 'shim'}", "-DA", "-DB=1"]
+
+
+def test_a_file_in_the_tree_goes_before_one_beside_it(tree: Path) -> None:
+    (tree.parent / "candle-parity.toml").write_text('defines = ["BESIDE"]')
+    (tree / "candle-parity.toml").write_text('defines = ["INSIDE"]\ndialect = "hip"')
+    assert options_for(tree) == BuildOptions(defines=("INSIDE",), dialect="hip")
+    assert options_for(tree / "unary.hip").defines == ("INSIDE",)
+    assert options_for(tree, dialect="cuda").dialect == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('include_dir = ["x"]', ("unknown key 'include_dir'", "include_dirs, defines, forced_includes, dialect")),
+        ('defines = "A"', ("defines must be a list of strings", "'A'")),
+        ("defines = [1]", ("defines must be a list of strings",)),
+        ('dialect = "opencl"', ("dialect must be one of auto, hip, cuda", "'opencl'")),
+        ('include_dirs = ["absent"]', ("include_dirs", "absent", "is no folder")),
+        ('forced_includes = ["absent.h"]', ("forced_includes", "absent.h", "is no file")),
+        ('defines = ["1A"]', ("'1A' is no macro", "NAME=VALUE")),
+        ("include_dirs = [", ("cannot be read as TOML",)),
+    ],
+)
+def test_a_bad_file_is_named_with_what_is_wrong(tree: Path, text: str, words: Sequence[str]) -> None:
+    file = tree / "candle-parity.toml"
+    file.write_text(text)
+    with pytest.raises(SourceError) as raised:
+        options_for(tree)
+    for word in (str(file), *words):
+        assert word in str(raised.value)
+
+
+def test_bad_words_on_the_command_line(tree: Path) -> None:
+    with pytest.raises(SourceError, match=r"-I .*absent is no folder"):
+        options_for(tree, [tree / "absent"])
+    with pytest.raises(SourceError, match="-D 'A B' is no macro"):
+        options_for(tree, defines=["A B"])
+    with pytest.raises(SourceError, match=r"--include absent\.h is no file"):
+        options_for(tree, forced=[Path("absent.h")])
+
+
+class Compiler:
+    """Counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def compiler_identity(self) -> str:
+        return "counting"
+
+    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
+        self.asked.append(tuple(options))
+        return str(len(self.asked)).encode()
+
+
+def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
+    shim = tree.parent / "shim"
+    options = options_for(tree, [shim])
+    (source,) = find_sources(tree)
+    compiler = Compiler()
+
+    def made(options: BuildOptions = options, *extra: str) -> int:
+        compiled(source, compiler, options, extra)
+        return len(compiler.asked)
+
+    assert (made(), made()) == (1, 1)
+    (shim / "unused.h").write_text("// nobody includes this")
+    assert made() == 1
+    (shim / "shim.h").write_text('#include "deeper.h"\n')
+    assert made() == 2
+    (shim / "deeper.h").write_text("#define DEEPER 1\n")
+    assert made() == 3
+    (shim / "deeper.h").write_text("#define DEEPER 2\n")
+    assert made() == 4
+    assert made(BuildOptions(include_dirs=(shim,), defines=("A",))) == 5
+    assert made(BuildOptions(include_dirs=(shim,), forced=(shim / "unused.h",))) == 6
+    (shim / "unused.h").write_text("// now somebody does")
+    assert made(BuildOptions(include_dirs=(shim,), forced=(shim / "unused.h",))) == 7
+    assert made(options, "-x", "cuda") == 8
+    assert (made(), len(compiler.asked)) == (8, 8)
+    assert compiler.asked[0] == (f"-I{tree}", f"-I{shim}")
+    # A header that only a preprocessor can name: then every header counts.
+    (shim / "deeper.h").write_text("#include CHOSEN\n")
+    assert made() == 9
+    (shim / "unused.h").write_text("// changed again")
+    assert made() == 10
+
+
+def test_headers_are_followed_through_their_folders(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    first, second = tmp_path / "first.cu", tmp_path / "a" / "second.cuh"
+    first.write_text('  #  include <a/second.cuh>\n#include <cuda.h>\n// #include "never.h"\n')
+    second.write_text('#include "../first.cu"\n')
+    found = reached([first], [tmp_path])
+    assert (found.files, found.complete) == ((second, first), True)
+
+
+def test_the_digest_of_a_tree_covers_its_options(tree: Path) -> None:
+    shim = tree.parent / "shim"
+    plain, options = tree_digest(tree), options_for(tree, [shim])
+    assert tree_digest(tree, BuildOptions()) == plain
+    with_shim = tree_digest(tree, options)
+    assert len({plain, with_shim, tree_digest(tree, options_for(tree, [shim], ["A"]))}) == 3
+    (shim / "shim.h").write_text("#define SHIM 2\n")
+    assert tree_digest(tree, options) != with_shim
+
+
+def test_a_cuda_source_is_told_by_suffix_and_headers(tmp_path: Path) -> None:
+    for name, text, cuda in (
+        ("a.cu", "#include <cuda_fp16.h>\n", True),
+        ("b.cu", "#include <hip/hip_runtime.h>\n", False),
+        ("c.hip", "", False),
+    ):
+        (tmp_path / name).write_text(text)
+        assert KernelSource(tmp_path / name, tmp_path).is_cuda is cuda

@@ -1,0 +1,27 @@
+"""``run(tree, patterns, ...)``: a tree of kernels on trial, through the command line in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from judging import TREES, Run, Verdicts
+
+from conformance.cli.main import main
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    def call(tree: Path | str, *words: object) -> Verdicts:
+        record = tmp_path / "record.json"
+        kernels = TREES / tree if isinstance(tree, str) else tree
+        capfd.readouterr()
+        code = main(
+            ["run", *map(str, words), "--runtime", "cpu", "-j", "1", "--kernels", str(kernels), "--json", str(record)]
+        )
+        err = capfd.readouterr().err
+        read = json.loads(record.read_text())
+        return Verdicts(code, err, read["run"]["wave"], {row["name"]: row for row in read["kernels"]})
+
+    return call

@@ -1,0 +1,95 @@
+"""Trees as users have them, each compiled as it is and judged."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+from judging import TREES, Run
+
+KEEPS = ("--order", "forward")  # the order of threads is not the subject here
+
+
+def test_a_port_with_a_header_shim_is_hip_whatever_its_suffix(run: Run) -> None:
+    said = run("shimmed/kernels", "uneg_f32", "ucopy_f32", "usqr_f16", "uneg_bf16", "--wave", 64, *KEEPS)
+    assert said.statuses() == dict.fromkeys(("uneg_f32", "ucopy_f32", "usqr_f16", "uneg_bf16"), "pass")
+    assert said.code == 0
+
+
+def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) -> None:
+    tree = tmp_path / "kernels"
+    tree.mkdir()
+    for file in (TREES / "shimmed" / "kernels").iterdir():
+        (tree / file.name).write_text(file.read_text())
+    shim = TREES / "shimmed" / "shim"
+    words = ("-I", shim, "--include", "port.h", "-D", "PORT_ONE=1.0f")
+    assert run(tree, "ucopy_f32", *words, "--wave", 64, *KEEPS).statuses() == {"ucopy_f32": "pass"}
+    failed = run(tree, "ucopy_f32", *words[:-1], "PORT_ONE=2.0f", "--wave", 64, *KEEPS)
+    assert failed.statuses() == {"ucopy_f32": "fail"}
+    assert "-D PORT_ONE=2.0f" in failed.rows["ucopy_f32"]["failures"][0]["reproduce"]
+    lost = run(tree, "ucopy_f32", *words[:-1], "PORT_TWO", "--wave", 64, *KEEPS)
+    assert lost.statuses() == {"ucopy_f32": "compile_error"}
+    assert "PORT_ONE" in lost.rows["ucopy_f32"]["message"]
+
+
+def test_one_file_of_several_families_and_one_mistake(run: Run) -> None:
+    names = ("uabs_f32", "affine_f32", "badd_f32", "bsub_f32")
+    said = run("one_file/kernels.hip", *names, *KEEPS)
+    assert said.statuses() == {**dict.fromkeys(names, "pass"), "bsub_f32": "fail"}
+    assert (said.code, said.wave) == (1, 64)
+    assert said.rows["bsub_f32"]["source"] == "one_file/kernels.hip:37"
+
+
+def test_a_cuda_tree_with_one_broken_file(run: Run) -> None:
+    good = ("cast_f32_u8", "cast_f64_u32", "cast_f64_i64", "cast_f16_f32", "cast_f32_f8_e4m3", "affine_f16", "uneg_f32")
+    said = run("cuda", *good, "uexp_f32", "uexp_f64", "uabs_f32", *KEEPS)
+    wanted = dict.fromkeys(good, "pass")
+    assert said.statuses() == {
+        **wanted,
+        "uexp_f32": "compile_error",
+        "uexp_f64": "compile_error",
+        "uabs_f32": "missing",
+    }
+    assert "missing_exp" in said.rows["uexp_f64"]["message"]
+    assert said.rows["uexp_f32"]["source"] == "cuda/broken.cu"
+    assert said.wave == 32
+    assert "waves of 32" in said.err
+
+
+def test_a_mask_of_32_lanes_fails_in_a_wave_of_64(run: Run) -> None:
+    said = run("cuda", "uneg_f32", "--wave", 64, *KEEPS)
+    assert said.statuses() == {"uneg_f32": "crash"}
+    assert "mask" in said.rows["uneg_f32"]["failures"][0]["why"]
+    assert "waves of" not in said.err
+
+
+def test_the_dialect_can_be_named(run: Run) -> None:
+    said = run("cuda/waves.cu", "uneg_f32", "--dialect", "hip", *KEEPS)
+    assert said.statuses() == {"uneg_f32": "compile_error"}
+    assert "64-bit" in said.rows["uneg_f32"]["message"]
+    assert run("one_file", "uabs_f32", "--dialect", "cuda", *KEEPS).wave == 32
+
+
+def test_an_architecture_can_be_named(run: Run) -> None:
+    said = run("cuda/casts.cu", "cast_f16_f32", "-D", "__CUDA_ARCH__=700", *KEEPS)
+    assert said.statuses() == {"cast_f16_f32": "compile_error"}
+    assert "this is CUDA" in said.rows["cast_f16_f32"]["message"]
+
+
+def test_code_objects_of_amd_are_refused_with_a_sentence(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "amd"))
+    elf = importlib.import_module("elf")
+    rows = [elf.kernel_row("uneg_f32", [(0, 8, "by_value")])]
+    (tmp_path / "port").mkdir()
+    (tmp_path / "port" / "mine.hsaco").write_bytes(elf.code_object(elf.metadata("gfx942", rows)))
+    objects = {"hipv4-amdgcn-amd-amdhsa--gfx1100": elf.code_object(elf.metadata("gfx1100", rows))}
+    for content in (None, elf.bundle(objects)):
+        if content is not None:
+            (tmp_path / "port" / "mine.hsaco").write_bytes(content)
+        said = run(tmp_path / "port", "uneg_f32", "uabs_f32", *KEEPS)
+        assert said.statuses() == {"uneg_f32": "compile_error", "uabs_f32": "missing"}
+        assert "mine.hsaco: is for an AMD GPU (gfx" in said.rows["uneg_f32"]["message"]
+        assert "cpu runtime runs host code" in said.rows["uneg_f32"]["message"]
