@@ -18,7 +18,9 @@ from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_fo
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
 from conformance.engine.tasks import ORDERS, Setup
-from conformance.runtimes import chosen_runtime, device_count
+from conformance.runtimes import NoRuntime, chosen_runtime, device_count
+from conformance.runtimes.cpu.build import BuildError
+from conformance.runtimes.cpu.toolchain import NoCompiler
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32
@@ -30,7 +32,7 @@ def setup_from(
     arguments: argparse.Namespace, words: Sequence[str], traces: Path | None, executes: bool = True
 ) -> Setup:
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
-    runtime = chosen_runtime(arguments.runtime) if executes else "none"
+    runtime = _runtime(arguments.runtime) if executes else "none"
     kernels = arguments.kernels or default_kernels()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
@@ -100,6 +102,13 @@ def say_wave(arguments: argparse.Namespace, setup: Setup) -> None:
             "them as AMD's data centre GPUs would",
             file=sys.stderr,
         )
+
+
+def _runtime(name: str) -> str:
+    try:
+        return chosen_runtime(name)
+    except (NoRuntime, NoCompiler, BuildError) as error:
+        raise UsageError(str(error)) from None
 
 
 def jobs_and_devices(arguments: argparse.Namespace, setup: Setup, kernels: int) -> tuple[int, int]:
