@@ -49,7 +49,7 @@ def _properties() -> None:
     runtime = open_cuda_runtime()
     from hip import hip
 
-    error, p = hip.hipGetDeviceProperties(1)
+    error, p = hip.hipGetDeviceProperties(1)  # type: ignore[no-untyped-call]
     assert int(error) == 0, runtime.message()
     assert [text if isinstance(text, str) else text.decode() for text in (p.name, p.gcnArchName)] == [
         "Stand-in 1",
@@ -75,7 +75,8 @@ def _properties() -> None:
         attributes.hipDeviceAttributeTotalGlobalMem: 2**31 - 1,
         attributes.hipDeviceAttributeHdpMemFlushCntl: 0,
     }
-    assert {key: hip.hipDeviceGetAttribute(key, 0)[1] for key in wanted} == wanted
+    answers = {key: hip.hipDeviceGetAttribute(key, 0)[1] for key in wanted}  # type: ignore[no-untyped-call]
+    assert answers == wanted
 
 
 def test_memory_calls() -> None:
