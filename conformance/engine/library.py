@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.amd import AmdError, read_code_objects
 from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources
@@ -29,17 +30,21 @@ class Found:
 class Library:
     """The sources under one path, compiled with ``options`` and loaded on demand.
 
-    Raises ``SourceError`` when the path cannot be used.
+    ``said`` is told what is being compiled, for a compilation may take longer than a case. Raises ``SourceError`` when
+    the path cannot be used.
     """
 
-    def __init__(self, path: Path, device: Device, options: BuildOptions) -> None:
+    def __init__(
+        self, path: Path, device: Device, options: BuildOptions, said: Callable[[str], None] = lambda _: None
+    ) -> None:
         self.sources = find_sources(path)
         self._device = device
         self._options = options
+        self._said = said
         # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
         named = options.dialect != "auto" and device.runtime.name == "cpu"
         self._extra = ("-x", options.dialect) if named else ()
-        self._claims: dict[int, frozenset[str] | None] = {}
+        self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, Module] = {}
         self._broken: dict[int, str] = {}
         self._defined: dict[tuple[int, str], tuple[str, tuple[CompiledParameter, ...]]] = {}
@@ -51,11 +56,14 @@ class Library:
     def find(self, kernel: Kernel, broken: dict[int, str]) -> Found:
         """The function of ``kernel``; ``broken`` holds the sources not to try, with the reason.
 
-        A file named after the kernel's module is looked into first; the others are compiled only when it is not there.
+        A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
+        there and the other seems to define it.
         """
         self._broken.update(broken)
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
+            if source.path.stem != kernel.module and not self._may_define(index, kernel.name):
+                continue
             module = self._loaded(index)
             function = self._device.function(module, kernel.name) if module is not None else None
             if function is None:
@@ -72,10 +80,18 @@ class Library:
 
     def _would_define(self, index: int, kernel: Kernel) -> bool:
         """Whether the broken source ``index`` is where ``kernel`` was meant to be."""
-        if index not in self._claims:
-            self._claims[index] = defined_names(self.sources[index], self._options)
-        names = self._claims[index]
+        names = self._defined_names(index)
         return self.sources[index].mentions(kernel.name, kernel.module) if names is None else kernel.name in names
+
+    def _may_define(self, index: int, name: str) -> bool:
+        """Whether source ``index`` must be compiled to know if it defines ``name``."""
+        names = self._defined_names(index)
+        return index in self._modules or names is None or name in names
+
+    def _defined_names(self, index: int) -> frozenset[str] | None:
+        if index not in self._names:
+            self._names[index] = defined_names(self.sources[index], self._options)
+        return self._names[index]
 
     def _loaded(self, index: int) -> Module | None:
         """The module of source ``index``, or ``None`` when it is broken."""
@@ -93,6 +109,7 @@ class Library:
         module = self._modules.get(index)
         if module is None:
             source = self.sources[index]
+            self._said(f"compiling {source.label}")
             code = compiled(source, self._device, self._options, self._extra)
             if source.is_code_object and self._device.runtime.name == "cpu":
                 _refuse_foreign(source)
@@ -105,15 +122,20 @@ class Library:
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
-    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that can be told."""
+    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that can be told.
+
+    In both dialects, where the options name none: which of the two the headers make it is for the compiler to find.
+    """
     try:
         if source.is_code_object:
             return frozenset(name for code in read_code_objects(source.path) for name in code.kernels)
         folders = (source.path.parent, *options.include_dirs, source.root)
-        is_cuda = options.dialect == "cuda" or (options.dialect == "auto" and source.is_cuda)
-        defines = (*(CUDA_DEFINES if is_cuda else HIP_DEFINES), *options.defines)
-        found = defined_kernels(source.path, folders, defines, options.forced)
-        return frozenset(definition.name for definition in found)
+        chosen = {"hip": (HIP_DEFINES,), "cuda": (CUDA_DEFINES,)}.get(options.dialect, (HIP_DEFINES, CUDA_DEFINES))
+        return frozenset(
+            definition.name
+            for defines in (chosen if source.path.suffix == ".cu" else chosen[:1])
+            for definition in defined_kernels(source.path, folders, (*defines, *options.defines), options.forced)
+        )
     except (AmdError, ScanError):
         return None
 
@@ -128,6 +150,14 @@ def _refuse_foreign(source: KernelSource) -> None:
         f"{source.label}: is for an AMD GPU ({targets}), the cpu runtime runs host code; give the sources, or run it "
         "on that GPU"
     )
+
+
+def _place(source: KernelSource, row: Mapping[str, Any]) -> str:
+    """Where a kernel of ``source`` is defined: ``kernels/unary.hip:12``, or the header of the tree that defines it."""
+    file = Path(row["file"])
+    inside = file.is_absolute() and file.is_relative_to(source.root)
+    label = f"{source.root.name}/{file.relative_to(source.root).as_posix()}" if inside else source.label
+    return f"{label}:{row['line']}"
 
 
 def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> list[int]:

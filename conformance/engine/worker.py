@@ -41,7 +41,7 @@ class Worker:
         if setup.kernels is not None:
             runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
             self._device = Device(runtime, setup.device % max(device_count(setup.runtime), 1))
-            self._library = Library(setup.kernels, self._device, setup.options)
+            self._library = Library(setup.kernels, self._device, setup.options, progress.begin)
 
     def ready(self) -> Ready:
         if self._device is None:
@@ -54,7 +54,6 @@ class Worker:
     def compile(self, request: Compile) -> Compiled:
         assert self._library is not None
         started = time.perf_counter()
-        self._progress.begin(f"compiling {self._library.sources[request.source].label}")
         try:
             self._library.compile(request.source)
         except CompileError as error:

@@ -34,7 +34,7 @@ def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) ->
 
 
 def test_one_file_of_several_families_and_one_mistake(run: Run) -> None:
-    names = ("uabs_f32", "affine_f32", "badd_f32", "bsub_f32")
+    names = ("uabs_f32", "affine_f32", "badd_f32", "bsub_f32", "bmaximum_f32", "cast_f32_u8")
     said = run("one_file/kernels.hip", *names, *KEEPS)
     assert said.statuses() == {**dict.fromkeys(names, "pass"), "bsub_f32": "fail"}
     assert (said.code, said.wave) == (1, 64)
@@ -55,6 +55,45 @@ def test_a_cuda_tree_with_one_broken_file(run: Run) -> None:
     assert said.rows["uexp_f32"]["source"] == "cuda/broken.cu"
     assert said.wave == 32
     assert "waves of 32" in said.err
+
+
+PAIRS = """
+#include <cuda_fp16.h>
+#include "each.cuh"
+template <class T> __device__ T larger(T a, T b) { return a > b ? a : b; }
+extern "C" __global__ void affine_f16(size_t numel, size_t num_dims, const size_t *info, const __half *inp, __half *out,
+                                      __half mul, __half add) {
+  each(numel, num_dims, info, [&](size_t i, size_t offset) {
+    __half x = inp ? inp[offset] : out[i];
+    out[i] = x * mul + add;
+    if (num_dims > 99) out[i] = %s;
+  });
+}
+"""
+
+
+def test_products_of_halves_go_where_halves_go(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "each.cuh").write_text((TREES / "cuda" / "each.cuh").read_text())
+    case = "affine_f16(shape=[32],values=unit)"
+    for expression, verdict in (
+        ("larger<__half>(x * mul, add) > add ? x * mul : add", "pass"),
+        ("__half(float(x * mul))", "pass"),
+        # One type for both arguments of a template: compiled with plain products, so rounded twice.
+        ("larger(x * mul, add)", "fail"),
+    ):
+        (tmp_path / "affine.cu").write_text(PAIRS % expression)
+        assert run(tmp_path, case, *KEEPS).statuses() == {"affine_f16": verdict}, expression
+
+
+def test_a_kernel_is_not_compiled_for_where_it_cannot_be(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "unary.cu").write_text((TREES / "cuda" / "waves.cu").read_text())
+    (tmp_path / "each.cuh").write_text((TREES / "cuda" / "each.cuh").read_text())
+    (tmp_path / "host.cu").write_text(
+        '#include "each.cuh"\nUNARY(other, float, x)\nvoid start() { other<<<1, 1>>>(); }\n'
+    )
+    said = run(tmp_path, "uneg_f32", "uabs_f32", *KEEPS)
+    assert said.statuses() == {"uneg_f32": "pass", "uabs_f32": "missing"}
+    assert "host.cu" not in said.err
 
 
 def test_a_mask_of_32_lanes_fails_in_a_wave_of_64(run: Run) -> None:

@@ -35,3 +35,10 @@ extern "C" __global__ void affine_f32(size_t numel, size_t num_dims, const size_
   }
 BINARY(badd_f32, x + y)
 BINARY(bsub_f32, y - x)
+BINARY(bmaximum_f32, fmaxf(x, y))
+
+// Out of range a byte is the low one of 32 bits, as on the GPU.
+extern "C" __global__ void cast_f32_u8(size_t numel, size_t num_dims, const size_t *info, const float *inp,
+                                       unsigned char *out) {
+  EVERY(i, numel) { out[i] = inp[info == nullptr ? i : strided(i, num_dims, info, info + num_dims)]; }
+}
