@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import lru_cache
@@ -94,7 +95,8 @@ def amd_devices() -> int:
     """How many AMD GPUs ROCm sees; asked in a process of its own, so that AMD's library stays out of this one."""
     from conformance.runtimes.rocm import library_folders
 
-    environment = {"LD_LIBRARY_PATH": ":".join(library_folders())}
+    # With the user's own HIP_VISIBLE_DEVICES and the like.
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(library_folders())}
     try:
         answer = subprocess.run(
             [sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, env=environment

@@ -37,13 +37,14 @@ def test_rocm_without_a_gpu_is_refused_with_what_to_do(devices: int) -> None:
         chosen_runtime("rocm")
 
 
-def test_cuda_is_refused_with_what_to_do(devices: int) -> None:
-    with pytest.raises(NoRuntime, match=r"cuda .*; --runtime cpu"):
+def test_cuda_without_a_gpu_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.runtimes.cuda.control.nvidia_devices", lambda: (0, "there is no driver"))
+    with pytest.raises(NoRuntime, match=r"cuda .* no GPU: there is no driver; --runtime cpu runs the kernels"):
         chosen_runtime("cuda")
 
 
 def library(folder: Path, body: str) -> None:
-    (folder / "hip.c").write_text(f"int hipGetDeviceCount(int *n) {{ {body} }}")
+    (folder / "hip.c").write_text(f"#include <stdlib.h>\nint hipGetDeviceCount(int *n) {{ {body} }}")
     target = folder / "libamdhip64.so"
     compiler = [sys.executable, "-m", "ziglang", "cc"]
     done = subprocess.run([*compiler, "-shared", "-o", target, folder / "hip.c"], capture_output=True, check=False)
@@ -53,14 +54,20 @@ def library(folder: Path, body: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "count"),
-    [("*n = 3; return 0;", 3), ("*n = 7; return 100;", 0), ("__builtin_trap();", 0)],
-    ids=["three devices", "no device", "a driver that crashes"],
+    [
+        ("*n = 3; return 0;", 3),
+        ("*n = 7; return 100;", 0),
+        ("__builtin_trap();", 0),
+        ('*n = atoi(getenv("HIP_VISIBLE_DEVICES")) + 1; return 0;', 6),
+    ],
+    ids=["three devices", "no device", "a driver that crashes", "devices of the user's choice"],
 )
 def test_rocm_is_asked_in_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, count: int
 ) -> None:
     library(tmp_path, body)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "5")
     runtimes.amd_devices.cache_clear()
     try:
         assert runtimes.amd_devices() == count
