@@ -64,10 +64,7 @@ def device_count(name: str) -> int:
 
 def open_runtime(name: str, wave: int | None = None, threads: int | None = None) -> Runtime:
     """Load the runtime library into this process, before hip-python looks for one. Raises ``NoRuntime``."""
-    chosen = chosen_runtime(name)
-    if chosen == "rocm":
-        return RocmRuntime()
-    if chosen == "cuda":
+    if name == "cuda":  # says itself what is missing
         from conformance.runtimes.cuda.control import NoCuda, open_cuda_runtime
 
         try:
@@ -76,6 +73,8 @@ def open_runtime(name: str, wave: int | None = None, threads: int | None = None)
             raise NoRuntime(
                 f"the cuda runtime cannot run: {error}; --runtime cpu runs the kernels on the host"
             ) from None
+    if chosen_runtime(name) == "rocm":
+        return RocmRuntime()
     from conformance.runtimes.cpu.control import open_cpu_runtime
 
     return open_cpu_runtime(wave or 64, threads)

@@ -411,7 +411,8 @@ API int cuFuncSetCacheConfig(void *function, int preference) {
 
 namespace {
 template <class... Shape>
-int launch(const char *call, const Kernel &kernel, void *stream, void **params, void **extra, Shape... shape) {
+int launch(const char *call, unsigned threads, const Kernel &kernel, void *stream, void **params, void **extra,
+           Shape... shape) {
   std::string arguments;
   for (std::size_t i = 0; params && i < kernel.sizes.size(); ++i) arguments += " " + hex(params[i], kernel.sizes[i]);
   for (void **e = extra; e && *e; e += 2) {
@@ -419,19 +420,20 @@ int launch(const char *call, const Kernel &kernel, void *stream, void **params, 
     arguments += key == 2 ? " size " + std::to_string(*static_cast<std::size_t *>(e[1])) : " buffer " + hex(e[1], 4);
   }
   const int result = said(call, kernel.name, shape..., Handle{stream}, "arguments" + arguments);
+  if (result == 0 && threads > 1024) return 1;
   if (result == 0) run(kernel, params);
   return result;
 }
 }  // namespace
 API int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                        unsigned bytes, void *stream, void **params, void **extra) {
-  return launch("cuLaunchKernel", *static_cast<Kernel *>(function), stream, params, extra, gx, gy, gz, bx, by, bz,
-                bytes);
+  return launch("cuLaunchKernel", bx * by * bz, *static_cast<Kernel *>(function), stream, params, extra, gx, gy, gz, bx,
+                by, bz, bytes);
 }
 API int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                   unsigned bz, unsigned bytes, void *stream, void **params) {
-  return launch("cuLaunchCooperativeKernel", *static_cast<Kernel *>(function), stream, params, nullptr, gx, gy, gz, bx,
-                by, bz, bytes);
+  return launch("cuLaunchCooperativeKernel", bx * by * bz, *static_cast<Kernel *>(function), stream, params, nullptr,
+                gx, gy, gz, bx, by, bz, bytes);
 }
 API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks_of, void *function, int threads,
                                                              std::size_t bytes, unsigned flags) {

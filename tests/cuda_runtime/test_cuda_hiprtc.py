@@ -50,12 +50,12 @@ def _given() -> None:
         "option --gpu-architecture=sm_90",
         "option --std=c++20",
         "option --device-as-default-execution-space",
+        "option --pre-include=hip/hip_runtime.h",
+        "option --diag-suppress=161",
         "option -I/mine",
         "option -DA=1",
         "option -I/shadow",
         "option -I/toolkit",
-        "option --pre-include=hip/hip_runtime.h",
-        "option --diag-suppress=161",
         "destroy",
     ]
     # CUDA sources: as they are, with nothing included before them.
@@ -83,12 +83,18 @@ def _options() -> None:
         "-ffp-contract=off": "option --fmad=false",
         "-ffp-contract=fast": "option --fmad=true",
         "-UNDEBUG": "option -UNDEBUG",
+        "-isystem/headers": "option -I/headers",
+        "-xcuda": "option --std=c++17",
         "-lineinfo": "option -lineinfo",
         "--maxrregcount=32": "option --maxrregcount=32",
     }
     for given, expected in rows.items():
         assert compile_(machine, b"k", b"k.hip", given)[0] == 0
         assert expected in machine.nvrtc_calls(), given
+    assert compile_(machine, b"k", b"k.cu", "-x", "hip", "-include", "shim/mine.h")[0] == 0
+    given_words = machine.nvrtc_calls()
+    first, second = (given_words.index(f"option --pre-include={name}") for name in ("hip/hip_runtime.h", "shim/mine.h"))
+    assert first < second, "HIP's own names are known to what is included by force"
     for ignored in ("-O2", "-Wall", "-w", "-g", "-fno-gpu-rdc"):
         assert compile_(machine, b"k", b"k.hip", ignored)[0] == 0
         assert f"option {ignored}" not in machine.nvrtc_calls()

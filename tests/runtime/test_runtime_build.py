@@ -128,6 +128,7 @@ def test_the_best_compiler_for_each_purpose_is_taken(
 @pytest.mark.parametrize("name", ["rocm", "cuda"])
 def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runtimes.amd_devices", lambda: 0)
+    monkeypatch.setenv("CANDLE_PARITY_LIBCUDA", "/nowhere/libcuda.so.1")
     with pytest.raises(NoRuntime, match="--runtime cpu runs the kernels on the host"):
         open_runtime(name)
 

@@ -1,6 +1,8 @@
 #include "options.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string_view>
 
 namespace nvrtc {
@@ -8,8 +10,17 @@ namespace {
 
 bool starts_with(const std::string &text, std::string_view prefix) { return text.rfind(prefix, 0) == 0; }
 
-// Options with a value, in one word or in two.
-constexpr const char *with_value[] = {"-I", "-D", "-U"};
+// Options with a value, in one word or in two, and what NVRTC calls them.
+struct WithValue {
+  std::string_view name, nvrtc;
+};
+constexpr WithValue with_value[] = {{"-include", "--pre-include="},
+                                    {"-isystem", "-I"},
+                                    {"-iquote", "-I"},
+                                    {"-I", "-I"},
+                                    {"-D", "-D"},
+                                    {"-U", "-U"},
+                                    {"-x", ""}};
 
 // "value" of "--name=value" or "-name=value" for one of the names.
 bool value_of(const std::string &word, std::initializer_list<const char *> names, std::string &value) {
@@ -35,16 +46,19 @@ Options parse_options(const std::vector<std::string> &words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string &word = words[i];
     std::string value;
-    const char *taking = nullptr;
-    for (const char *name : with_value)
-      if (starts_with(word, name)) taking = name;
-    if (taking != nullptr) {
-      const bool alone = word == taking;
+    const auto *taking = std::find_if(std::begin(with_value), std::end(with_value),
+                                      [&](const WithValue &row) { return starts_with(word, row.name); });
+    if (taking != std::end(with_value)) {
+      const bool alone = word == taking->name;
       if (alone && i + 1 == words.size()) {
         options.bad = word;
         return options;
       }
-      options.words.push_back(taking + (alone ? words[++i] : word.substr(2)));
+      value = alone ? words[++i] : word.substr(taking->name.size());
+      if (taking->name == "-x")
+        options.language = value;
+      else
+        options.words.push_back(std::string(taking->nvrtc) + value);
     } else if (value_of(word, {"--gpu-architecture", "-arch", "--offload-arch"}, value) && starts_with(value, "sm_")) {
       options.architecture = value;
     } else if (value_of(word, {"-std", "--std"}, value)) {

@@ -96,17 +96,15 @@ Program::Outcome Program::build(const Words &words) {
 
   const std::string architecture =
       options.architecture.empty() ? nvrtc::architecture_of_device() : options.architecture;
-  const std::string standard = !options.standard.empty() ? options.standard : is_cuda(name_) ? "c++17" : "c++20";
+  const bool cuda = options.language.empty() ? is_cuda(name_) : options.language != "hip";
+  const std::string standard = !options.standard.empty() ? options.standard : cuda ? "c++17" : "c++20";
   // Functions without a qualifier are device functions, as constexpr ones are for hipcc and nvcc's usual options.
   Words all = {"--gpu-architecture=" + architecture, "--std=" + standard, "--device-as-default-execution-space"};
+  // hiprtc knows HIP's functions without an include. HIP sources may hold pragmas for clang, which NVRTC would warn of
+  // (diagnostic 161).
+  if (!cuda) all.insert(all.end(), {"--pre-include=hip/hip_runtime.h", "--diag-suppress=161"});
   all.insert(all.end(), options.words.begin(), options.words.end());
   for (const std::string &folder : nvrtc::include_folders()) all.push_back("-I" + folder);
-  // hiprtc knows HIP's functions without an include.
-  // Sources may hold pragmas for clang, which NVRTC would warn of (diagnostic 161).
-  if (!is_cuda(name_)) {
-    all.emplace_back("--pre-include=hip/hip_runtime.h");
-    all.emplace_back("--diag-suppress=161");
-  }
 
   Words contents, names;
   for (const auto &[content, name] : headers_) {

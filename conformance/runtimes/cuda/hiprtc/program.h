@@ -13,7 +13,8 @@ std::pair<int, int> version();
 
 class Program {
  public:
-  // `name` is what messages and __FILE__ call the source. One that ends in .cu is CUDA, all others are HIP. Headers
+  // `name` is what messages and __FILE__ call the source. One that ends in .cu is CUDA, all others are HIP,
+  // unless -x says otherwise. Headers
   // are (content, name to include it by) pairs.
   Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers);
 

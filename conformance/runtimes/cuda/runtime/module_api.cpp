@@ -17,7 +17,6 @@ using simt::FileNotFound;
 using simt::InvalidConfiguration;
 using simt::InvalidHandle;
 using simt::InvalidValue;
-using simt::LaunchFailure;
 using simt::NotFound;
 using simt::NotSupported;
 using simt::Success;
@@ -110,17 +109,25 @@ Error translate(const char *call, const char *kernel, void **extra, Extra &out) 
   return Success;
 }
 
-Error check_shape(const Driver &cu, const char *call, const Launch &launch) {
-  const auto block = static_cast<unsigned long long>(launch.block[0]) * launch.block[1] * launch.block[2];
-  const auto grid = static_cast<unsigned long long>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
-  if (block == 0 || grid == 0)
-    return fail(InvalidConfiguration, "%s: kernel %s: no dimension may be 0", call, describe(launch).c_str());
+Error check_shape(const char *call, const Launch &launch) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (launch.block[axis] == 0 || launch.grid[axis] == 0)
+      return fail(InvalidConfiguration, "%s: kernel %s: no dimension may be 0", call, describe(launch).c_str());
+  return Success;
+}
+
+// Why the driver refused a launch, in the order of likelihood.
+Error refused(const Driver &cu, const char *call, void *handle, const Launch &launch, int result) {
   constexpr int threads_of_device = 1;  // CUdevice_attribute
   const int most = attribute(cu, threads_of_device, device_of_thread());
-  if (most > 0 && block > static_cast<unsigned>(most))
+  const auto block = static_cast<unsigned long long>(launch.block[0]) * launch.block[1] * launch.block[2];
+  if (result == InvalidValue && most > 0 && block > static_cast<unsigned>(most))
     return fail(InvalidConfiguration, "%s: kernel %s: at most %d threads in a block", call, describe(launch).c_str(),
                 most);
-  return Success;
+  const std::string what = "kernel " + describe(launch) + " (" +
+                           std::to_string(function_attribute(cu, registers, handle)) + " registers, at most " +
+                           std::to_string(function_attribute(cu, max_threads, handle)) + " threads in a block)";
+  return answer(cu, call, result, what.c_str());
 }
 
 int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynamic_bytes, void *stream, void **params,
@@ -130,7 +137,7 @@ int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynam
   return in_context(call, [&](const Driver &cu) -> int {
     const Launch shape{f.name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, dynamic_bytes};
     Extra words;
-    if (const Error error = check_shape(cu, call, shape)) return error;
+    if (const Error error = check_shape(call, shape)) return error;
     if (const Error error = translate(call, f.name, extra, words)) return error;
     if (const Error error = allow_shared(cu, call, handle, f, dynamic_bytes)) return error;
     const int result = cooperative ? cu.cuLaunchCooperativeKernel(handle, grid.x, grid.y, grid.z, block.x, block.y,
@@ -141,10 +148,7 @@ int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynam
       launched(shape);
       return Success;
     }
-    const std::string what = "kernel " + describe(shape) + " (" +
-                             std::to_string(function_attribute(cu, registers, handle)) + " registers, at most " +
-                             std::to_string(function_attribute(cu, max_threads, handle)) + " threads in a block)";
-    return answer(cu, call, result, what.c_str());
+    return refused(cu, call, handle, shape, result);
   });
 }
 
