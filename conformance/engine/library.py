@@ -42,7 +42,7 @@ class Library:
         self._options = options
         self._said = said
         # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
-        named = options.dialect != "auto" and device.runtime.name == "cpu"
+        named = options.dialect != "auto" and device.runtime.name != "rocm"
         self._extra = ("-x", options.dialect) if named else ()
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, Module] = {}
