@@ -50,11 +50,15 @@ def whole_rows(x: Array, columns: int) -> int:
 
 
 def bounds(results: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """The first of some results, the least and the greatest of all; a NaN beside a number does not count."""
+    """The first of some results, the least and the greatest of all; a NaN beside a number does not count.
+
+    -0 is less than +0 here: where both are results, either is right.
+    """
     value = low = high = results[0]
     for other in results[1:]:
         number = np.where(np.isnan(other), value, other)
-        low, high = np.minimum(low, number), np.maximum(high, number)
+        low = np.where((number < low) | ((number == low) & np.signbit(number)), number, low)
+        high = np.where((number > high) | ((number == high) & np.signbit(high)), number, high)
     return value, low, high
 
 

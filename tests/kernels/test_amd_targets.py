@@ -31,10 +31,10 @@ ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"
 
 SPECS = load_specs()
-MODULES = ("affine", "unary", "binary", "cast", "ternary", "fill", "indexing", "conv", "reduce", "sort")
+MODULES = tuple(SPECS.modules)
 
 # The most threads of a block where Candle's launch is not up to 1024: a row of softmax is one warp's.
-BLOCK = {"softmax": 32}
+BLOCK = {"softmax": 32, "mmvq": 128, "mmq": 128, "indexed_moe_forward": 128}
 
 Compile = Callable[[str, str], CodeObject]
 

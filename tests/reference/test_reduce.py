@@ -11,6 +11,7 @@ import traces
 from numpy.typing import NDArray
 
 from reference import Expected, evaluate
+from reference.softmax import bounds
 
 Array = NDArray[Any]
 
@@ -213,3 +214,12 @@ def test_sums_that_no_order_rounds_have_one_answer() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low[0] == found.value[0] == found.high[0] == 99.5
+
+
+def test_bounds_order_the_zeros_whichever_comes_first() -> None:
+    negative, positive = np.array([-0.0], np.float16), np.array([0.0], np.float16)
+    for results in ([negative, positive], [positive, negative]):
+        value, low, high = bounds(results)
+        assert value is results[0]
+        assert np.signbit(low).all()
+        assert not np.signbit(high).any()

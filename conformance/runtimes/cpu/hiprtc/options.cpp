@@ -337,6 +337,8 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-fexcess-precision=16",
         // An out-of-range float-to-integer conversion saturates and NaN gives 0, as the GPU's instructions do.
         "-fno-strict-float-cast-overflow",
+        // clang 19 computed two unrolled kernels wrongly with it; a host-only miscompile would be a false alarm.
+        "-fno-slp-vectorize",
         // The default threshold takes 30 s over kernels that unroll large loops by pragma.
         "-mllvm", "-pragma-unroll-threshold=64", "-Wno-unknown-attributes", "-Wno-ignored-attributes",
         "-Wno-unknown-pragmas", "-Wno-undefined-internal"};
