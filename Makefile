@@ -23,7 +23,7 @@ parity: $(INSTALLED)
 reports: parity
 	$(BIN)/candle-parity build --json reports/build.json
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/h100.json) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md reports/PARITY.md --html reports/parity.html
 
 test: $(INSTALLED)

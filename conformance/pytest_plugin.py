@@ -22,6 +22,7 @@ from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup, Trial
+from conformance.report.explain import explain
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -81,7 +82,7 @@ class KernelItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, NotAtParity):
-            return explain(excinfo.value.outcome)
+            return "\n".join(explain(excinfo.value.outcome.kernel, excinfo.value.outcome, shown=5))
         if isinstance(excinfo.value, EngineError | SourceError | UsageError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -96,19 +97,6 @@ class NotAtParity(Exception):
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(f"{outcome.kernel}: {outcome.status}")
         self.outcome = outcome
-
-
-def explain(outcome: Outcome) -> str:
-    """What failed, the worst elements, and the commands that show them again."""
-    lines = [f"{outcome.kernel}: {outcome.status}, {outcome.failed} of {outcome.cases} cases"]
-    if outcome.message:
-        lines.append(outcome.message)
-    for failure in outcome.failures[:5]:
-        lines += [f"  {failure.case}", f"    {failure.why}"]
-        if failure.got is not None:
-            lines.append(f"    got {failure.got}, expected {failure.expected}")
-        lines.append(f"    {failure.reproduce}")
-    return "\n".join(lines)
 
 
 class Parity:

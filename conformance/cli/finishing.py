@@ -11,8 +11,11 @@ from conformance.device.hip import first_error
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
+from conformance.report.explain import explain
+from conformance.report.text import visible
 from conformance.spec.load import Specs
 
+_EXPLAINED = 10
 _BAD = ("fail", "signature", "compile_error", "crash", "timeout")
 
 
@@ -22,6 +25,7 @@ def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: 
         write_record(record, arguments.json)
     write_reports(arguments, [record], specs)
     print(render_terminal(record, specs))
+    _print_failures(record, result)
     _print_logs(result)
     return _exit_code(arguments, record, result)
 
@@ -34,6 +38,15 @@ def _print_logs(result: Result) -> None:
             print(f"\n{label} does not compile:\n{_head(log)}", file=sys.stderr)
         else:
             print(f"{label} does not compile, but holds no kernel on trial: {first_error(log)}", file=sys.stderr)
+
+
+def _print_failures(record: Record, result: Result) -> None:
+    """The first failure of the first kernels that are not at parity, on standard output."""
+    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _BAD]
+    for row in bad[:_EXPLAINED]:
+        print("\n" + "\n".join(map(visible, explain(row.name, row, shown=1))))
+    if len(bad) > _EXPLAINED:
+        print(f"\n... and {len(bad) - _EXPLAINED} kernels more; --md F writes them all")
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:

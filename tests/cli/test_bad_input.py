@@ -145,6 +145,8 @@ def test_a_kernel_that_goes_wrong_costs_itself_and_not_the_run(cli, port, body, 
     assert row["status"] == status
     assert words in row["failures"][0]["why"]
     assert "candle-parity run" in row["failures"][0]["reproduce"]
+    assert row["failures"][0]["reproduce"] in said.out
+    assert row["failures"][0]["why"] in said.out
     assert said.kernel("uabs_f32")["status"] == "fail"
 
 

@@ -1,0 +1,47 @@
+"""What failed, in a few lines: for the terminal and for a failing pytest item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class _Failure(Protocol):
+    @property
+    def case(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def got(self) -> str | None: ...
+    @property
+    def expected(self) -> str | None: ...
+    @property
+    def reproduce(self) -> str: ...
+
+
+class _Result(Protocol):
+    @property
+    def status(self) -> str: ...
+    @property
+    def cases(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def message(self) -> str | None: ...
+    @property
+    def failures(self) -> Sequence[_Failure]: ...
+
+
+def explain(name: str, result: _Result, shown: int) -> list[str]:
+    """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again."""
+    counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
+    lines = [f"{name}: {result.status}{counts}"]
+    if result.message:
+        lines.append(f"  {result.message}")
+    for failure in result.failures[:shown]:
+        lines += [f"  {failure.case}", f"    {failure.why}"]
+        if failure.got and failure.expected:
+            lines.append(f"    got {failure.got}, expected {failure.expected}")
+        if failure.reproduce:
+            lines.append(f"    {failure.reproduce}")
+    return lines
