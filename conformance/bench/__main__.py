@@ -83,12 +83,10 @@ def machine() -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.bench", description=__doc__)
-    parser.add_argument(
-        "--traces", type=Path, help="recorded traces (default: ../shared/cuda-traces beside the repository)"
-    )
+    parser.add_argument("--traces", type=Path, help="recorded traces (default: reference/traces)")
     parser.add_argument("--skip-cold", action="store_true", help="leave out the run with an empty cache")
     arguments = parser.parse_args()
-    traces = arguments.traces or ROOT.parent / "shared" / "cuda-traces"
+    traces = arguments.traces or ROOT / "reference" / "traces"
 
     print(machine())
     rows: list[tuple[str, str, str]] = []

@@ -1,0 +1,126 @@
+"""The device layer on the cpu runtime: what is kept, what an error carries, and the canaries of other runtimes.
+
+The runtime belongs to a process, so everything happens in one child process that answers with what it saw.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CHILD = r"""
+import json
+import numpy as np
+from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.device import CompileError, Device, HipError
+from conformance.runtimes import open_runtime
+
+SOURCE = '''#include <hip/hip_runtime.h>
+extern "C" __global__ void twice(const float *in, float *out, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = 2 * in[i];
+}
+extern "C" __global__ void fault(float *out) { if (threadIdx.x == 5) out[1 << 30] = 1; }
+extern "C" __global__ void outside(float *out, int n) { out[-1] = 1; out[n] = 2; out[n + 1] = 3; }
+'''
+runtime = open_runtime("cpu", wave=64, threads=1)
+device = Device(runtime)
+code = device.compile(SOURCE, "three.hip", [])
+module = device.load(code)
+said = {"same module": device.load(bytes(code)) is module, "loads": runtime.module_loads()}
+said["same function"] = device.function(module, "twice") is device.function(module, "twice")
+said["no function"] = device.function(module, "thrice")
+
+
+def launch(name, *args, block=32):
+    return Launch(name, (1, 1, 1), (block, 1, 1), 0, args)
+
+
+def buffer(name, count, start=0):
+    return Buffer(name, "f32", "inout", np.arange(count, dtype=np.float32), start)
+
+
+n = Scalar("n", "int", np.int32(4))
+result = device.launch(device.function(module, "twice"), launch("twice", buffer("in", 4), buffer("out", 6, 1), n))
+said["out"] = result.buffers["out"].tolist()
+said["in"] = result.buffers["in"].tolist()
+for key, name, args, block in (
+    ("fault", "fault", (buffer("out", 4),), 32),
+    ("geometry", "fault", (buffer("out", 4),), 4096),
+):
+    try:
+        device.launch(device.function(module, name), launch(name, *args, block=block))
+    except HipError as error:
+        said[key] = [error.call, error.code, error.is_fault, str(error)]
+try:
+    device.load(b"\x7fELF" + bytes(100), "short.hsaco")
+except HipError as error:
+    said["load"] = str(error)
+try:
+    device.compile("#include <hip/hip_runtime.h>\nint broken(", "broken.hip", [])
+except CompileError as error:
+    said["compile"] = [str(error), error.log]
+
+runtime.set_option("guard", 0)  # as on a GPU: nothing but the harness's own canaries
+runtime.guards_memory = False
+unguarded = Device(runtime)
+outside = unguarded.function(unguarded.load(code), "outside")
+result = unguarded.launch(outside, launch("outside", buffer("out", 4), n, block=1))
+said["damaged"] = result.damaged
+said["inside"] = result.buffers["out"].tolist()
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, Any]:
+    done = subprocess.run([sys.executable, "-c", CHILD], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def test_a_module_is_loaded_once_per_content(said):
+    assert said["same module"]
+    assert said["loads"] == [1, 0]
+
+
+def test_functions_are_kept_and_a_missing_one_is_none(said):
+    assert said["same function"]
+    assert said["no function"] is None
+
+
+def test_a_launch_gets_the_address_of_the_start_and_gives_whole_buffers_back(said):
+    assert said["out"] == [0, 0, 2, 4, 6, 5]
+    assert said["in"] == [0, 1, 2, 3]
+
+
+def test_an_error_carries_the_call_its_code_and_what_was_launched(said):
+    call, code, is_fault, text = said["fault"]
+    assert (call, code, is_fault) == ("hipModuleLaunchKernel", 700, True)
+    for word in ("hipErrorIllegalAddress", "fault<<<grid (1,1,1), block (32,1,1), 0 bytes shared>>>", "thread"):
+        assert word in text
+    assert not said["geometry"][2]
+    assert "block (4096,1,1)" in said["geometry"][3]
+
+
+def test_a_code_object_that_does_not_load_is_named(said):
+    assert "hipModuleLoadData" in said["load"]
+    assert "short.hsaco" in said["load"]
+
+
+def test_a_source_that_does_not_compile_gives_the_first_error_and_the_log(said):
+    text, log = said["compile"]
+    assert text.startswith("broken.hip does not compile:")
+    assert "broken.hip:2" in log
+
+
+def test_without_guard_pages_canaries_tell_writes_on_both_sides(said):
+    assert said["damaged"] == {"out": "4 bytes before and 8 bytes after the buffer were overwritten"}
+    assert said["inside"] == [0, 1, 2, 3]
