@@ -49,7 +49,11 @@ def _properties() -> None:
     runtime = open_cuda_runtime()
     from hip import hip
 
-    error, p = hip.hipGetDeviceProperties(1)  # type: ignore[no-untyped-call]
+    try:
+        error, p = hip.hipGetDeviceProperties(1)  # type: ignore[no-untyped-call]
+    except TypeError:  # hip-python 7
+        p = hip.hipDeviceProp_t()  # type: ignore[no-untyped-call]
+        (error,) = hip.hipGetDeviceProperties(p, 1)  # type: ignore[no-untyped-call, call-arg]
     assert int(error) == 0, runtime.message()
     assert [text if isinstance(text, str) else text.decode() for text in (p.name, p.gcnArchName)] == [
         "Stand-in 1",
