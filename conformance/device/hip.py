@@ -165,7 +165,7 @@ class Device:
             "hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None)
         )
         try:
-            words = [option.encode() for option in options]
+            words = [option.encode() for option in (*self.runtime.compile_options, *options)]
             result = rtc.hiprtcCompileProgram(program, len(words), words or None)
             if int(result[0]):
                 size = int(self._rtc("hiprtcGetProgramLogSize", rtc.hiprtcGetProgramLogSize(program)))

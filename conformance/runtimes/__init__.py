@@ -14,13 +14,14 @@ from conformance.runtimes.rocm import RocmRuntime
 class Runtime(Protocol):
     """What the harness needs of a runtime beside the HIP API.
 
-    ``identity`` goes into the keys of the compile cache. ``guards_memory`` says that the runtime itself catches
-    accesses outside an allocation and survives them.
+    ``identity`` goes into the keys of the compile cache. ``compile_options`` go to every compilation.
+    ``guards_memory`` says that the runtime itself catches accesses outside an allocation and survives them.
     """
 
     name: str
     identity: str
     guards_memory: bool
+    compile_options: tuple[str, ...]
 
     @property
     def description(self) -> str: ...

@@ -16,6 +16,7 @@ class RocmRuntime:
     description = "ROCm"
 
     def __init__(self) -> None:
+        self.compile_options = include_options()
         self.identity = f"rocm {_load('libamdhip64.so')} {_load('libhiprtc.so')}"
 
     def set_order(self, order: str) -> None:
@@ -32,6 +33,12 @@ def library_folders() -> list[str]:
     """Where ROCm's libraries may lie: the user's LD_LIBRARY_PATH, ROCM_PATH, /opt/rocm."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return [folder for folder in (*folders, f"{os.environ.get('ROCM_PATH', '/opt/rocm')}/lib") if folder]
+
+
+def include_options() -> tuple[str, ...]:
+    """The option with which hiprtc finds ``hip/hip_runtime.h``, which kernels include though hiprtc has it built in."""
+    folder = Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / "include"
+    return (f"-I{folder}",) if (folder / "hip" / "hip_runtime.h").is_file() else ()
 
 
 def _load(name: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from conformance import runtimes
 from conformance.runtimes import NoRuntime, chosen_runtime, device_count
+from conformance.runtimes.rocm import include_options
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,3 +102,11 @@ def test_hip_python_finds_our_libraries_and_no_others() -> None:
     wave, name, version, libraries = facts.split("|")
     assert (wave, name, libraries) == ("64", "candle-parity cpu runtime", "2"), version
     assert all("/runtime/" in path for path in paths.split())
+
+
+def test_rocm_tells_hiprtc_where_its_headers_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    assert include_options() == ()
+    (tmp_path / "include" / "hip").mkdir(parents=True)
+    (tmp_path / "include" / "hip" / "hip_runtime.h").touch()
+    assert include_options() == (f"-I{tmp_path}/include",)

@@ -19,6 +19,7 @@ class CpuRuntime:
 
     name = "cpu"
     guards_memory = True
+    compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:
         self.identity = identity

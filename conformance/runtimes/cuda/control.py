@@ -28,6 +28,7 @@ class CudaRuntime:
 
     name = "cuda"
     guards_memory = False
+    compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
         self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
