@@ -11,6 +11,7 @@ import pytest
 
 from conformance import runtimes
 from conformance.runtimes import NoRuntime, chosen_runtime, device_count
+from conformance.runtimes.cpu.build import build
 from conformance.runtimes.rocm import include_options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,3 +111,10 @@ def test_rocm_tells_hiprtc_where_its_headers_are(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "include" / "hip").mkdir(parents=True)
     (tmp_path / "include" / "hip" / "hip_runtime.h").touch()
     assert include_options() == (f"-I{tmp_path}/include",)
+
+
+def test_our_own_library_on_the_path_is_no_amd_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(build()))
+    runtimes.amd_devices.cache_clear()
+    assert runtimes.amd_devices() == 0
+    runtimes.amd_devices.cache_clear()
