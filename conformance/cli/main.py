@@ -175,6 +175,17 @@ def _positive(text: str) -> int:
     return value
 
 
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line; patterns may stand behind options, where argparse alone leaves them over after TRACE_DIR."""
+    parser = build_parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        arguments.patterns = [*arguments.patterns, *rest]
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     from conformance.amd import AmdError
@@ -188,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from conformance.wiring.syntax import RustError
 
     bad_source = (AmdError, ScanError, CheckoutError, RustError)
-    arguments = build_parser().parse_args(argv)
+    arguments = _parse(argv)
     try:
         code: int = arguments.function(arguments)
         sys.stdout.flush()

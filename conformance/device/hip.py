@@ -284,14 +284,6 @@ class Device:
         self._free.setdefault(size, []).append(base)
         self._free_bytes += size
 
-    def reset_memory(self) -> None:
-        """Give back all cached device memory."""
-        for blocks in self._free.values():
-            for base in blocks:
-                self._hip.hipFree(base)
-        self._free.clear()
-        self._free_bytes = 0
-
 
 def describe(launch: Launch) -> str:
     """``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""

@@ -77,14 +77,11 @@ def put_on_trial(
             continue
         begin(case.id)
         outcome.cases += 1
-        failure = CaseFailure(case.id, case.flaw) if case.flaw else None
+        shown = f"{command} {shlex.quote(case.id)}"
+        failure = CaseFailure(case.id, case.flaw, reproduce=shown) if case.flaw else None
         for order in () if case.flaw else orders:
             outcome.launches += 1
-            reproduce = (
-                f"{command} --order {order} {shlex.quote(case.id)}"
-                if len(orders) > 1
-                else f"{command} {shlex.quote(case.id)}"
-            )
+            reproduce = f"{command} --order {order} {shlex.quote(case.id)}" if len(orders) > 1 else shown
             try:
                 mismatch, largest, other_ties = _compare(kernel, case, answer(case, order))
             except HipError as error:

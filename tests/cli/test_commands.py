@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -124,6 +125,15 @@ def test_one_element_one_step_beyond_the_tolerance_is_rejected(cli, tmp_path, mo
     said = cli("replay", tmp_path / "traces", kernel, "--subject", subject)
     assert said.code == 1
     assert [failure["case"] for failure in said.kernel(kernel)["failures"]] == [case]
+    again = shlex.split(said.kernel(kernel)["failures"][0]["reproduce"])
+    assert again[:2] == ["candle-parity", "replay"]
+    said = cli(*again[1:])
+    assert (said.code, said.kernel(kernel)["failed"]) == (1, 1)
+
+
+def test_a_word_that_no_command_knows_is_refused(cli):
+    assert cli("report", "r.json", "--nonsense").code == 2
+    assert cli("replay", TRACES, "--subject", "reference", "uexp_f32", "--nonsense").code == 2
 
 
 NEG = """#include <hip/hip_runtime.h>
