@@ -1,7 +1,7 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
 # make test     the project's own tests
 # make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
-# make bench    how fast the harness is, printed
+# make speed    how fast the harness is, printed
 # make lint     what CI checks beside the tests
 PYTHON ?= python3
 SHELL := /bin/bash
@@ -10,7 +10,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
-.PHONY: parity reports test bench lint clean
+.PHONY: parity reports test speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
@@ -29,8 +29,8 @@ reports: parity
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 tests
 
-bench: $(INSTALLED)
-	$(BIN)/python -m conformance.bench
+speed: $(INSTALLED)
+	$(BIN)/python tests/speed
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

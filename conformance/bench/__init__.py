@@ -1,1 +1,1 @@
-"""How fast the harness itself is: ``make bench`` prints figures, tests never assert on them."""
+"""How fast kernels are: the cases of the specs' ``bench`` rows, timed on the device by its own events."""

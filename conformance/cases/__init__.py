@@ -22,7 +22,7 @@ from conformance.cases.launch import Launch
 from conformance.cases.values import Words
 from conformance.spec.kernel import Kernel
 
-__all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for"]
+__all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for", "launch_with"]
 
 FAMILIES: dict[str, Family] = {
     **elementwise.FAMILIES,
@@ -65,6 +65,11 @@ def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
     Raises ``ValueError`` for a case of another kernel, an unknown field or value, and a family without cases. Arrays
     may be shared between launches and read-only: copy them before writing.
     """
+    return launch_with(kernel, case, Words(case.seed(salt)))
+
+
+def launch_with(kernel: Kernel, case: Case, words: Words) -> Launch:
+    """The argument list of ``case`` with data from ``words``; raises as ``launch_for`` does."""
     if case.kernel != kernel.name:
         raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
-    return _family(kernel).build(kernel, case, Words(case.seed(salt)))
+    return _family(kernel).build(kernel, case, words)

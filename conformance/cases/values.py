@@ -15,10 +15,14 @@ from conformance.dtypes import DType, dtype
 
 
 class Words:
-    """A case's stream of random 64-bit words: the raw output of PCG64, which numpy keeps stable."""
+    """A case's stream of random 64-bit words: the raw output of PCG64, which numpy keeps stable.
 
-    def __init__(self, seed: int) -> None:
+    With a ``period`` operands repeat after so many elements: large ones are made faster than they are drawn.
+    """
+
+    def __init__(self, seed: int, period: int | None = None) -> None:
         self._source = np.random.PCG64(seed)
+        self.period = period
 
     def take(self, n: int) -> NDArray[np.uint64]:
         """The next ``n`` words."""
@@ -155,7 +159,24 @@ def values(name: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
         fill = _FILLS[name]
     except KeyError:
         raise ValueError(f"unknown values {name!r}; known: {', '.join(VALUE_NAMES)}") from None
-    return fill(kind, n, words)
+    return repeated(lambda count: fill(kind, count, words), n, words)
+
+
+def repeated(make: Callable[[int], NDArray[Any]], n: int, words: Words) -> NDArray[Any]:
+    """``make(n)``, or where that is longer than the period of ``words`` a period of it again and again."""
+    return make(n) if words.period is None or n <= words.period else _again(make(words.period), n)
+
+
+def _again(part: NDArray[Any], n: int) -> NDArray[Any]:
+    """``part`` repeated to ``n`` elements, in copies that double."""
+    whole = np.empty((n, *part.shape[1:]), part.dtype)
+    done = len(part)
+    whole[:done] = part
+    while done < n:
+        count = min(done, n - done)
+        whole[done : done + count] = whole[:count]
+        done += count
+    return whole
 
 
 def _from_bits(kind: DType, bits: int) -> np.generic:

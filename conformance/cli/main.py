@@ -11,7 +11,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cli import adding, building, checking, drifting, listing, replaying, reporting, running, wiring
+from conformance.cli import (
+    adding,
+    benching,
+    building,
+    checking,
+    drifting,
+    listing,
+    replaying,
+    reporting,
+    running,
+    wiring,
+)
 from conformance.cli.usage import UsageError
 
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -42,6 +53,19 @@ def build_parser() -> argparse.ArgumentParser:
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
     replay.set_defaults(function=replaying.command)
+
+    bench = commands.add_parser("bench", help="how fast kernels are, alone or against another tree's")
+    _selection(bench)
+    _launching(bench)
+    bench.add_argument("--against", type=Path, metavar="PATH", help="time this tree's kernels in turn with the first's")
+    bench.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
+    bench.add_argument("--json", type=Path, metavar="F", help="write the record")
+    bench.add_argument("--plot", type=Path, metavar="F", help="write a plot (.svg or .png): rate over size, by family")
+    bench.add_argument("--every", action="store_true", help="print every workload, not families")
+    bench.add_argument(
+        "--from", dest="rendered", type=Path, metavar="RECORD", help="measure nothing: show what --json wrote"
+    )
+    bench.set_defaults(function=benching.command)
 
     check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
     _selection(check)
@@ -130,6 +154,18 @@ def _compiler_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _execution(parser: argparse.ArgumentParser) -> None:
+    _launching(parser)
+    parser.add_argument(
+        "--order",
+        action="append",
+        metavar="ORDER",
+        help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
+    )
+    parser.add_argument("--fail-under", type=_percent, metavar="PCT", help="exit 1 when the coverage is below this")
+    _outputs(parser, json=True)
+
+
+def _launching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runtime", choices=RUNTIMES, default="auto", help="what runs the kernels (default: auto)")
     parser.add_argument(
         "--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)"
@@ -141,15 +177,7 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         choices=DIALECTS,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
     )
-    parser.add_argument(
-        "--order",
-        action="append",
-        metavar="ORDER",
-        help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
-    )
-    parser.add_argument("--fail-under", type=_percent, metavar="PCT", help="exit 1 when the coverage is below this")
     parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="workers (default: one per core or GPU)")
-    _outputs(parser, json=True)
 
 
 def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:

@@ -36,11 +36,12 @@ def setup_from(
     kernels = arguments.kernels or default_kernels()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
-    orders = tuple(arguments.order or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
+    asked = getattr(arguments, "order", None)
+    orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
-    if arguments.order and runtime != "cpu":
+    if asked and runtime != "cpu":
         raise UsageError(f"--order is for the cpu runtime; {runtime} schedules threads itself")
     command = [*words]
     if executes:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Scalar
 
 if TYPE_CHECKING:
     from conformance.runtimes import Runtime
@@ -91,6 +91,36 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Resources:
+    """What a function takes: registers of a thread, local (scratch) bytes of a thread, static shared bytes of a block,
+    and the blocks of the asked size that a multiprocessor (compute unit) holds at a time."""
+
+    registers: int
+    local: int
+    shared: int
+    blocks: int
+
+
+class Prepared:
+    """A launch whose arguments lie on the device already; see ``Device.prepare``."""
+
+    def __init__(self, device: Device, function: Function, launch: Launch, slots: list[bytes]) -> None:
+        self._device, self._function, self._launch = device, function, launch
+        self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
+        first = ctypes.addressof(self._values)
+        self._params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
+
+    def start(self) -> None:
+        """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
+        launch = self._launch
+        result = self._device.hip.hipModuleLaunchKernel(
+            self._function.handle, *launch.grid, *launch.block, launch.shared, None, self._params, None
+        )
+        if int(result[0]):
+            self._device.check("hipModuleLaunchKernel", result, describe(launch))
+
+
+@dataclass(frozen=True)
 class LaunchResult:
     """What a launch left behind: every buffer's whole content by parameter name, in the buffer's dtype.
 
@@ -115,7 +145,7 @@ class Device:
             raise RuntimeError(
                 f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
             ) from error
-        self._hip: Any = hip
+        self.hip: Any = hip
         self._hiprtc: Any = hiprtc
         self.runtime = runtime
         self._modules: dict[str, Module] = {}
@@ -124,24 +154,27 @@ class Device:
         self._pad = 0 if runtime.guards_memory else CANARY_BYTES
         self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
         self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
-        self._check("hipSetDevice", self._hip.hipSetDevice(ordinal))
+        self.check("hipSetDevice", self.hip.hipSetDevice(ordinal))
         properties = self._properties(ordinal)
         self.name: str = _text(properties.name)
         self.arch: str = _text(properties.gcnArchName)
         self.wave: int = int(properties.warpSize)
+        self.cache: int = int(properties.l2CacheSize)
+        self.multiprocessors: int = int(properties.multiProcessorCount)
+        self.threads_per_multiprocessor: int = int(properties.maxThreadsPerMultiProcessor)
 
     def _properties(self, ordinal: int) -> Any:
         try:  # hip-python 10 returns the struct, 7.2 fills one
-            return self._check("hipGetDeviceProperties", self._hip.hipGetDeviceProperties(ordinal))
+            return self.check("hipGetDeviceProperties", self.hip.hipGetDeviceProperties(ordinal))
         except TypeError:
-            properties = self._hip.hipDeviceProp_t()
-            self._check("hipGetDeviceProperties", self._hip.hipGetDeviceProperties(properties, ordinal))
+            properties = self.hip.hipDeviceProp_t()
+            self.check("hipGetDeviceProperties", self.hip.hipGetDeviceProperties(properties, ordinal))
             return properties
 
     def device_count(self) -> int:
-        return int(self._check("hipGetDeviceCount", self._hip.hipGetDeviceCount()))
+        return int(self.check("hipGetDeviceCount", self.hip.hipGetDeviceCount()))
 
-    def _check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
+    def check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
         code = int(result[0])
         if code:
             raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self._detail(result[0]))
@@ -149,7 +182,7 @@ class Device:
 
     def _detail(self, code: Any) -> str:
         detail = self.runtime.message()
-        return detail if detail else _text(self._hip.hipGetErrorString(code))
+        return detail if detail else _text(self.hip.hipGetErrorString(code))
 
     # ---- compile and load
 
@@ -189,18 +222,71 @@ class Device:
         digest = hashlib.sha256(code).hexdigest()
         module = self._modules.get(digest)
         if module is None:
-            handle = self._check("hipModuleLoadData", self._hip.hipModuleLoadData(code), what)
+            handle = self.check("hipModuleLoadData", self.hip.hipModuleLoadData(code), what)
             module = self._modules[digest] = Module(handle, digest, {})
         return module
 
     def function(self, module: Module, name: str) -> Function | None:
         """The kernel ``name`` of ``module``, or ``None`` when the module does not define it."""
         if name not in module.functions:
-            result = self._hip.hipModuleGetFunction(module.handle, name.encode())
-            missing = int(result[0]) == int(self._hip.hipError_t.hipErrorNotFound)
-            handle = None if missing else self._check("hipModuleGetFunction", result, name)
+            result = self.hip.hipModuleGetFunction(module.handle, name.encode())
+            missing = int(result[0]) == int(self.hip.hipError_t.hipErrorNotFound)
+            handle = None if missing else self.check("hipModuleGetFunction", result, name)
             module.functions[name] = None if missing else Function(name, handle)
         return module.functions[name]
+
+    # ---- what a function takes, and how long it takes
+
+    def resources(self, function: Function, launch: Launch) -> Resources:
+        """What ``function`` takes, and how many blocks of ``launch`` a multiprocessor holds."""
+        kinds, hip = self.hip.hipFunction_attribute, self.hip
+        registers, local, shared = (
+            int(self.check("hipFuncGetAttribute", hip.hipFuncGetAttribute(kind, function.handle)))
+            for kind in (
+                kinds.HIP_FUNC_ATTRIBUTE_NUM_REGS,
+                kinds.HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                kinds.HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            )
+        )
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        blocks = hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(function.handle, threads, launch.shared)
+        return Resources(
+            registers, local, shared, int(self.check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks))
+        )
+
+    def event(self) -> Any:
+        """A new event; lives as long as the process."""
+        return self.check("hipEventCreate", self.hip.hipEventCreate())
+
+    def mark(self, event: Any) -> None:
+        """Have ``event`` take the time when the device has come this far."""
+        self.check("hipEventRecord", self.hip.hipEventRecord(event, None))
+
+    def milliseconds(self, first: Any, last: Any) -> float:
+        """The time between two events, both of the past."""
+        return float(self.check("hipEventElapsedTime", self.hip.hipEventElapsedTime(first, last)))
+
+    # ---- device memory that outlives a launch; addresses are numbers
+
+    def allocate(self, size: int) -> int:
+        """``size`` bytes; raises ``HipError`` when the device has no room."""
+        return int(self.check("hipMalloc", self.hip.hipMalloc(max(size, 1)), f"{size} bytes"))
+
+    def free(self, address: int) -> None:
+        self.check("hipFree", self.hip.hipFree(address))
+
+    def upload(self, address: int, data: NDArray[Any]) -> None:
+        image = data.view(np.uint8)
+        if image.size:
+            self.check("hipMemcpy", self.hip.hipMemcpy(address, image, image.nbytes, self._to_device))
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """Start copying ``size`` bytes on the device."""
+        self.check("hipMemcpyDtoDAsync", self.hip.hipMemcpyDtoDAsync(to, source, size, None))
+
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Start setting ``size`` bytes to ``byte``."""
+        self.check("hipMemsetAsync", self.hip.hipMemsetAsync(address, byte, size, None))
 
     # ---- launch
 
@@ -208,7 +294,6 @@ class Device:
         """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
         pad = self._pad
         pointers: list[tuple[Buffer, int, int]] = []
-        slots: list[bytes] = []
         try:
             for argument in launch.args:
                 if isinstance(argument, Buffer):
@@ -216,31 +301,22 @@ class Device:
                     base = self._allocate(size)
                     pointers.append((argument, base, size))
                     self._upload(argument.data, base, pad)
-                    slots.append((base + pad + argument.start * argument.data.itemsize).to_bytes(_SLOT, "little"))
-                elif isinstance(argument, Scalar):
-                    slots.append(argument.value.tobytes().ljust(_SLOT, b"\0"))
-                else:
-                    assert isinstance(argument, Null)
-                    slots.append(bytes(_SLOT))
-            self._run(function, launch, slots)
+            self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers}).start()
+            self.synchronize(describe(launch))
             return self._download(pointers, pad)
         finally:
             for _, base, size in pointers:
                 self._release(base, size)
 
-    def _run(self, function: Function, launch: Launch, slots: list[bytes]) -> None:
-        values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
-        first = ctypes.addressof(values)
-        params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
-        hip = self._hip
-        result = hip.hipModuleLaunchKernel(
-            function.handle, *launch.grid, *launch.block, launch.shared, None, params, None
-        )
+    def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
+        """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
+        return Prepared(self, function, launch, [_slot(argument, addresses) for argument in launch.args])
+
+    def synchronize(self, what: str = "") -> None:
+        """Wait for all that was started; raises ``HipError`` naming ``what`` when one of it failed."""
+        result = self.hip.hipDeviceSynchronize()
         if int(result[0]):
-            self._check("hipModuleLaunchKernel", result, describe(launch))
-        result = hip.hipDeviceSynchronize()
-        if int(result[0]):
-            self._check("hipDeviceSynchronize", result, describe(launch))
+            self.check("hipDeviceSynchronize", result, what)
 
     def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
         image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
@@ -249,7 +325,7 @@ class Device:
             guarded[pad : pad + data.nbytes] = image
             image = guarded
         if image.size:
-            self._check("hipMemcpy", self._hip.hipMemcpy(base, image, image.nbytes, self._to_device))
+            self.check("hipMemcpy", self.hip.hipMemcpy(base, image, image.nbytes, self._to_device))
 
     def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
         buffers: dict[str, NDArray[Any]] = {}
@@ -257,7 +333,7 @@ class Device:
         for argument, base, size in pointers:
             image = np.empty(size, np.uint8)
             if size:
-                self._check("hipMemcpy", self._hip.hipMemcpy(image, base, size, self._to_host))
+                self.check("hipMemcpy", self.hip.hipMemcpy(image, base, size, self._to_host))
             if pad:
                 before = int(np.count_nonzero(image[:pad] != CANARY))
                 after = int(np.count_nonzero(image[size - pad :] != CANARY))
@@ -274,15 +350,22 @@ class Device:
         if cached:
             self._free_bytes -= size
             return cached.pop()
-        result = self._hip.hipMalloc(max(size, 1))
-        return int(self._check("hipMalloc", result, f"{size} bytes"))
+        result = self.hip.hipMalloc(max(size, 1))
+        return int(self.check("hipMalloc", result, f"{size} bytes"))
 
     def _release(self, base: int, size: int) -> None:
         if self._free_bytes + size > _CACHE_LIMIT:
-            self._hip.hipFree(base)
+            self.hip.hipFree(base)
             return
         self._free.setdefault(size, []).append(base)
         self._free_bytes += size
+
+
+def _slot(argument: Argument, addresses: Mapping[str, int]) -> bytes:
+    """The eight bytes of one kernel parameter."""
+    if isinstance(argument, Buffer):
+        return (addresses[argument.name] + argument.start * argument.data.itemsize).to_bytes(_SLOT, "little")
+    return argument.value.tobytes().ljust(_SLOT, b"\0") if isinstance(argument, Scalar) else bytes(_SLOT)
 
 
 def describe(launch: Launch) -> str:

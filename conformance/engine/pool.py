@@ -16,13 +16,28 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import CaseFailure, Compile, Compiled, Outcome, Ready, Refused, Setup, Trial
+from conformance.engine.tasks import (
+    CaseFailure,
+    Compile,
+    Compiled,
+    Outcome,
+    Ready,
+    Refused,
+    Setup,
+    Time,
+    Timed,
+    Trial,
+)
 
 HANG_SECONDS = 90.0
 """A case (or a kernel between cases) that takes longer is stopped with its worker. The cpu runtime ends endless loops
 itself well before; a GPU that hangs does not."""
 
 COMPILE_SECONDS = 900.0
+
+
+Request = Compile | Trial | Time
+Answer = Compiled | Outcome | Timed
 
 
 class EngineError(RuntimeError):
@@ -35,7 +50,7 @@ class _Worker:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.progress = Progress()
-        self.request: Compile | Trial | None = None
+        self.request: Request | None = None
         self.since = time.monotonic()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
         ours, theirs = socket.socketpair()
@@ -66,7 +81,7 @@ class _Worker:
             self.info = answer
         return self.info
 
-    def send(self, request: Compile | Trial) -> None:
+    def send(self, request: Request) -> None:
         self.request, self.since = request, time.monotonic()
         self.connection.send(request)
 
@@ -122,7 +137,7 @@ class Pool:
             worker.greet()
         return ready
 
-    def answers(self, requests: Iterable[Compile | Trial]) -> Iterator[Compiled | Outcome]:
+    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Each request's answer as it comes, in any order. A worker's death is an answer too: ``crash`` or
         ``timeout`` for a trial, an error for a compilation. Raises ``EngineError`` when a worker refuses."""
         waiting = deque(requests)
@@ -151,7 +166,7 @@ class Pool:
         for worker in [worker for worker in self._workers if worker.request]:
             self._replace(worker)
 
-    def _receive(self, worker: _Worker) -> Compiled | Outcome:
+    def _receive(self, worker: _Worker) -> Answer:
         try:
             answer: Any = worker.connection.recv()
         except (EOFError, OSError):
@@ -162,12 +177,12 @@ class Pool:
             raise EngineError(answer.why)
         if isinstance(answer, Compiled):
             return answer
-        assert isinstance(answer, Outcome)
+        assert isinstance(answer, Outcome | Timed)
         if answer.poisoned:
             self._replace(worker)
         return answer
 
-    def _lost(self, worker: _Worker, status: str) -> Compiled | Outcome:
+    def _lost(self, worker: _Worker, status: str) -> Answer:
         """The answer in place of the one that a dead or hung worker never gave; replaces the worker."""
         began, doing = worker.progress.read()
         if status == "timeout":
@@ -179,8 +194,10 @@ class Pool:
         request, setup = worker.request, worker.setup
         self._replace(worker)
         if isinstance(request, Compile):
-            return Compiled(request.source, 0.0, why)
+            return Compiled(request.source, 0.0, why, request.against)
         assert request is not None
+        if isinstance(request, Time):
+            return Timed(request.kernel, error=f"{doing}: {why}")
         case = doing if "(" in doing else request.kernel
         failure = CaseFailure(case, why, reproduce=f"{setup.command} '{case}'")
         outcome = Outcome(request.kernel, "timeout" if status == "timeout" else "crash", message=why)

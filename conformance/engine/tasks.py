@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
 
 Status = Literal[
@@ -33,16 +34,25 @@ class Setup:
     options: BuildOptions = field(default_factory=BuildOptions)
     """What the kernels are compiled with."""
 
+    against: Path | None = None
+    """A second tree of kernels, which ``bench`` times in turn with the first."""
+    against_options: BuildOptions = field(default_factory=BuildOptions)
+
     def on_device(self, ordinal: int) -> Setup:
         """The same setup on another device."""
         return replace(self, device=ordinal)
 
+    def compared_with(self, against: Path, options: BuildOptions) -> Setup:
+        """The same setup with a second tree of kernels."""
+        return replace(self, against=against, against_options=options)
+
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one source; answered by ``Compiled``."""
+    """Compile one source, of the second tree where ``against``; answered by ``Compiled``."""
 
     source: int
+    against: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,7 @@ class Compiled:
     source: int
     seconds: float
     error: str | None
+    against: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,30 @@ class Trial:
     kernel: str
     cases: tuple[str, ...] | None
     broken: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Time:
+    """Time one kernel of every tree over its specs' cases of the ``sizes``, or over ``cases``; answered by ``Timed``.
+
+    ``broken`` holds, per tree, the sources that did not compile.
+    """
+
+    kernel: str
+    sizes: tuple[str, ...]
+    cases: tuple[str, ...] | None
+    broken: tuple[dict[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What was measured of a kernel, and why there is no more of it."""
+
+    kernel: str
+    measurements: tuple[Measurement, ...] = ()
+    error: str | None = None
+    poisoned: bool = False
+    """A fault took the device's context with it: the worker must be replaced."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from conformance.bench.measure import Bench, Measurement
+from conformance.bench.workload import large_launch, workloads
 from conformance.build import SourceError
-from conformance.device import CompileError, Device, HipError
+from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.judge import from_recording, on_device, put_on_trial
 from conformance.engine.library import Library
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused, Setup, Trial
+from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused, Setup, Time, Timed, Trial
 from conformance.engine.trials import TrialCase, case_ids, generated, recorded
 from conformance.replay import TraceError
 from conformance.runtimes import device_count, open_runtime
@@ -38,10 +40,14 @@ class Worker:
         self._specs = load_specs(setup.specs)
         self._device: Device | None = None
         self._library: Library | None = None
+        self._against: Library | None = None
+        self._bench: Bench | None = None
         if setup.kernels is not None:
             runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
             self._device = Device(runtime, setup.device % max(device_count(setup.runtime), 1))
             self._library = Library(setup.kernels, self._device, setup.options, progress.begin)
+            if setup.against is not None:
+                self._against = Library(setup.against, self._device, setup.against_options, progress.begin)
 
     def ready(self) -> Ready:
         if self._device is None:
@@ -52,15 +58,17 @@ class Worker:
         )
 
     def compile(self, request: Compile) -> Compiled:
-        assert self._library is not None
+        library = self._against if request.against else self._library
+        assert library is not None
         started = time.perf_counter()
+        why: str | None = None
         try:
-            self._library.compile(request.source)
+            library.compile(request.source)
         except CompileError as error:
-            return Compiled(request.source, time.perf_counter() - started, error.log)
+            why = error.log
         except (HipError, SourceError) as error:
-            return Compiled(request.source, time.perf_counter() - started, str(error))
-        return Compiled(request.source, time.perf_counter() - started, None)
+            why = str(error)
+        return Compiled(request.source, time.perf_counter() - started, why, request.against)
 
     def trial(self, request: Trial) -> Outcome:
         kernel = self._specs.kernels[request.kernel]
@@ -83,6 +91,27 @@ class Worker:
         outcome = put_on_trial(kernel, cases, answer, setup.orders, setup.command, self._progress.begin, survives)
         outcome.source = found.source
         return outcome
+
+    def time(self, request: Time) -> Timed:
+        kernel = self._specs.kernels[request.kernel]
+        assert self._device is not None
+        functions: list[Function] = []
+        for library, broken in zip((self._library, self._against), request.broken, strict=False):
+            assert library is not None
+            found = library.find(kernel, broken)
+            if found.function is None:
+                return Timed(kernel.name, error=f"{found.status}: {found.message or 'no source defines it'}")
+            functions.append(found.function)
+        if self._bench is None:
+            self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
+        done: list[Measurement] = []
+        try:
+            for size, case in workloads(kernel, request.sizes, request.cases):
+                self._progress.begin(case)
+                done.append(self._bench.measure(case, size, kernel.launch, large_launch(kernel, case), functions))
+        except HipError as error:
+            return Timed(kernel.name, tuple(done), f"{case}: {error}", error.is_fault or error.is_timeout)
+        return Timed(kernel.name, tuple(done))
 
     def _generated(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Iterator[TrialCase]:
         for case_id in case_ids(kernel) if ids is None else ids:
@@ -108,7 +137,12 @@ def serve(connection: Connection, progress: Progress) -> None:
         except EOFError:
             return
         try:
-            connection.send(worker.compile(request) if isinstance(request, Compile) else worker.trial(request))
+            if isinstance(request, Compile):
+                connection.send(worker.compile(request))
+            elif isinstance(request, Time):
+                connection.send(worker.time(request))
+            else:
+                connection.send(worker.trial(request))
         except (TraceError, ValueError) as error:
             connection.send(Refused(str(error)))
         except NoReference as error:
@@ -116,7 +150,10 @@ def serve(connection: Connection, progress: Progress) -> None:
         except Exception as error:  # a defect of the harness must cost one kernel, not the record
             where = traceback.extract_tb(error.__traceback__)[-1]
             why = f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
-            connection.send(Outcome(request.kernel, "not_run", message=why))
+            timing = isinstance(request, Time)
+            connection.send(
+                Timed(request.kernel, error=why) if timing else Outcome(request.kernel, "not_run", message=why)
+            )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from conformance.dtypes import DTYPES
 from conformance.spec.kernel import Kernel, Parameter, Role, Tolerance, Undefined
-from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput
+from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, Workload
 from conformance.spec.nodes import Document, Location
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -16,7 +16,7 @@ _PARAMETER = re.compile(r"^(scalar|inout|in|out) (void\*|[\w{}]+)(\*?)$")
 _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 
-Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput)
+Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, Workload)
 
 
 def expand(document: Document, spec: SpecFile) -> Iterator[tuple[Kernel, Location]]:
@@ -110,8 +110,9 @@ class _Stanza:
     def _check_selectors(self) -> None:
         """Every value that a ``when`` names must occur: a rule that selects nothing is a mistake."""
         stanza = self.stanza
-        groups: dict[str, Sequence[ToleranceRule | Remark | UndefinedInput]] = {
+        groups: dict[str, Sequence[ToleranceRule | Remark | UndefinedInput | Workload]] = {
             "tolerance": stanza.tolerance,
+            "bench": stanza.bench,
             "notes": stanza.notes,
             "upstream_defects": stanza.upstream_defects,
             "undefined": stanza.undefined,
@@ -150,6 +151,7 @@ class _Stanza:
                 launch=stanza.launch or stanza.family,
                 tolerance=self._tolerance(name, variant),
                 upstream=f"{self.spec.source}:{line}",
+                bench=self._bench(variant),
                 known_failure=" ".join(item.text for item in known) or None,
                 notes=tuple(item.text for item in self._matching(stanza.notes, variant)),
                 upstream_defects=tuple(item.text for item in self._matching(stanza.upstream_defects, variant)),
@@ -202,6 +204,10 @@ class _Stanza:
             self._steps(rule.library_ulp, variant, (*place, "library_ulp")),
             rule.source,
         )
+
+    def _bench(self, variant: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        rules = self._matching(self.stanza.bench, variant)
+        return {size: tuple(row for rule in rules for row in getattr(rule, size)) for size in ("large", "small")}
 
     def _steps(self, value: int | Mapping[str, int], variant: Mapping[str, str], place: Location) -> int:
         if isinstance(value, int):

@@ -60,6 +60,8 @@ class Kernel:
     launch: str
     tolerance: Tolerance
     upstream: str
+    bench: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By size (``large``, ``small``), the cases that ``bench`` times: the text between a case id's brackets."""
     known_failure: str | None = None
     notes: tuple[str, ...] = field(default=())
     upstream_defects: tuple[str, ...] = field(default=())

@@ -70,6 +70,17 @@ class Remark(Strict):
     text: Text = Field(description="one or more sentences of text")
 
 
+class Workload(Strict):
+    """Cases that ``bench`` times for the kernels that ``when`` selects; each is the text between a case id's brackets.
+
+    ``large`` ones do not fit in a GPU's cache, ``small`` ones are what a model's layer has.
+    """
+
+    when: When = {}
+    large: list[Text] = Field(default=[], description="a list of cases, such as shape=[8192,8192],layout=transposed")
+    small: list[Text] = Field(default=[], description="a list of cases, such as shape=[1048576],values=unit")
+
+
 class UndefinedInput(Strict):
     """Input for which upstream promises no result; cases avoid it."""
 
@@ -100,6 +111,7 @@ class Family(Strict):
     tolerance: list[ToleranceRule] = Field(
         min_length=1, description="a list of rules with the keys when, ulp, library_ulp and source"
     )
+    bench: list[Workload] = Field(default=[], description="a list of mappings with large, small and when")
     notes: list[Remark] = Field(default=[], description="a list of mappings with text and when")
     upstream_defects: list[Remark] = Field(
         default=[], description="a list of mappings with text and when: what upstream gets wrong"

@@ -138,7 +138,7 @@ def test_events_measure_and_attributes_tell() -> None:
 
 def _events() -> None:
     gpu = Gpu()
-    hip = gpu.device._hip
+    hip = gpu.device.hip
     start, end = hip.hipEventCreate()[1], hip.hipEventCreate()[1]
     pointer = int(hip.hipMalloc(1 << 28)[1])
     clock = time.perf_counter()
@@ -194,7 +194,7 @@ def test_no_memory_is_told_and_nothing_is_lost() -> None:
 
 def _no_memory() -> None:
     gpu = Gpu()
-    error = gpu.device._hip.hipMalloc(1 << 50)[0]
+    error = gpu.device.hip.hipMalloc(1 << 50)[0]
     assert int(error) == 2
     assert f"hipMalloc: {1 << 50} bytes do not fit on device 0, where " in gpu.runtime.message()
     data = np.zeros(8, np.int32)

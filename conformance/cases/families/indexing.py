@@ -23,7 +23,7 @@ from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout, info_array, layout
 from conformance.cases.rows import filled, parsed
 from conformance.cases.specials import integer_limits
-from conformance.cases.values import Words, values
+from conformance.cases.values import Words, repeated, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
@@ -201,7 +201,8 @@ def _drawn_ids(fields: Fields, kernel: Kernel, n: int, dim: int, words: Words, p
     where = placed or _flat(fields, n, "ids_start")
     # All n lie side by side, as Candle reads them, whatever the layout says.
     held = max(n, where.length - where.start)
-    ids = fields.located(partial(_ids, way, kind, held, dim, not _is_f8_sum(kernel), words))
+    marked = not _is_f8_sum(kernel)
+    ids = repeated(lambda count: fields.located(partial(_ids, way, kind, count, dim, marked, words)), held, words)
     head = np.full(where.start, -1 if kind.kind == "int" else integer_limits(kind)[1], dtype=kind.numpy)
     return operand(kernel, "ids", where, np.concatenate([head, ids]))
 

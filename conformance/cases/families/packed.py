@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.values import Words, values
+from conformance.cases.values import Words, repeated, values
 from conformance.dtypes import dtype
 
 Bytes = NDArray[np.uint8]
@@ -108,6 +108,10 @@ def _random_bytes(n: int, words: Words) -> Bytes:
 
 def blocks(name: str, count: int, way: str, words: Words) -> NDArray[np.uint8]:
     """``count`` blocks of format ``name`` as (count, size) bytes."""
+    return repeated(lambda part: _blocks(name, part, way, words), count, words)
+
+
+def _blocks(name: str, count: int, way: str, words: Words) -> NDArray[np.uint8]:
     form = FORMATS[name]
     data = _random_bytes(count * form.size, words).copy()
     if way == "extremes":

@@ -200,7 +200,8 @@ def _dequantize_block(kernel: Kernel, case: Case, words: Words) -> Launch:
 
 def _get_rows(kernel: Kernel, case: Case, words: Words) -> Launch:
     fields = Fields(case, ("hidden", "rows", "ids", "values"))
-    qtype, rows, ids = _qtype(kernel), fields.number("rows", 1, 1), case.integers("ids")
+    qtype, rows = _qtype(kernel), fields.number("rows", 1, 1)
+    ids = tuple(range(rows))[::-1] if fields.text("ids", "") == "reversed" else case.integers("ids")
     if not ids or not all(0 <= row < rows for row in ids):
         raise ValueError(f"case {case.id}: ids are rows from 0 to {rows - 1}, at least one")
     block: Size = (256, 1, 1)

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launching import launch_microseconds
 from tabulate import tabulate
-
-from conformance.bench.launching import launch_microseconds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,7 +81,7 @@ def machine() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m conformance.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tests/speed", description=__doc__)
     parser.add_argument("--traces", type=Path, help="recorded traces (default: reference/traces)")
     parser.add_argument("--skip-cold", action="store_true", help="leave out the run with an empty cache")
     arguments = parser.parse_args()
