@@ -72,7 +72,7 @@ class Bench:
     def __init__(self, device: Device, asynchronous: bool) -> None:
         self._device = device
         self._rotated = CACHES * device.cache if device.cache else ROTATED
-        self._events = [device.event() for _ in range(2 * QUEUED + 1)]
+        self._events = [device.event() for _ in range(QUEUED + 1)]
         self._hold = _Hold(device) if asynchronous else None
         self._copies: dict[int, float] = {}
 
@@ -153,45 +153,43 @@ class Bench:
         self._device.synchronize("operands")
 
     def _time(self, trees: Sequence[Sequence[Prepared | _Start]], what: str) -> list[list[float]]:
-        """Milliseconds of each launch, per tree; launch ``n`` of all takes the ``n``-th set of buffers."""
-        turn = self._turn(trees)
+        """Milliseconds of each launch, per tree."""
+        rounds = 0
+
+        def once() -> None:
+            """A launch of each tree; every round takes the next sets of buffers."""
+            nonlocal rounds
+            for k, prepared in enumerate(trees):
+                prepared[(rounds * len(trees) + k) % len(prepared)].start()
+            rounds += 1
+
         for _ in range(WARM_UP):
-            next(turn)()
+            once()
         self._device.synchronize(what)
         began = time.perf_counter()
-        for _ in range(len(trees)):
-            next(turn)()
+        once()
         self._device.synchronize(what)
-        once = (time.perf_counter() - began) / len(trees)
-        repeats = int(min(max(SECONDS / max(once, 1e-9), FEWEST), REPEATS))
-        times: list[float] = []
-        wanted = repeats * len(trees)
-        while len(times) < wanted:
-            times += self._queued(turn, min(wanted - len(times), QUEUED - QUEUED % len(trees)), what)
-        return [times[k :: len(trees)] for k in range(len(trees))]
-
-    @staticmethod
-    def _turn(trees: Sequence[Sequence[Prepared | _Start]]) -> Iterator[Callable[[], None]]:
-        n = 0
-        while True:
-            for prepared in trees:
-                yield prepared[n % len(prepared)].start
-                n += 1
-
-    def _queued(self, turn: Iterator[Callable[[], None]], count: int, what: str) -> list[float]:
-        events = self._events[: count + 1]
-        if self._hold is not None:
-            self._hold.start()
-            for _ in range(
-                2
-            ):  # what the hold left in the cache is written back at their cost; even, so that turns stay
-                next(turn)()
-        self._device.mark(events[0])
-        for event in events[1:]:
-            next(turn)()
-            self._device.mark(event)
-        self._device.synchronize(what)
-        return [self._device.milliseconds(*pair) for pair in pairwise(events)]
+        seconds = (time.perf_counter() - began) / len(trees)
+        repeats = int(min(max(SECONDS / max(seconds, 1e-9), FEWEST), REPEATS))
+        times: list[list[float]] = [[] for _ in trees]
+        while len(times[0]) < repeats:
+            if self._hold is not None:
+                self._hold.start()
+                once()  # pays for writing back what the hold left in the cache
+            count = min(QUEUED // len(trees), repeats - len(times[0]))
+            events = iter(self._events)
+            marks = [next(events)]
+            self._device.mark(marks[0])
+            for _ in range(count):
+                for k, prepared in enumerate(trees):
+                    prepared[(rounds * len(trees) + k) % len(prepared)].start()
+                    marks.append(next(events))
+                    self._device.mark(marks[-1])
+                rounds += 1
+            self._device.synchronize(what)
+            for n, pair in enumerate(pairwise(marks)):
+                times[n % len(trees)].append(self._device.milliseconds(*pair))
+        return times
 
 
 class _Start:

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from conformance.cases.arguments import TAIL
 from conformance.cases.launch import Buffer, Launch, Scalar
 
 
@@ -37,25 +38,24 @@ Numbers = Mapping[str, int]
 Buffers = Mapping[str, Buffer]
 
 
-def _conv(rank: int, out: int, taken: int) -> Callable[[Numbers, Buffers], int]:
-    """2 x batch x channels x taps x the positions of the output (of the source in a transpose)."""
+def _conv(rank: int, out: int) -> Callable[[Numbers, Buffers], int]:
+    """2 x batch x channels in and out x taps x positions; ``out`` is the kernel's axis of output channels."""
 
-    def formula(numbers: Numbers, buffers: Buffers) -> int:
+    def formula(_: Numbers, buffers: Buffers) -> int:
         info = [int(word) for word in buffers["info"].data]
         source, kernel = info[:rank], info[2 * rank : 3 * rank]
-        if taken == 0:
-            places = numbers["l_out"] if rank == 3 else numbers["w_out"] * numbers["h_out"]
-        else:
-            places = prod(source[2:])
+        # Each product takes part in an output of a convolution, and in a source element of its transpose.
+        written = len(buffers["dst"].data) - TAIL
+        places = prod(source[2:]) if out else written // (source[0] * kernel[0])
         return 2 * source[0] * source[1] * kernel[out] * prod(kernel[2:]) * places
 
     return formula
 
 
 _FORMULAS: dict[str, Callable[[Numbers, Buffers], int]] = {
-    "conv1d": _conv(3, 0, 0),
-    "conv2d": _conv(4, 0, 0),
-    "conv_transpose1d": _conv(3, 1, 1),
-    "conv_transpose2d": _conv(4, 1, 1),
+    "conv1d": _conv(3, 0),
+    "conv2d": _conv(4, 0),
+    "conv_transpose1d": _conv(3, 1),
+    "conv_transpose2d": _conv(4, 1),
     "mmq": lambda n, _: 2 * n["ncols_x"] * n["nrows_x"] * n["ncols_y"],
 }
