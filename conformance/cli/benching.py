@@ -16,7 +16,8 @@ from conformance.cli.preparing import build_options, progress, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.engine.tasks import Setup
-from conformance.record.assemble import commit_of, shown
+from conformance.record.assemble import shown
+from conformance.record.commits import commit_of
 from conformance.record.files import write_text
 from conformance.spec.load import Specs, load_specs
 

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 from conformance.build import find_sources, tree_digest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome
+from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import Failure, KernelResult, Record, RunInfo, every_kernel
 from conformance.spec.load import Specs
 
 
-def assemble(specs: Specs, result: Result, patterns: Sequence[str] = ()) -> Record:
-    """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``."""
+def assemble(
+    specs: Specs, result: Result, patterns: Sequence[str] = (), recordings: Sequence[Mapping[str, Any]] = ()
+) -> Record:
+    """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
+
+    ``recordings`` is what the trace files of a replay say of themselves.
+    """
     rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
-    return Record.of(_run(specs, result, patterns, rows), every_kernel(specs, rows))
+    run = _run(specs, result, patterns, recordings, rows)
+    return Record.of(run, every_kernel(specs, rows))
+
+
+def _recorded_on(recording: Mapping[str, Any]) -> str:
+    """``NVIDIA H100 (sm_90), cuda, 2026-01-02, port at abc123``, as far as the trace file tells."""
+    device, arch, runtime, started, git = (
+        recording.get(key) for key in ("device", "arch", "runtime", "started", "git")
+    )
+    parts = (f"{device or 'unknown device'}{f' ({arch})' if arch else ''}", runtime, str(started or "")[:10])
+    return ", ".join(str(part) for part in (*parts, git and f"port at {git}") if part)
 
 
 def _row(specs: Specs, outcome: Outcome) -> KernelResult:
@@ -52,7 +68,13 @@ def _failure(failure: CaseFailure) -> Failure:
     )
 
 
-def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[KernelResult]) -> RunInfo:
+def _run(
+    specs: Specs,
+    result: Result,
+    patterns: Sequence[str],
+    recordings: Sequence[Mapping[str, Any]],
+    rows: Iterable[KernelResult],
+) -> RunInfo:
     setup, ready = result.setup, result.ready
     executes = setup.kernels is not None
     return RunInfo(
@@ -70,8 +92,10 @@ def _run(specs: Specs, result: Result, patterns: Sequence[str], rows: Iterable[K
         orders=setup.orders if setup.runtime == "cpu" else (),
         patterns=tuple(patterns),
         git=None if setup.kernels is None else commit_of(setup.kernels),
+        harness=harness_commit(),
         subject="kernels" if executes else "reference",
         traces=None if setup.traces is None else shown(setup.traces),
+        recorded_on=tuple(map(_recorded_on, recordings)),
         source_lines=_source_lines(setup.kernels, rows),
         sources=None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
     )
@@ -81,22 +105,6 @@ def shown(path: Path) -> str:
     """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
-
-
-def commit_of(path: Path) -> str | None:
-    """The commit that the port is at, with ``-dirty`` when its files differ; ``None`` outside a git repository."""
-    folder = path if path.is_dir() else path.parent
-    try:
-        commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-        changed = _git(folder, "status", "--porcelain", "--", ".")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return f"{commit}-dirty" if changed else commit
-
-
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=20)
-    return done.stdout.strip()
 
 
 def _source_lines(kernels: Path | None, rows: Iterable[KernelResult]) -> dict[str, int]:

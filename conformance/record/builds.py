@@ -9,7 +9,8 @@ from pathlib import Path
 from conformance.amd import KernelObject
 from conformance.build import tree_digest
 from conformance.check import ObjectFile
-from conformance.record.assemble import commit_of, shown
+from conformance.record.assemble import shown
+from conformance.record.commits import commit_of, harness_commit
 from conformance.record.merge import BUILD
 from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, every_kernel
 from conformance.spec.load import Specs
@@ -58,6 +59,7 @@ def build_record(
         seconds=round(seconds, 3),
         upstream_commit=specs.upstream_commit,
         git=commit_of(kernels),
+        harness=harness_commit(),
         sources=tree_digest(kernels),
         builds={
             target: Build(compiler=compiler, started=when, failed=dict(failed.get(target, {}))) for target in objects

@@ -112,8 +112,10 @@ class RunInfo(Row):
     ``started`` is ISO 8601 in UTC, ``seconds`` wall time. ``wave`` is the wave (warp) size. ``kernels`` is the path
     that was given. ``orders`` are the thread orders of the cpu runtime. ``source_lines`` counts lines per source file.
     ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
-    is the folder that recorded cases came from. ``git`` is the commit of the port, ``patterns`` what was selected
-    (empty: everything). ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
+    is the folder that recorded cases came from, ``recorded_on`` what its files say of where. ``git`` is the commit of
+    the port (null: it is in none), ``harness`` that of candle-parity (null: it is no checkout, or the record is older
+    than the field); both end in "-dirty" where files differ. ``patterns`` is what was selected (empty: everything).
+    ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
     AMD target; a record with the runtime "build" has nothing else.
     """
 
@@ -130,8 +132,10 @@ class RunInfo(Row):
     orders: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     git: str | None = None
+    harness: str | None = None
     subject: Literal["kernels", "reference"] = "kernels"
     traces: str | None = None
+    recorded_on: tuple[str, ...] = ()
     source_lines: dict[str, Count] = {}
     sources: str | None = None
     builds: dict[str, Build] = {}

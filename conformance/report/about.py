@@ -32,6 +32,12 @@ def executed(run: RunInfo) -> str:
     return _EXECUTED.get(run.runtime, f"run through the runtime {run.runtime}; not known to be an AMD GPU")
 
 
+def identity(run: RunInfo) -> str:
+    """Device, date and commits: ``NVIDIA H100, 2026-01-02, port at abc123, harness at def456``, as far as known."""
+    commits = (("port", run.git), ("harness", run.harness))
+    return ", ".join([run.device, run.started[:10], *(f"{what} at {commit}" for what, commit in commits if commit)])
+
+
 def labels(records: Sequence[Record]) -> list[str]:
     """A short name for each record's column, all different."""
     names: list[str] = []
@@ -82,9 +88,10 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
         ("Commit of the port", run.git or "–"),
+        ("Commit of the harness", run.harness or "–"),
         ("Compiled for", ", ".join(run.builds) or "–"),
         ("Upstream", f"{upstream} at {run.upstream_commit}"),
-        ("Recorded cases", run.traces or "–"),
+        ("Recorded cases", "; ".join([run.traces, *run.recorded_on]) if run.traces else "–"),
         ("Selected", ", ".join(run.patterns) or "everything"),
         ("Started", run.started),
         ("Took", f"{int(minutes)} min {seconds:.0f} s" if minutes else f"{seconds:.1f} s"),

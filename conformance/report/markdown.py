@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, labels, listed
+from conformance.report.about import Records, executed, facts, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
@@ -85,7 +85,7 @@ def _of(name: str, found: Sequence[Record]) -> str:
 def _headline(name: str, record: Record, count: Tally) -> str:
     run = record.run
     said = f"**{count.passing} of {count.total} kernels at parity ({count.percent}%)**"
-    return f"- {plain(name)}: {said}, {executed(run)} ({plain(run.device)})."
+    return f"- {plain(name)}: {said}, {executed(run)} ({plain(identity(run))})."
 
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, labels, listed, rerun
+from conformance.report.about import Records, executed, facts, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
@@ -39,7 +39,7 @@ def render_html(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         count = tally(part)
         said = f"<b>{count.passing} of {count.total} kernels at parity ({count.percent}%)</b>"
-        parts.append(f"<li>{_safe(name)}: {said}, {executed(record.run)} ({_safe(record.run.device)})</li>")
+        parts.append(f"<li>{_safe(name)}: {said}, {executed(record.run)} ({_safe(identity(record.run))})</li>")
     parts += ["</ul>", "<h2>What was run</h2>", *_what_was_run(found, names, specs)]
     parts += ["<h2>Modules</h2>", *_modules(names, rows, specs)]
     for name, record in zip(names, found, strict=True):

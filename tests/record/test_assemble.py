@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,8 +14,9 @@ import pytest
 
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup
-from conformance.record import record_text
+from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
+from conformance.record.commits import commit_of, harness_commit
 from conformance.spec.load import Specs, load_specs
 
 
@@ -79,3 +84,114 @@ def test_a_reference_on_trial_runs_no_kernel(specs: Specs) -> None:
     made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3), traces=Path("traces")))
     assert made.run.subject == "reference"
     assert (made.run.kernels, made.run.wave, made.run.traces) == (None, None, "traces")
+
+
+def git(folder: Path, *words: str) -> str:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    # Neither a hook's own repository nor the user's settings.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**inherited, "GIT_CONFIG_GLOBAL": os.devnull},
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with a committed port in ``port`` and an ignored folder ``ignored``."""
+    folder = tmp_path / "checkout"
+    (folder / "port").mkdir(parents=True)
+    (folder / "ignored").mkdir()
+    (folder / "port" / "unary.hip").write_text("// one\n")
+    (folder / ".gitignore").write_text("/ignored\n*.hsaco\n")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "first")
+    return folder
+
+
+def test_the_commit_of_a_port_is_that_of_its_repository(checkout: Path) -> None:
+    head = git(checkout, "rev-parse", "--short=12", "HEAD")
+    assert commit_of(checkout / "port") == head
+    assert commit_of(checkout / "port" / "unary.hip") == head
+    (checkout / "beside.txt").write_text("no part of the port\n")
+    assert commit_of(checkout / "port") == head
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda port: (port / "unary.hip").write_text("// two\n"),
+        lambda port: (port / "binary.hip").write_text("// new\n"),
+        lambda port: (port / "affine.hsaco").write_bytes(b"ignored, but run"),
+    ],
+)
+def test_a_port_that_differs_from_its_commit_is_dirty(checkout: Path, change: Callable[[Path], object]) -> None:
+    change(checkout / "port")
+    assert commit_of(checkout / "port") == f"{git(checkout, 'rev-parse', '--short=12', 'HEAD')}-dirty"
+
+
+@pytest.mark.parametrize("name", ["ignored", "untracked"])
+def test_a_port_that_its_repository_does_not_track_is_in_no_commit(checkout: Path, name: str) -> None:
+    (checkout / name).mkdir(exist_ok=True)
+    (checkout / name / "unary.hip").write_text("// one\n")
+    (checkout / "port" / "ours.hip").write_text("// one\n")
+    assert commit_of(checkout / name) is None
+    assert commit_of(checkout / name / "unary.hip") is None
+    assert commit_of(checkout / "port" / "ours.hip") is None
+
+
+def test_a_port_outside_a_checkout_or_before_the_first_commit_is_in_no_commit(tmp_path: Path) -> None:
+    (tmp_path / "unary.hip").write_text("// one\n")
+    assert commit_of(tmp_path) is None
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    assert commit_of(tmp_path) is None
+
+
+def test_a_hook_of_another_repository_does_not_change_the_answer(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "other")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "other" / "index"))
+    answer = commit_of(checkout / "port")
+    monkeypatch.undo()
+    assert answer == git(checkout, "rev-parse", "--short=12", "HEAD")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_the_checkout_of_another_user_is_read_where_the_port_is_that_users_too(checkout: Path) -> None:
+    head = git(checkout, "rev-parse", "--short=12", "HEAD")
+    for path in (checkout, *checkout.rglob("*")):
+        os.chown(path, 12345, 12345)
+    assert commit_of(checkout / "port") == head
+    os.chown(checkout / "port", 0, 0)
+    assert commit_of(checkout / "port") is None
+
+
+def test_the_harness_is_in_the_commit_that_its_judges_are_in(monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
+    monkeypatch.setattr(commits, "_HARNESS", checkout)
+    assert harness_commit() is None
+    for name in ("conformance", "reference", "specs"):
+        (checkout / name).mkdir()
+        (checkout / name / "__init__.py").write_text("")
+    assert harness_commit() is None
+    git(checkout, "add", ".")
+    git(checkout, "commit", "--quiet", "--message", "second")
+    head = git(checkout, "rev-parse", "--short=12", "HEAD")
+    (checkout / "port" / "unary.hip").write_text("// two\n")
+    assert harness_commit() == head
+    (checkout / "specs" / "__init__.py").write_text("changed = True\n")
+    assert harness_commit() == f"{head}-dirty"
+
+
+def test_a_record_names_what_the_traces_were_recorded_on(specs: Specs) -> None:
+    full = {"device": "GPU", "arch": "sm_90", "runtime": "cuda", "started": "2026-01-02T03:04:05Z", "git": "abc123"}
+    made = assemble(specs, result(None, traces=Path("traces")), recordings=[full, {"wave": 32}])
+    assert made.run.recorded_on == ("GPU (sm_90), cuda, 2026-01-02, port at abc123", "unknown device")

@@ -233,3 +233,17 @@ def test_other_machines_stay_apart() -> None:
         Record.of(run_info(wave=32), [kernel("a", "pass")]),
     ]
     assert merge(records) == records
+
+
+@pytest.mark.parametrize("what", ["git", "harness"])
+def test_runs_of_different_commits_stay_apart(what: str) -> None:
+    records = [Record.of(run_info(**{what: commit}), [kernel(commit, "pass")]) for commit in ("abc123", "def456")]
+    assert merge(records) == records
+
+
+def test_a_record_from_before_a_field_is_read_without_it() -> None:
+    data = json.loads(record_text(Record.of(run_info(), [kernel("a", "pass")])))
+    for name in ("git", "harness", "recorded_on"):
+        del data["run"][name]
+    run = Record.model_validate(data).run
+    assert (run.git, run.harness, run.recorded_on) == (None, None, ())

@@ -116,7 +116,15 @@ def test_nothing_to_report_is_an_error(specs: Specs, render: Callable[..., str])
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("text", [NASTY, "", "|||", "```", "\x1b]0;title\x07"])
 def test_no_control_character_gets_out(specs: Specs, render: Callable[..., str], text: str) -> None:
-    nasty = record(specs, run_info(device=f"gpu {text}", kernels=text, patterns=(text,), host=text), text)
+    where = {
+        "device": f"gpu {text}",
+        "host": text,
+        "git": text,
+        "harness": text,
+        "traces": text,
+        "recorded_on": (text,),
+    }
+    nasty = record(specs, run_info(kernels=text, patterns=(text,), **where), text)
     output = render([nasty, nasty], specs)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202e]", output)
     output.encode("utf-8")
@@ -233,6 +241,23 @@ def test_markdown_of_several_machines_has_a_column_each(specs: Specs) -> None:
     header = next(line for line in output.splitlines() if line.startswith("| Module | Operations"))
     row = next(line for line in output.splitlines() if line.startswith("| affine | "))
     assert header.count("|") == row.count("|")
+
+
+@pytest.mark.parametrize("render", [render_markdown, render_html])
+def test_the_head_names_device_date_and_commits(specs: Specs, render: Callable[..., str]) -> None:
+    known = record(specs, run_info(device="H100", git="abc123", harness="def456-dirty"))
+    older = record(specs, run_info(device="host"))
+    output = render([known, older], specs)
+    head = output[: output.index("What was run")]
+    assert "(H100, 2026-01-02, port at abc123, harness at def456-dirty)" in head
+    assert "(host, 2026-01-02)" in head
+
+
+@pytest.mark.parametrize("render", [render_markdown, render_html])
+def test_what_was_run_names_commits_and_where_traces_come_from(specs: Specs, render: Callable[..., str]) -> None:
+    output = render(record(specs, run_info(harness="def456", traces="new", recorded_on=("H100, cuda",))), specs)
+    assert re.search("Commit of the harness.{1,20}def456", output)
+    assert re.search("Recorded cases.{1,20}new; H100, cuda", output)
 
 
 def test_records_of_one_kind_keep_different_labels(specs: Specs) -> None:
