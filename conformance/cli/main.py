@@ -18,6 +18,7 @@ from conformance.cli import (
     checking,
     drifting,
     listing,
+    recording,
     replaying,
     reporting,
     running,
@@ -53,6 +54,13 @@ def build_parser() -> argparse.ArgumentParser:
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
     replay.set_defaults(function=replaying.command)
+
+    record = commands.add_parser("record", help="what kernels answer, as traces for replay")
+    record.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")
+    _selection(record)
+    _launching(record)
+    record.add_argument("--seed-salt", default="", metavar="S", help="other data for the same cases")
+    record.set_defaults(function=recording.command)
 
     bench = commands.add_parser("bench", help="how fast kernels are, alone or against another tree's")
     _selection(bench)

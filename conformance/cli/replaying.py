@@ -26,7 +26,7 @@ def command(arguments: argparse.Namespace) -> int:
     jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
     with progress() as said:
         result = run(setup, kernels, cases, jobs, devices, said)
-    return finish(arguments, specs, assemble(specs, result, arguments.patterns), result)
+    return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
 
 
 def _select(

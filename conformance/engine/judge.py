@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import reference
 from conformance.cases.launch import Buffer
 from conformance.compare import Mismatch, judge
 from conformance.device import Device, Function, HipError
 from conformance.dtypes import dtype
 from conformance.engine.tasks import CaseFailure, Outcome, Status
-from conformance.engine.trials import TrialCase
+from conformance.engine.trials import TrialCase, with_equivalents
 from conformance.spec.kernel import Kernel
 from reference.expected import Expected
 
@@ -154,28 +153,12 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) 
         mismatch, steps = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
         largest = max(largest, steps)
         if mismatch is not None:
-            expected = _with_equivalents(kernel, case, argument, got[start:], expected, buffers)
+            expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
             mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
             other_ties = mismatch is None
         if mismatch is not None:
             return mismatch, largest, False
     return None, largest, other_ties
-
-
-def _with_equivalents(
-    kernel: Kernel,
-    case: TrialCase,
-    argument: Buffer,
-    got: NDArray[Any],
-    expected: Expected,
-    buffers: dict[str, NDArray[Any]],
-) -> Expected:
-    """``expected`` with the elements of ``got`` that the reference calls as good put in its place."""
-    starts = {arg.name: arg.start for arg in case.launch.args if isinstance(arg, Buffer)}
-    whole = {name: content[starts[name] :] for name, content in buffers.items()}
-    masks = reference.equivalent(kernel.module, kernel.variant, case.launch.reference_arguments(), whole)
-    mask = masks.get(argument.name)
-    return expected if mask is None else Expected(np.where(mask, got, expected.value))
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:

@@ -37,6 +37,8 @@ class Setup:
     against: Path | None = None
     """A second tree of kernels, which ``bench`` times in turn with the first."""
     against_options: BuildOptions = field(default_factory=BuildOptions)
+    parts: Path | None = None
+    """The folder for what kernels answer, where ``record`` keeps it and nothing is judged."""
 
     def on_device(self, ordinal: int) -> Setup:
         """The same setup on another device."""
@@ -67,8 +69,8 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Trial:
-    """Put one kernel on trial over ``cases`` (ids; ``None`` for all that there are). ``broken`` holds the sources that
-    did not compile, by index, with the compiler's first error."""
+    """Put one kernel on trial over ``cases`` (ids; ``None`` for all that there are), or record it, as the setup says.
+    ``broken`` holds the sources that did not compile, by index, with the compiler's first error."""
 
     kernel: str
     cases: tuple[str, ...] | None
@@ -128,6 +130,8 @@ class Outcome:
     failures: list[CaseFailure] = field(default_factory=list)
     poisoned: bool = False
     """The fault took the device's context with it: the worker must be replaced."""
+    left_out: int = 0
+    """Cases that were not recorded because their right answer is a fault."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.judge import from_recording, on_device, put_on_trial
 from conformance.engine.library import Library
 from conformance.engine.progress import Progress
+from conformance.engine.recording import record
 from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Refused, Setup, Time, Timed, Trial
 from conformance.engine.trials import TrialCase, case_ids, generated, recorded
 from conformance.replay import TraceError
@@ -87,8 +88,11 @@ class Worker:
         else:
             cases = self._generated(kernel, request.cases)
         answer = on_device(self._device, found.function)
-        survives = self._device.runtime.guards_memory
-        outcome = put_on_trial(kernel, cases, answer, setup.orders, setup.command, self._progress.begin, survives)
+        survives, begin = self._device.runtime.guards_memory, self._progress.begin
+        if setup.parts is not None:
+            outcome = record(kernel, cases, answer, setup.orders[0], setup.parts, setup.command, begin, survives)
+        else:
+            outcome = put_on_trial(kernel, cases, answer, setup.orders, setup.command, begin, survives)
         outcome.source = found.source
         return outcome
 

@@ -2,27 +2,29 @@
 
 A case holds kernel, label, grid, block, shared and its arguments in parameter order; an argument is a scalar (bytes in
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
-``fill`` where that is null) and after the launch (``expect``). Arrays lie in the pool as unsigned integers. A module
-may also be one packed file: ``conformance.replay.archive``.
+``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
+kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
+integers. A module may also be one packed file, which may say what it was recorded on: ``conformance.replay.archive``.
 """
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.dtypes import dtype
-from conformance.replay.archive import SUFFIX, Cases, Pool, read_archive
+from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
 from conformance.spec.kernel import Kernel, Parameter
+
+Read = TypeVar("Read")
 
 
 class TraceError(ValueError):
@@ -38,17 +40,28 @@ class Trace:
     answer: dict[str, NDArray[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Module:
-    """One module's cases by kernel, and its pool of arrays, read on first use."""
+    """One module's cases by kernel, what they were recorded on, and its pool of arrays, read on first use."""
 
     path: Path
     cases: dict[str, list[dict[str, Any]]]
+    recording: dict[str, Any]
+    _pool: Pool | None = None
 
-    @cached_property
+    @property
     def pool(self) -> Pool:
+        if self._pool is None:
+            self._pool = self._read()
+        return self._pool
+
+    def forget(self) -> None:
+        """Let go of the arrays; they are read again on the next use."""
+        self._pool = None
+
+    def _read(self) -> Pool:
         if self.path.name.endswith(SUFFIX):
-            return _archive(self.path)[1]
+            return _archived(read_archive, self.path)[1]
         try:
             with np.load(self.pool_path) as arrays:
                 return {key: arrays[key] for key in arrays.files}
@@ -83,22 +96,41 @@ class Traces:
         """The case ids of ``kernel``: ``uexp_f32(trace=contig)``."""
         return [_id(case) for module in self._modules for case in module.cases.get(kernel, ())]
 
+    @property
+    def recordings(self) -> list[dict[str, Any]]:
+        """What the answers were recorded on, as far as the files say so, each once."""
+        found = [module.recording for module in self._modules if module.recording]
+        return [row for index, row in enumerate(found) if row not in found[:index]]
+
     def of(self, kernel: Kernel) -> Iterator[Trace]:
-        """The traces of ``kernel``; raises ``TraceError`` when one does not fit its parameters."""
+        """The traces of ``kernel``; raises ``TraceError`` when one does not fit its parameters.
+
+        The arrays of one file at a time are kept: a whole recording may not fit into memory.
+        """
         for module in self._modules:
-            for case in module.cases.get(kernel.name, ()):
+            if kernel.name not in module.cases:
+                continue
+            for other in self._modules:
+                if other is not module:
+                    other.forget()
+            for case in module.cases[kernel.name]:
                 yield _trace(module, case, kernel)
 
 
 def _read(path: Path) -> _Module:
-    rows = _archive(path)[0] if path.name.endswith(SUFFIX) else _json(path)
+    recording: dict[str, Any] = {}
+    if path.name.endswith(SUFFIX):
+        header = _archived(read_header, path)
+        rows, recording = header.cases, header.recording
+    else:
+        rows = _json(path)
     needed = {"kernel", "case", "args"}
     if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
         raise TraceError(f"{path}: is no list of trace cases with kernel, case and args")
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cases.setdefault(row["kernel"], []).append(row)
-    return _Module(path, cases)
+    return _Module(path, cases, recording)
 
 
 def _json(path: Path) -> Any:
@@ -108,10 +140,9 @@ def _json(path: Path) -> Any:
         raise TraceError(f"{path}: cannot be read as JSON ({error})") from error
 
 
-@lru_cache(maxsize=16)
-def _archive(path: Path) -> tuple[Cases, Pool]:
+def _archived(read: Callable[[Path], Read], path: Path) -> Read:
     try:
-        return read_archive(path)
+        return read(path)
     except (OSError, ValueError) as error:
         raise TraceError(f"{path}: {error}") from error
 
@@ -154,9 +185,13 @@ def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where:
     if row["kind"] != "buf":
         raise TraceError(f"{where}: argument {parameter.name} is of unknown kind {row['kind']!r}")
     if row["data"] is None:
-        filled = np.full(int(row["n"]) * _itemsize(row), int(row["fill"]), np.uint8)
-        return Buffer(parameter.name, parameter.dtype, row["role"], filled.view(target.numpy))
-    return Buffer(parameter.name, parameter.dtype, row["role"], _array(row, "data", parameter, module, where))
+        data = np.full(int(row["n"]) * _itemsize(row), int(row["fill"]), np.uint8).view(target.numpy)
+    else:
+        data = _array(row, "data", parameter, module, where)
+    start = row.get("start", 0)
+    if not isinstance(start, int) or not 0 <= start <= data.size:
+        raise TraceError(f"{where}: {parameter.name} starts at element {start!r} of {data.size}")
+    return Buffer(parameter.name, parameter.dtype, row["role"], data, start)
 
 
 _ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}

@@ -1,0 +1,118 @@
+"""``candle-parity record``: what the kernels answer, as traces that ``replay`` reads."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.selecting import check_cases, select
+from conformance.cli.usage import UsageError
+from conformance.device.hip import first_error
+from conformance.engine.run import Result, run
+from conformance.record.assemble import assemble
+from conformance.replay.archive import SUFFIX
+from conformance.replay.recorder import PART_SUFFIX, pack_parts
+from conformance.report.explain import explain
+from conformance.report.text import visible
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import load_specs
+
+_PROVENANCE = {
+    *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),
+    *("kernels", "sources", "git", "harness"),
+}
+"""What every archive says of where its answers come from: these fields of a record's ``run``, and ``seed_salt``."""
+
+_PACKERS = 4
+"""Modules compressed at a time: more would hold most of the recording in memory at once."""
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """0 when every launched case was recorded, 1 when a kernel has no answer to one, or nothing was recorded."""
+    specs = load_specs(arguments.specs)
+    kernels, cases = select(specs, arguments.patterns, arguments.module)
+    check_cases(specs, cases)
+    # A case named twice is one case: an id must be met once in a recording.
+    cases = {kernel: tuple(dict.fromkeys(ids)) for kernel, ids in cases.items()}
+    words = ["candle-parity", "run"]
+    if arguments.seed_salt:
+        words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
+    setup = setup_from(arguments, words, traces=None)
+    if setup.runtime == "cpu":
+        setup = replace(setup, command=f"{setup.command} --order forward")
+    say_wave(arguments, setup)
+    jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
+    with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
+        parts = Path(folder).resolve()
+        with progress() as said:
+            result = run(replace(setup, orders=("forward",), parts=parts), kernels, cases, jobs, devices, said)
+        about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
+        recorded = _pack(kernels, parts, out, about | {"seed_salt": arguments.seed_salt})
+    return _finish(kernels, result, recorded, out)
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[Path]:
+    """``out``, made where it does not exist, and gone again where nothing was put into it.
+
+    Raises ``UsageError`` where it holds anything: two recordings in one folder cannot be told apart.
+    """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is no folder; give a new or empty one for the traces")
+    if out.is_dir() and any(out.iterdir()):
+        what = "holds traces already" if any(out.glob(f"*{SUFFIX}")) or any(out.glob("*.npz")) else "is not empty"
+        raise UsageError(f"{out} {what}; give a new or empty folder")
+    made = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield out
+    finally:
+        if made and not any(out.iterdir()):
+            out.rmdir()
+
+
+def _pack(kernels: Sequence[Kernel], parts: Path, out: Path, about: dict[str, Any]) -> int:
+    """An archive per module out of the kernels' parts; the number of cases."""
+    modules: dict[str, list[Path]] = {}
+    for kernel in kernels:
+        modules.setdefault(kernel.module, []).append(parts / f"{kernel.name}{PART_SUFFIX}")
+    with ThreadPoolExecutor(min(_PACKERS, len(os.sched_getaffinity(0)))) as pool:
+        counts = pool.map(lambda item: pack_parts(item[1], out, item[0], about), modules.items())
+        return sum(counts)
+
+
+def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path) -> int:
+    """Say what was recorded and what was not; the exit code."""
+    outcomes = [result.outcomes[kernel.name] for kernel in kernels]
+    missing = [outcome.kernel for outcome in outcomes if outcome.status == "missing"]
+    bad = [outcome for outcome in outcomes if outcome.status not in ("pass", "missing")]
+    left_out = sum(outcome.left_out for outcome in outcomes)
+    answered = sum(outcome.cases > outcome.failed for outcome in outcomes)
+    for label, log in result.compile_logs.items():
+        print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
+    for outcome in bad:
+        print("not recorded: " + "\n".join(map(visible, explain(outcome.kernel, outcome, shown=1))))
+    if missing:
+        print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
+    if left_out:
+        print(f"cases left out because their right answer is a fault: {left_out}")
+    if not recorded:
+        print("candle-parity: nothing was recorded", file=sys.stderr)
+        return 1
+    files = sorted(out.glob(f"*{SUFFIX}"))
+    size = sum(file.stat().st_size for file in files)
+    where = f"{result.ready.device} ({result.ready.arch}), {result.setup.runtime} runtime"
+    print(
+        f"{recorded} cases of {answered} kernels recorded on {where}: {len(files)} files, {size / 1e6:.1f} MB, in {out}"
+    )
+    return 1 if bad else 0

@@ -1,0 +1,98 @@
+"""Writing traces: the cases of one kernel as a part, the parts of a module as one archive.
+
+A part is written by the worker that launched the kernel, so that no process holds more than a module's arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.launch import Argument, Launch, Null, Scalar
+from conformance.dtypes import dtype
+from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
+
+GENERATED = "generated"
+"""Begins the label of a generated case; its fields follow: ``uneg_f32(trace=generated,shape=[3],values=unit)``."""
+
+PART_SUFFIX = ".traces"
+_KEY_BYTES = 8
+
+
+class Recorder:
+    """The traces of one kernel, one launch after the other."""
+
+    def __init__(self) -> None:
+        self._cases: Cases = []
+        self._pool: Pool = {}
+
+    def add(self, case_id: str, launch: Launch, after: Mapping[str, NDArray[Any]]) -> None:
+        """One launch; ``after`` holds every buffer's whole content after it by parameter name."""
+        fields = case_id.split("(", 1)[1].removesuffix(")")
+        self._cases.append(
+            {
+                "kernel": launch.kernel,
+                "case": f"{GENERATED},{fields}" if fields else GENERATED,
+                "grid": launch.grid,
+                "block": launch.block,
+                "shared": launch.shared,
+                "args": [self._row(argument, after) for argument in launch.args],
+            }
+        )
+
+    def write(self, folder: Path, kernel: str) -> None:
+        """Write the part of ``kernel``, where it has a case."""
+        if self._cases:
+            write_archive(folder / f"{kernel}{PART_SUFFIX}", self._cases, self._pool)
+
+    def _row(self, argument: Argument, after: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        if isinstance(argument, Null):
+            return {"kind": "null"}
+        if isinstance(argument, Scalar):
+            row = dtype(argument.dtype)
+            # Types that numpy itself lacks, and f16 with them, travel as the unsigned integers of their bits.
+            kind = row.bits if row.kind == "float" and row.size < 4 else row.numpy
+            return {"kind": "scalar", "dtype": kind.name, "value": argument.value.tobytes().hex()}
+        data = argument.data
+        found: dict[str, Any] = {"kind": "buf", "name": argument.name, "role": argument.role}
+        found |= {"dtype": data.dtype.name, "n": data.size}
+        if argument.start:
+            found["start"] = argument.start
+        image = data.view(np.uint8)
+        if argument.role == "out" and image.size and (image == image[0]).all():
+            found |= {"data": None, "fill": int(image[0])}
+        else:
+            found["data"] = self._pooled(data)
+        if argument.role != "in":
+            found["expect"] = self._pooled(after[argument.name])
+        return found
+
+    def _pooled(self, array: NDArray[Any]) -> str:
+        """The key of ``array`` in the pool: made of its bytes, so that equal arrays lie there once."""
+        words = array.view(f"u{array.itemsize}")
+        key = hashlib.blake2b(words.tobytes(), digest_size=_KEY_BYTES).hexdigest()
+        self._pool.setdefault(key, words)
+        return key
+
+
+def pack_parts(parts: Sequence[Path], folder: Path, module: str, recording: Mapping[str, Any]) -> int:
+    """Pack the ``parts`` of ``module`` that exist into ``folder``; the number of cases."""
+    cases: Cases = []
+    pool: Pool = {}
+    for part in parts:
+        if part.exists():
+            mine, arrays = read_archive(part)
+            cases += mine
+            pool |= arrays
+    if cases:
+        target = folder / f"{module}{SUFFIX}"
+        # Under another name until it is whole, so that a reader never meets half of it.
+        unfinished = target.with_name(f".{target.name}")
+        write_archive(unfinished, cases, pool, recording, FAST)
+        unfinished.replace(target)
+    return len(cases)
