@@ -25,59 +25,188 @@ __device__ inline T sum_lanes(T x) {
   return x + swap<1>(x);
 }
 
+// The greater of two numbers. Which of two zeros it is does not show in a softmax, and a NaN anywhere makes the whole
+// row NaN, whatever the maximum.
+__device__ inline f32 greater_of(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
+__device__ inline f64 greater_of(f64 a, f64 b) { return a < b ? b : a; }
+
 template <class T>
 __device__ inline T greatest_of_lanes(T x) {
-  x = extreme<true>(x, swap<16>(x));
-  x = extreme<true>(x, swap<8>(x));
-  x = extreme<true>(x, swap<4>(x));
-  x = extreme<true>(x, swap<2>(x));
-  return extreme<true>(x, swap<1>(x));
+  x = greater_of(x, swap<16>(x));
+  x = greater_of(x, swap<8>(x));
+  x = greater_of(x, swap<4>(x));
+  x = greater_of(x, swap<2>(x));
+  return greater_of(x, swap<1>(x));
 }
 
-// Differences, exp and the last product are of type T, the sum is wider; f16 and bf16 round the reciprocal to T. A
-// lane holds its first elements in registers, the further ones wait in dst.
+// Elements of a lane at rest in registers, f16 and bf16 two in each.
+template <class T, int N>
+struct Kept {
+  T value[N];
+
+  __device__ void put(const T (&x)[N]) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) value[k] = x[k];
+  }
+  __device__ void get(T (&x)[N]) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] = value[k];
+  }
+};
+
+template <class T, int N>
+struct KeptHalves {
+  u32 word[N / 2];
+
+  __device__ void put(const T (&x)[N]) {
+#pragma unroll
+    for (int k = 0; k < N / 2; ++k) word[k] = u32(x[2 * k].bits) | u32(x[2 * k + 1].bits) << 16;
+  }
+  __device__ void get(T (&x)[N]) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] = T{u16(word[k / 2] >> (k % 2 * 16))};
+  }
+};
+
+template <int N>
+struct Kept<f16, N> : KeptHalves<f16, N> {};
+template <int N>
+struct Kept<bf16, N> : KeptHalves<bf16, N> {};
+
+// A row in strips of `strip` elements a lane, each 32 columns from the next. The strips up to `kept` stay in registers;
+// those after are read three times, to and fro, so that the caches still have what was read last. Registers are for 16
+// rows at a time on a multiprocessor of NVIDIA's: more rows would need the caches' room twice over.
+template <class T>
+struct Softmax {
+  using Wide = typename accumulator<T>::type;
+  static constexpr int strip = is_half<T> ? 16 : 8;
+  static constexpr int kept = is_half<T> ? 8 : sizeof(T) == 8 ? 4 : 10;
+  static constexpr int columns = strip * group_lanes;
+
+  using Strip = T[strip];
+
+  static __device__ void load(Strip &x, const T *src) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) x[k] = src[group_lanes * k];
+  }
+
+  // The last columns of a row, fewer than a strip has; `left` counts from the lane's own column.
+  static __device__ void load_rest(Strip &x, const T *src, int left) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) x[k] = group_lanes * k < left ? src[group_lanes * k] : limit<T, false>();
+  }
+
+  static __device__ void raise(Wide &greatest, const Strip &x) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) greatest = greater_of(greatest, Wide(widen(x[k])));
+  }
+
+  static __device__ void power(Strip &x, T greatest) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) x[k] = apply<op::exp>(x[k] - greatest);
+  }
+
+  static __device__ void add(Wide &sum, const Strip &x, int left = columns) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) {
+      if (group_lanes * k < left) sum += Wide(widen(x[k]));
+    }
+  }
+
+  static __device__ void store(T *dst, const Strip &x, T scale, int left = columns) {
+#pragma unroll
+    for (int k = 0; k < strip; ++k) {
+      if (group_lanes * k < left) dst[group_lanes * k] = x[k] * scale;
+    }
+  }
+};
+
+// Differences, exp and the last product are of type T, the sum is wider; f16 and bf16 round the reciprocal to T.
 template <class T>
 __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, int n_cols) {
-  using Wide = typename accumulator<T>::type;
-  constexpr int held = sizeof(T) == 8 ? 4 : 8;
-  const size_t row = size_t(blockIdx.x) * n_cols;
+  using S = Softmax<T>;
+  using Wide = typename S::Wide;
+  using Strip = typename S::Strip;
   const int lane = int(threadIdx.y);
-  src += row;
-  dst += row;
+  src += size_t(blockIdx.x) * n_cols + lane;
+  dst += size_t(blockIdx.x) * n_cols + lane;
+  const int strips = n_cols / S::columns;
+  const int rest = strips * S::columns;
+  const int left = n_cols - rest - lane;  // of the rest, from the lane's first column on; may be negative
 
-  T mine[held];
-  T greatest = limit<T, false>();
+  Kept<T, S::strip> kept[S::kept];
+  Kept<T, S::strip> last;
+  Wide most = limit<Wide, false>();
+  Strip x;
+  if (rest < n_cols) {
+    S::load_rest(x, src + rest, left);
+    last.put(x);
+  }
+  // The next strip is on its way while two halves of this one are put into a register, which waits for them.
+  Strip next;
+  if (strips > 0) S::load(next, src);
 #pragma unroll
-  for (int k = 0; k < held; ++k) {
-    const int col = lane + group_lanes * k;
-    mine[k] = col < n_cols ? src[col] : limit<T, false>();
-    greatest = extreme<true>(greatest, mine[k]);
+  for (int c = 0; c < S::kept; ++c) {
+    if (c >= strips) break;
+#pragma unroll
+    for (int k = 0; k < S::strip; ++k) x[k] = next[k];
+    if (c + 1 < S::kept && c + 1 < strips) S::load(next, src + (c + 1) * S::columns);
+    kept[c].put(x);
   }
-  for (int col = lane + group_lanes * held; col < n_cols; col += group_lanes) {
-    greatest = extreme<true>(greatest, src[col]);
+#pragma unroll 2
+  for (int c = strips - 1; c >= S::kept; --c) {
+    S::load(x, src + c * S::columns);
+    S::raise(most, x);
   }
-  greatest = greatest_of_lanes(greatest);
+#pragma unroll
+  for (int c = 0; c < S::kept; ++c) {
+    if (c >= strips) break;
+    kept[c].get(x);
+    S::raise(most, x);
+  }
+  if (rest < n_cols) {
+    last.get(x);
+    S::raise(most, x);
+  }
+  const T greatest = narrow<T>(greatest_of_lanes(most));
 
   Wide sum = 0;
 #pragma unroll
-  for (int k = 0; k < held; ++k) {
-    if (lane + group_lanes * k >= n_cols) break;
-    mine[k] = apply<op::exp>(mine[k] - greatest);
-    sum += Wide(widen(mine[k]));
+  for (int c = 0; c < S::kept; ++c) {
+    if (c >= strips) break;
+    kept[c].get(x);
+    S::power(x, greatest);
+    S::add(sum, x);
+    kept[c].put(x);
   }
-  for (int col = lane + group_lanes * held; col < n_cols; col += group_lanes) {
-    const T power = apply<op::exp>(src[col] - greatest);
-    dst[col] = power;
-    sum += Wide(widen(power));
+  for (int c = S::kept; c < strips; ++c) {
+    S::load(x, src + c * S::columns);
+    S::power(x, greatest);
+    S::add(sum, x);
+  }
+  if (rest < n_cols) {
+    last.get(x);
+    S::power(x, greatest);
+    S::add(sum, x, left);
+    last.put(x);
   }
   const T scale = narrow<T>(Wide(1) / sum_lanes(sum));
 
-#pragma unroll
-  for (int k = 0; k < held; ++k) {
-    const int col = lane + group_lanes * k;
-    if (col < n_cols) dst[col] = mine[k] * scale;
+  if (rest < n_cols) {
+    last.get(x);
+    S::store(dst + rest, x, scale, left);
   }
-  for (int col = lane + group_lanes * held; col < n_cols; col += group_lanes) dst[col] = dst[col] * scale;
+  for (int c = strips - 1; c >= S::kept; --c) {
+    S::load(x, src + c * S::columns);
+    S::power(x, greatest);
+    S::store(dst + c * S::columns, x, scale);
+  }
+#pragma unroll
+  for (int c = 0; c < S::kept; ++c) {
+    if (c >= strips) break;
+    kept[c].get(x);
+    S::store(dst + c * S::columns, x, scale);
+  }
 }
 
 }  // namespace candle
