@@ -22,7 +22,7 @@ struct Bitonic {
   __device__ Entry entry(int index) const { return Entry{index, index < n ? row[index] : T{}}; }
 
   // Whether the keys of a pair change places so that they ascend in the order of the result (or descend in it).
-  __device__ bool exchanged(const Entry &low, const Entry &high, bool ascend) const {
+  __device__ bool exchanged(Entry low, Entry high, bool ascend) const {
     const bool after =
         descending ? comparable(low.key) < comparable(high.key) : comparable(low.key) > comparable(high.key);
     const bool before =

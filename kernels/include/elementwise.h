@@ -1,15 +1,7 @@
 // out[i] = op(in0[i], in1[i], ...) over strided inputs: the body of every elementwise kernel.
 #pragma once
 
-#include "types.h"
-
-// For code that every kernel has: inlined on the GPU, where a call is dear; one copy per module on the host, where
-// these functions were a third of the compile time.
-#if defined(__AMDGCN__) || defined(__CUDA_ARCH__)
-#define CANDLE_ONE_COPY inline
-#else
-#define CANDLE_ONE_COPY __attribute__((noinline)) inline
-#endif
+#include "target.h"
 
 namespace candle {
 

@@ -1,7 +1,7 @@
 // Ids into a dimension, as the indexing kernels take them.
 #pragma once
 
-#include "types.h"
+#include "target.h"
 
 namespace candle {
 
@@ -13,11 +13,7 @@ constexpr Id no_id = Id(-1) < Id(0) ? Id((u64(1) << (8 * sizeof(Id) - 1)) - 1) :
 // The assert of HIP's headers formats text on the GPU and needs scratch memory for it; a trap costs two instructions.
 template <class Id>
 __device__ inline size_t checked(Id id, size_t dim_size) {
-#if defined(__AMDGCN__) || defined(__CUDA_ARCH__)
-  if (size_t(id) >= dim_size) __builtin_trap();
-#else
-  assert(size_t(id) < dim_size && "an id outside the dimension");
-#endif
+  CANDLE_REQUIRE(size_t(id) < dim_size, "an id outside the dimension");
   return size_t(id);
 }
 

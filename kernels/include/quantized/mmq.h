@@ -119,9 +119,8 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
       }
       CANDLE_UNROLL_COLUMNS
       for (int j = 0; j < columns; ++j) {
-#ifndef __AMDGCN__
-        if (4 * j >= used) break;  // on the GPU a branch for each column costs registers, and columns are free
-#endif
+        // On a GPU a branch for each column costs registers, and columns are free.
+        if (!target::on_gpu && 4 * j >= used) break;
         const int c = ty + 4 * j;
         Quad other[span][2];
         Column column[span];
@@ -144,10 +143,7 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
             sums[s].s = bit_cast<f32>(column[s].extra);
           }
           acc[i][j] = F::matrix(acc[i][j], scales[i], sums);
-#ifdef __AMDGCN__
-          // Keeps columns in order: else their loads all come first, and hundreds of registers spill.
-          asm volatile("" : "+v"(acc[i][j]));
-#endif
+          target::keep_order(acc[i][j]);  // else the loads of all columns come first, and hundreds of registers spill
         }
       }
     }

@@ -1,0 +1,67 @@
+// AMD GPUs; see target.h.
+#pragma once
+
+#define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __builtin_trap())
+#define CANDLE_ONE_COPY inline
+#define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
+
+// v_dot4_i32_i8 (Vega 20, CDNA, RDNA 2) and v_dot4_i32_iu8 (RDNA 3 and 4, where each side says whether it is signed).
+#if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || \
+    defined(__gfx942__) || defined(__gfx950__) || defined(__gfx1011__) || defined(__gfx1012__) ||                      \
+    defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||                    \
+    defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__)
+#define CANDLE_SDOT4 1
+#elif defined(__GFX11__) || defined(__GFX12__)
+#define CANDLE_SUDOT4 1
+#endif
+
+namespace candle::target {
+
+constexpr bool on_gpu = true;
+
+using portable::f32_to_bf16;
+using portable::f32_to_f8;
+using portable::fma_bf16;
+
+__device__ inline f32 f16_to_f32(u16 x) { return f32(bit_cast<_Float16>(x)); }
+
+__device__ inline u16 f32_to_f16(f32 x) { return bit_cast<u16>(_Float16(x)); }
+
+__device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
+  return bit_cast<u16>(__builtin_fmaf16(bit_cast<_Float16>(a), bit_cast<_Float16>(b), bit_cast<_Float16>(c)));
+}
+
+__device__ inline f32 f8_to_f32(u8 x) { return f16_to_f32(portable::f8_to_f16_scaled(x)) * 256.0f; }
+
+__device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
+#if defined(CANDLE_SDOT4)
+  return __builtin_amdgcn_sdot4(i32(a), i32(b), sum, false);
+#elif defined(CANDLE_SUDOT4)
+  return __builtin_amdgcn_sudot4(true, i32(a), true, i32(b), sum, false);
+#else
+  return portable::dot4(a, b, sum);
+#endif
+}
+
+// Data-parallel moves cost no more than a register move; the rest goes through the LDS crossbar.
+template <int mask>
+__device__ inline u32 swap_word(u32 x) {
+  if constexpr (mask == 1) {
+    return u32(__builtin_amdgcn_update_dpp(0, int(x), 0xb1, 0xf, 0xf, true));  // quad_perm:[1,0,3,2]
+  } else if constexpr (mask == 2) {
+    return u32(__builtin_amdgcn_update_dpp(0, int(x), 0x4e, 0xf, 0xf, true));  // quad_perm:[2,3,0,1]
+  } else if constexpr (mask == 8) {
+    return u32(__builtin_amdgcn_update_dpp(0, int(x), 0x128, 0xf, 0xf, true));  // row_ror:8, of rows of 16
+  } else {
+    return u32(__builtin_amdgcn_ds_swizzle(int(x), mask << 10 | 0x1f));  // lane ^ mask
+  }
+}
+
+template <int mask>
+__device__ inline u64 swap_word(u64 x) {
+  return u64(swap_word<mask>(u32(x))) | u64(swap_word<mask>(u32(x >> 32))) << 32;
+}
+
+__device__ inline void keep_order(f32 &x) { asm volatile("" : "+v"(x)); }
+
+}  // namespace candle::target

@@ -1,0 +1,42 @@
+// The host; see target.h.
+#pragma once
+
+// A trap would not say why.
+#define CANDLE_REQUIRE(condition, why) assert((condition) && why)
+// Inlined into every kernel, these functions were a third of the compile time.
+#define CANDLE_ONE_COPY __attribute__((noinline)) inline
+// Would make several times the code, and clang 19 vectorises the four or eight copies of q8_0 wrongly.
+#define CANDLE_UNROLL_COLUMNS
+
+namespace candle::target {
+
+constexpr bool on_gpu = false;
+
+using portable::dot4;
+using portable::f32_to_bf16;
+using portable::f32_to_f8;
+using portable::fma_bf16;
+
+#ifdef __F16C__
+__device__ inline f32 f16_to_f32(u16 x) { return f32(bit_cast<_Float16>(x)); }
+
+__device__ inline u16 f32_to_f16(f32 x) { return bit_cast<u16>(_Float16(x)); }
+#else  // the compiler would call a library
+using portable::f16_to_f32;
+using portable::f32_to_f16;
+#endif
+
+__device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
+  return f32_to_f16(portable::fma_f16_to_odd(f16_to_f32(a), f16_to_f32(b), f16_to_f32(c)));
+}
+
+__device__ inline f32 f8_to_f32(u8 x) { return f16_to_f32(portable::f8_to_f16_scaled(x)) * 256.0f; }
+
+template <int mask, class Word>
+__device__ inline Word swap_word(Word x) {
+  return __shfl_xor(x, mask, 32);
+}
+
+__device__ inline void keep_order(f32 &) {}
+
+}  // namespace candle::target

@@ -1,0 +1,97 @@
+// NVIDIA GPUs; see target.h. In PTX, as the vendor's headers for these types are not always there.
+#pragma once
+
+#define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __trap())
+#define CANDLE_ONE_COPY inline
+#define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
+
+namespace candle::target {
+
+constexpr bool on_gpu = true;
+
+__device__ inline f32 f16_to_f32(u16 x) {
+  f32 result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x));
+  return result;
+}
+
+__device__ inline u16 f32_to_f16(f32 x) {
+  u16 result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(x));
+  return result;
+}
+
+__device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
+#if __CUDA_ARCH__ >= 530
+  u16 result;
+  asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(result) : "h"(a), "h"(b), "h"(c));
+  return result;
+#else
+  return f32_to_f16(portable::fma_f16_to_odd(f16_to_f32(a), f16_to_f32(b), f16_to_f32(c)));
+#endif
+}
+
+#if __CUDA_ARCH__ >= 800
+
+// As the lower of two: of the conversion of one, ptxas may make an instruction of the slow unit for transcendentals.
+__device__ inline u16 f32_to_bf16(f32 x) {
+  u32 result;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(0.0f), "f"(x));
+  return u16(result);
+}
+
+__device__ inline u16 fma_bf16(u16 a, u16 b, u16 c) {
+  u16 result;
+  asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(result) : "h"(a), "h"(b), "h"(c));
+  return result;
+}
+
+#else
+
+using portable::f32_to_bf16;
+using portable::fma_bf16;
+
+#endif
+
+#if __CUDA_ARCH__ >= 890
+
+// These convert two at a time: the lower byte counts.
+__device__ inline f32 f8_to_f32(u8 x) {
+  u32 result;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(u16(x)));
+  return f16_to_f32(u16(result));
+}
+
+__device__ inline u8 f32_to_f8(f32 x) {
+  u16 result;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(result) : "f"(0.0f), "f"(x));
+  return u8(result);
+}
+
+#else
+
+using portable::f32_to_f8;
+
+__device__ inline f32 f8_to_f32(u8 x) { return f16_to_f32(portable::f8_to_f16_scaled(x)) * 256.0f; }
+
+#endif
+
+__device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
+#if __CUDA_ARCH__ >= 610
+  i32 result;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+  return result;
+#else
+  return portable::dot4(a, b, sum);
+#endif
+}
+
+// All lanes of the group are named: those that have ended, or never were, are not waited for.
+template <int mask, class Word>
+__device__ inline Word swap_word(Word x) {
+  return __shfl_xor_sync(0xffffffff, x, mask);
+}
+
+__device__ inline void keep_order(f32 &) {}  // ptxas orders as it likes, and spills nothing
+
+}  // namespace candle::target
