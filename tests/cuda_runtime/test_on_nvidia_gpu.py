@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.cuda_runtime.machine import in_child
 pytestmark = pytest.mark.on_nvidia_gpu
 
 SOURCE = Path(__file__).with_name("kernels.hip")
+INSTRUCTIONS = Path(__file__).with_name("instructions.hip")
+HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +41,13 @@ def _gpu() -> None:
 class Gpu:
     """Lives in a child process: the runtime, a device, and the kernels of ``kernels.hip``."""
 
-    def __init__(self, source: str | None = None, name: str = "kernels.hip") -> None:
+    def __init__(self, source: str | None = None, name: str = "kernels.hip", options: Sequence[str] = ()) -> None:
         from conformance.device import Device
         from conformance.runtimes.cuda.control import open_cuda_runtime
 
         self.runtime = open_cuda_runtime()
         self.device = Device(self.runtime)
-        code = self.device.compile(SOURCE.read_text() if source is None else source, name, [])
+        code = self.device.compile(SOURCE.read_text() if source is None else source, name, options)
         self.module = self.device.load(code)
 
     def launch(self, name: str, *arguments: Any, block: int = 64, grid: int = 1, shared: int = 0) -> list[NDArray[Any]]:
@@ -215,3 +218,21 @@ def _sources() -> None:
     with pytest.raises(CompileError) as failed:
         gpu.device.compile('extern "C" __global__ void k(int *p) { *p = undeclared; }', "k.hip", [])
     assert 'k.hip(1): error: identifier "undeclared" is undefined' in failed.value.log
+
+
+@pytest.mark.parametrize(
+    ("kernel", "functions"),
+    [
+        ("narrowing", ("f32_to_f16", "f32_to_bf16", "f32_to_f8")),
+        ("widening", ("f16_to_f32", "f8_to_f32")),
+        ("arithmetic", ("fma_f16", "fma_bf16", "dot4")),
+    ],
+)
+def test_an_instruction_answers_as_the_portable_code(kernel: str, functions: tuple[str, ...]) -> None:
+    in_child(_instructions, kernel, functions)
+
+
+def _instructions(kernel: str, functions: tuple[str, ...]) -> None:
+    gpu = Gpu(INSTRUCTIONS.read_text(), "instructions.hip", [f"-I{HEADERS}"])
+    wrong = gpu.launch(kernel, np.zeros(len(functions), np.uint32), block=256, grid=1024)[0]
+    assert dict(zip(functions, wrong.tolist(), strict=True)) == dict.fromkeys(functions, 0)
