@@ -1,4 +1,5 @@
-// Direct convolutions and their transposes, one output per thread and step.
+// Direct convolutions and their transposes. Candle launches a thread per output; here a thread computes a tile of them,
+// so that each value it loads serves several products, and some threads of every block have nothing to do.
 //
 // info is the dims and strides of the source, then those of the kernel: (b, c, l) and (c_out, c_in, k), in two
 // dimensions (b, c, h, w) and (c_out, c_in, h, w); a transpose's kernel has c_in before c_out. The output is
@@ -55,137 +56,253 @@ __device__ inline Sum_of<T> plus_product(Sum_of<T> sum, T x, T y) {
   }
 }
 
-// One tap: the products over the input channels, in order.
-template <class T>
-__device__ inline Sum_of<T> over_channels(Sum_of<T> sum, const T *x, size_t x_step, const T *k, size_t k_step,
-                                          size_t channels) {
-#pragma unroll 2
-  for (size_t c = 0; c < channels; ++c) {
-    sum = plus_product<T>(sum, *x, *k);
-    x += x_step;
-    k += k_step;
+// One dimension of the source, the kernel and the output. Steps are the strides of source and kernel.
+template <class Index>
+struct Axis {
+  Index in, out, taps, stride, padding, dilation, in_step, tap_step;
+};
+
+// A dimension of one element, for a convolution in one.
+constexpr Axis<size_t> flat{1, 1, 1, 1, 0, 1, 0, 0};
+
+template <class Index>
+struct Convolution {
+  Index batches, channels, c_out;
+  Index batch_step, in_channel_step;            // of the source
+  Index out_channel_step, kernel_channel_step;  // of the kernel
+  Axis<Index> h, w;
+};
+
+__device__ inline Axis<u32> narrowed(const Axis<size_t> &a) {
+  return {u32(a.in),      u32(a.out),      u32(a.taps),    u32(a.stride),
+          u32(a.padding), u32(a.dilation), u32(a.in_step), u32(a.tap_step)};
+}
+
+__device__ inline Convolution<u32> narrowed(const Convolution<size_t> &of) {
+  return {u32(of.batches),
+          u32(of.channels),
+          u32(of.c_out),
+          u32(of.batch_step),
+          u32(of.in_channel_step),
+          u32(of.out_channel_step),
+          u32(of.kernel_channel_step),
+          narrowed(of.h),
+          narrowed(of.w)};
+}
+
+// Every number that convolve computes of an axis, and the offsets in source and kernel, are less than this.
+__device__ inline size_t reach(const Axis<size_t> &a) {
+  return (a.out + a.stride) * a.stride + a.padding + a.taps * a.dilation;
+}
+
+__device__ inline bool fits_32_bits(const Convolution<size_t> &of, size_t tile) {
+  const size_t source =
+      of.batches * of.batch_step + of.channels * of.in_channel_step + of.h.in * of.h.in_step + of.w.in * of.w.in_step;
+  const size_t kernel = of.c_out * of.out_channel_step + of.channels * of.kernel_channel_step +
+                        of.h.taps * of.h.tap_step + of.w.taps * of.w.tap_step;
+  const size_t outputs = of.batches * (of.c_out + tile) * (of.h.out + of.h.stride) * (of.w.out + of.w.stride);
+  return !((source | kernel | outputs | reach(of.h) | reach(of.w)) >> 32);
+}
+
+template <class Index>
+struct Division {
+  Index quotient, remainder;
+};
+
+template <class Index>
+__device__ inline Division<Index> divided(Index i, Index d) {
+  const Index quotient = i / d;
+  return {quotient, i - quotient * d};
+}
+
+// Outputs of a transpose are counted by the remainder of their division by the stride: neighbours have the same taps.
+template <bool transposed, class Index>
+__device__ inline Index places(const Axis<Index> &axis) {
+  return transposed ? (axis.out + axis.stride - 1) / axis.stride * axis.stride : axis.out;
+}
+
+template <bool transposed, class Index>
+__device__ inline Index place(Index i, const Axis<Index> &axis) {
+  if (!transposed || axis.stride == 1) return i;
+  const auto [remainder, index] = divided(i, (axis.out + axis.stride - 1) / axis.stride);
+  return index * axis.stride + remainder;
+}
+
+// The source position that a tap takes to an output, or one beyond every source.
+template <bool transposed, class Index>
+__device__ inline Index source_of(Index place, Index tap, const Axis<Index> &axis) {
+  if (!transposed) return place * axis.stride + tap * axis.dilation - axis.padding;
+  const Index to = place + axis.padding, reach = tap * axis.dilation;
+  if (to < reach) return ~Index(0);
+  const auto [position, remainder] = divided(to - reach, axis.stride);
+  return remainder == 0 ? position : ~Index(0);
+}
+
+// One tap of a tile: the products over the input channels, in order. x and k are where the tile's positions and
+// channels begin.
+template <class T, class Index, int channels, int positions>
+__device__ inline void over_channels(Sum_of<T> (&sums)[channels][positions], const Convolution<Index> &of, const T *src,
+                                     const Index (&x)[positions], const T *kernel, const Index (&k)[channels]) {
+#pragma clang loop vectorize(disable)  // sums of integers, in any order, would take more registers than there are
+#pragma unroll 4
+  for (Index c = 0; c < of.channels; ++c) {
+    T value[positions], weight[channels];
+#pragma unroll
+    for (int j = 0; j < positions; ++j) value[j] = src[x[j] + c * of.in_channel_step];
+#pragma unroll
+    for (int i = 0; i < channels; ++i) weight[i] = kernel[k[i] + c * of.kernel_channel_step];
+#pragma unroll
+    for (int i = 0; i < channels; ++i) {
+#pragma unroll
+      for (int j = 0; j < positions; ++j) sums[i][j] = plus_product<T>(sums[i][j], value[j], weight[i]);
+    }
   }
-  return sum;
+}
+
+// The tiles of a thread: from `first` on, every step-th.
+struct Share {
+  size_t first, step;
+  bool none;
+};
+
+// As much of a tile as registers hold.
+constexpr int tile_channels = 4;
+template <class T>
+constexpr int tile_positions = sizeof(T) == 8 ? 1 : 2;
+
+// A tile-th of the threads work: whole blocks, as long as there are enough of them for every multiprocessor of a large
+// GPU, and with fewer blocks a part of more of them. The others must not wait for them.
+template <class T>
+__device__ inline Share share_of_tiles() {
+  constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3;
+  static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
+  constexpr u32 enough_blocks = 128;  // multiprocessors
+  u32 part = 0;                       // a block's threads, halved so often, work
+  while (part < log_tile && gridDim.x >> (log_tile - part) < enough_blocks) ++part;
+  const u32 one_in = 1u << (log_tile - part), threads = (blockDim.x + (1u << part) - 1) >> part;
+  const u32 blocks = (gridDim.x + one_in - 1) >> (log_tile - part);
+  if (blockIdx.x % one_in != 0 || threadIdx.x >= threads) return {0, 0, true};
+  return {size_t(blockIdx.x / one_in) * threads + threadIdx.x, size_t(blocks) * threads, false};
+}
+
+// A tile is neighbouring output channels of positions that lie their number's fraction of all positions apart.
+template <bool transposed, int channels, int positions, class Index, class T>
+__device__ inline void convolve(const Convolution<Index> &of, const Share &share, const T *__restrict__ src,
+                                const T *__restrict__ kernel, T *__restrict__ dst) {
+  const Index h_places = places<transposed>(of.h), w_places = places<transposed>(of.w);
+  const Index all = of.batches * h_places * w_places;
+  const Index apart = (all + positions - 1) / positions;
+  const Index tiles = (of.c_out + channels - 1) / channels * apart;
+  for (size_t i = share.first; i < tiles; i += share.step) {
+    const auto [group, first] = divided(Index(i), apart);
+    const Index c = group * channels;
+    Index from[positions], x[positions], y[positions], to[positions];
+    bool exists[positions];
+#pragma unroll
+    for (int j = 0; j < positions; ++j) {
+      const auto [row, w] = divided(first + j * apart, w_places);
+      const auto [b, h] = divided(row, h_places);
+      x[j] = place<transposed>(w, of.w);
+      y[j] = place<transposed>(h, of.h);
+      exists[j] = b < of.batches && x[j] < of.w.out && y[j] < of.h.out;
+      from[j] = b * of.batch_step;
+      to[j] = ((b * of.c_out + c) * of.h.out + y[j]) * of.w.out + x[j];
+    }
+    Sum_of<T> sums[channels][positions] = {};
+#pragma unroll 1
+    for (Index w = 0; w < of.w.taps; ++w) {
+#pragma unroll 1
+      for (Index h = 0; h < of.h.taps; ++h) {
+        Index at[positions], weights[channels];
+        bool reached[positions], all_reached = true;
+#pragma unroll
+        for (int j = 0; j < positions; ++j) {
+          const Index in_x = source_of<transposed>(x[j], w, of.w), in_y = source_of<transposed>(y[j], h, of.h);
+          reached[j] = exists[j] && in_x < of.w.in && in_y < of.h.in;
+          all_reached &= reached[j];
+          at[j] = from[j] + in_y * of.h.in_step + in_x * of.w.in_step;
+        }
+#pragma unroll
+        for (int k = 0; k < channels; ++k) {  // a channel beyond the last is computed as the last, and not stored
+          const Index channel = c + k < of.c_out ? c + k : of.c_out - 1;
+          weights[k] = channel * of.out_channel_step + h * of.h.tap_step + w * of.w.tap_step;
+        }
+        if (all_reached) {
+          over_channels(sums, of, src, at, kernel, weights);
+          continue;
+        }
+        if constexpr (positions > 1) {
+#pragma unroll
+          for (int j = 0; j < positions; ++j) {
+            if (!reached[j]) continue;
+            const Index alone[1] = {at[j]};
+            Sum_of<T> own[channels][1];
+#pragma unroll
+            for (int k = 0; k < channels; ++k) own[k][0] = sums[k][j];
+            over_channels(own, of, src, alone, kernel, weights);
+#pragma unroll
+            for (int k = 0; k < channels; ++k) sums[k][j] = own[k][0];
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < channels; ++k) {
+#pragma unroll
+      for (int j = 0; j < positions; ++j) {
+        if (exists[j] && c + k < of.c_out) dst[to[j] + k * of.h.out * of.w.out] = from_sum<T>(sums[k][j]);
+      }
+    }
+  }
+}
+
+template <bool transposed, class T>
+__device__ inline void convolve(const Convolution<size_t> &of, const Share &share, const T *src, const T *kernel,
+                                T *dst) {
+  if (fits_32_bits(of, tile_channels)) {
+    convolve<transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
+  } else {
+    convolve<transposed, 1, 1>(of, share, src, kernel, dst);
+  }
 }
 
 // Candle multiplies the whole position by the dilation, which is a convolution for a dilation of 1 only.
 template <class T>
 __device__ inline void conv1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
-                              const size_t *__restrict__ info, const T *__restrict__ src, const T *__restrict__ kernel,
-                              T *__restrict__ dst) {
-  const size_t channels = info[1], length = info[2], c_out = info[6], taps = info[8];
-  const size_t *s = info + 3;
-  const size_t *k = info + 9;
-  const size_t numel = info[0] * c_out * l_out;
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t l = divide(b, l_out, wide);
-    const size_t c = divide(b, c_out, wide);
-    Sum_of<T> sum{};
-    for (size_t tap = 0; tap < taps; ++tap) {
-      const size_t at = (stride * l + tap) * dilation - padding;
-      if (at >= length) continue;
-      sum = over_channels(sum, src + b * s[0] + at * s[2], s[1], kernel + c * k[0] + tap * k[2], k[1], channels);
-    }
-    dst[i] = from_sum<T>(sum);
-  }
+                              const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
+  const Share share = share_of_tiles<T>();
+  if (share.none) return;
+  const Axis<size_t> w{info[2], l_out, info[8], stride * dilation, padding, dilation, info[5], info[11]};
+  convolve<false>({info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w}, share, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
-                              const size_t *__restrict__ info, const T *__restrict__ src, const T *__restrict__ kernel,
-                              T *__restrict__ dst) {
-  const size_t channels = info[1], height = info[2], width = info[3];
-  const size_t c_out = info[8], h_taps = info[10], w_taps = info[11];
-  const size_t *s = info + 4;
-  const size_t *k = info + 12;
-  const size_t numel = info[0] * c_out * h_out * w_out;
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t left = divide(b, w_out, wide) * stride - padding;
-    const size_t top = divide(b, h_out, wide) * stride - padding;
-    const size_t c = divide(b, c_out, wide);
-    Sum_of<T> sum{};
-    for (size_t w = 0; w < w_taps; ++w) {
-      const size_t x = left + w * dilation;
-      if (x >= width) continue;
-      const T *column = src + b * s[0] + x * s[3];
-      const T *tap = kernel + c * k[0] + w * k[3];
-      for (size_t h = 0; h < h_taps; ++h) {
-        const size_t y = top + h * dilation;
-        if (y >= height) continue;
-        sum = over_channels(sum, column + y * s[2], s[1], tap + h * k[2], k[1], channels);
-      }
-    }
-    dst[i] = from_sum<T>(sum);
-  }
-}
-
-// The source position that reaches `at` through a tap `reach` before it, or one beyond every source.
-__device__ inline size_t source_of(size_t at, size_t reach, size_t stride, bool wide) {
-  if (at < reach) return ~size_t(0);
-  size_t position = at - reach;
-  return divide(position, stride, wide) == 0 ? position : ~size_t(0);
+                              const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
+  const Share share = share_of_tiles<T>();
+  if (share.none) return;
+  const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
+  const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
+  convolve<false>({info[0], info[1], info[8], info[4], info[5], info[12], info[13], h, w}, share, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv_transpose1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
-                                        const size_t *__restrict__ info, const T *__restrict__ src,
-                                        const T *__restrict__ kernel, T *__restrict__ dst) {
-  const size_t channels = info[1], length = info[2], c_out = info[7], taps = info[8];
-  const size_t *s = info + 3;
-  const size_t *k = info + 9;
-  const size_t numel = info[0] * c_out * l_out;
-  const bool wide = (numel + padding + stride) >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t l = divide(b, l_out, wide) + padding;
-    const size_t c = divide(b, c_out, wide);
-    Sum_of<T> sum{};
-    for (size_t tap = 0; tap < taps; ++tap) {
-      const size_t at = source_of(l, tap * dilation, stride, wide);
-      if (at >= length) continue;
-      sum = over_channels(sum, src + b * s[0] + at * s[2], s[1], kernel + c * k[1] + tap * k[2], k[0], channels);
-    }
-    dst[i] = from_sum<T>(sum);
-  }
+                                        const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
+  const Share share = share_of_tiles<T>();
+  if (share.none) return;
+  const Axis<size_t> w{info[2], l_out, info[8], stride, padding, dilation, info[5], info[11]};
+  convolve<true>({info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w}, share, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv_transpose2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
-                                        const size_t *__restrict__ info, const T *__restrict__ src,
-                                        const T *__restrict__ kernel, T *__restrict__ dst) {
-  const size_t channels = info[1], height = info[2], width = info[3];
-  const size_t c_out = info[9], h_taps = info[10], w_taps = info[11];
-  const size_t *s = info + 4;
-  const size_t *k = info + 12;
-  const size_t numel = info[0] * c_out * h_out * w_out;
-  const bool wide = (numel + padding + stride) >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    const size_t left = divide(b, w_out, wide) + padding;
-    const size_t top = divide(b, h_out, wide) + padding;
-    const size_t c = divide(b, c_out, wide);
-    Sum_of<T> sum{};
-    for (size_t w = 0; w < w_taps; ++w) {
-      const size_t x = source_of(left, w * dilation, stride, wide);
-      if (x >= width) continue;
-      const T *column = src + b * s[0] + x * s[3];
-      const T *tap = kernel + c * k[1] + w * k[3];
-      for (size_t h = 0; h < h_taps; ++h) {
-        const size_t y = source_of(top, h * dilation, stride, wide);
-        if (y >= height) continue;
-        sum = over_channels(sum, column + y * s[2], s[1], tap + h * k[2], k[0], channels);
-      }
-    }
-    dst[i] = from_sum<T>(sum);
-  }
+                                        const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
+  const Share share = share_of_tiles<T>();
+  if (share.none) return;
+  const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
+  const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
+  convolve<true>({info[0], info[1], info[9], info[4], info[5], info[13], info[12], h, w}, share, src, kernel, dst);
 }
 
 }  // namespace candle
