@@ -76,13 +76,13 @@ KERNEL(1024) quantize_q8_1(const f32 *x, void *vy, const int kx, const int kx_pa
 // ---- dequantize_mul_mat_vec
 
 #define DMMV(Q, NAME, APART)                                                                                       \
-  KERNEL(1024)                                                                                                     \
+  KERNEL(32)                                                                                                       \
   dequantize_mul_mat_vec_##NAME##_cuda(const void *vx, const f32 *y, f32 *dst, const int ncols, const int nrows) { \
     multiply_simple<Q, APART>(vx, y, dst, ncols, nrows);                                                           \
   }
 
 #define DMMV_SUPER(Q, NAME)                                                                                  \
-  KERNEL(1024)                                                                                               \
+  KERNEL(32)                                                                                                 \
   dequantize_mul_mat_vec_##NAME(const void *vx, const f32 *yy, f32 *dst, const int ncols, const int nrows) { \
     const int row = blockIdx.x * blockDim.y + threadIdx.y;                                                   \
     if (row < nrows) multiply_super<Part##Q>(vx, yy, dst, ncols, row);                                       \
@@ -99,14 +99,14 @@ DMMV_SUPER(Q4_K, q4_k)
 DMMV_SUPER(Q6_K, q6_k)
 
 // The only one without nrows: a thread block a row.
-KERNEL(1024) dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *yy, f32 *dst, const int ncols) {
+KERNEL(32) dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *yy, f32 *dst, const int ncols) {
   multiply_super<PartQ5_K>(vx, yy, dst, ncols, blockIdx.x);
 }
 
 // ---- mul_mat_vec
 
 #define MMVQ(Q, NAME, B)                                                                                            \
-  KERNEL(128)                                                                                                       \
+  KERNEL(mmvq_threads(B))                                                                                           \
   mul_mat_vec_##NAME##_q8_1_cuda##B(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, \
                                     const int nrows_y, const int nrows_dst) {                                       \
     mul_mat_vec<Q, B>(vx, vy, dst, ncols_x, nrows_y, nrows_dst);                                                    \

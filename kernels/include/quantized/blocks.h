@@ -17,6 +17,9 @@ __device__ inline u32 load_word(const void *p) {
   return static_cast<const Word<alignment> *>(p)->bits;
 }
 
+// Two bytes from an even address.
+__device__ inline u32 load_half(const void *p) { return *static_cast<const u16 *>(p); }
+
 constexpr int group_length = 32;   // values that share one scale of activations
 constexpr int super_length = 256;  // values of a K block
 

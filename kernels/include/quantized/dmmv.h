@@ -19,27 +19,40 @@ __device__ inline f32 sum_lanes(f32 x) {
 
 __device__ inline i32 byte_of(u32 word, int k) { return i32(word >> 8 * k & 0xff); }
 
-// One value of a block of 32.
-template <class F>
-__device__ inline f32 value_at(const typename F::Block &block, int e) {
-  const i32 q = i32(F::quants(block, 0, e >> 2) << (24 - 8 * (e & 3))) >> 24;
-  return F::value(F::scales(block, 0), q, 0);
-}
-
-// A lane takes two values of every 64 columns: `apart` from each other, 16 where a byte holds both.
+// A lane takes two values of every 64 columns, `apart` from each other: 16 where a byte holds both. Loads of several
+// steps come before the sums that wait for them.
 template <class F, int apart>
 __device__ inline void multiply_simple(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
                                        int ncols, int nrows) {
   const int row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= nrows) return;
-  const auto *x = static_cast<const typename F::Block *>(vx) + i64(row) * (ncols / F::length);
-  const int lane = threadIdx.x;
-  const int e = apart == 1 ? 2 * lane % 32 : lane % 16;
+  const int blocks = ncols / 32;
+  const u32 lane = threadIdx.x;
+  const u32 e = apart == 1 ? 2 * (lane & 15) : lane & 15;
+  const auto *x = static_cast<const typename F::Block *>(vx) + i64(row) * blocks + lane / 16;
+  y += 32 * (lane / 16) + e;
   f32 sum = 0;
-  for (int block = lane / 16; block < ncols / 32; block += 2) {
-    sum = fused(value_at<F>(x[block], e), y[32 * block + e], sum);
-    sum = fused(value_at<F>(x[block], e + apart), y[32 * block + e + apart], sum);
+  const auto add = [&](const Scales &scales, u32 two, f32 first, f32 second) {
+    sum = fused(F::value(scales, i32(two << 24) >> 24, 0), first, sum);
+    sum = fused(F::value(scales, i32(two << 16) >> 24, 0), second, sum);
+  };
+  constexpr int batch = 8;
+  int left = (blocks + 1 - int(lane / 16)) / 2;
+  for (; left >= batch; left -= batch, x += 2 * batch, y += 64 * batch) {
+    Scales scales[batch];
+    u32 two[batch];
+    f32 first[batch], second[batch];
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      scales[i] = F::scales(x[2 * i], 0);
+      two[i] = F::two(x[2 * i], e);
+      first[i] = y[64 * i];
+      second[i] = y[64 * i + apart];
+    }
+#pragma unroll
+    for (int i = 0; i < batch; ++i) add(scales[i], two[i], first[i], second[i]);
   }
+  for (; left > 0; --left, x += 2, y += 64) add(F::scales(*x, 0), F::two(*x, e), y[0], y[apart]);
   sum = sum_lanes(sum);
   if (lane == 0) dst[row] = sum;
 }

@@ -2,6 +2,7 @@
 //
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
+// two: the quants e and e + 16 of a block of 32, of bytes e and e + 1, as the low two bytes.
 // value: the number that quant q stands for; `half` is which 16 of the group it is in.
 //
 // For matrix-vector products a block is shared by `lanes` threads. Thread t takes words word(t, 0..words) of the groups
@@ -24,8 +25,6 @@ struct Scales {
   __device__ i32 signed_a() const { return i32(ab << 24) >> 24; }
   __device__ i32 signed_b() const { return i32(ab << 16) >> 24; }
 };
-
-__device__ inline u32 pair(f16 low, f16 high) { return low.bits | u32(high.bits) << 16; }
 
 // Part of a block against one column: sums over the words of each piece.
 template <int pieces>
@@ -57,10 +56,14 @@ struct Nibbles {
   static constexpr bool uses_sums = false;
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + (k & 1) + 2 * (k & 2); }
+  static __device__ u32 nibbles(u32 both) { return (both & 15) | (both & 0xf0) << 4; }
+  // Bits 0 and 16 to bits 4 and 12.
+  static __device__ u32 fifths(u32 bits) { return (bits & 1) << 4 | (bits & 0x10000) >> 4; }
 };
 
 struct Q4_0 : Nibbles {
   using Block = BlockQ4_0;
+  static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ u32 quants(const Block &b, int, int word) {
     return load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
   }
@@ -81,10 +84,11 @@ struct Q4_0Sum : Q4_0 {
 
 struct Q4_1 : Nibbles {
   using Block = BlockQ4_1;
+  static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ u32 quants(const Block &b, int, int word) {
     return load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
   }
-  static __device__ Scales scales(const Block &b, int) { return {pair(b.d, b.m), 0}; }
+  static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
@@ -96,6 +100,7 @@ struct Q4_1 : Nibbles {
 
 struct Q5_0 : Nibbles {
   using Block = BlockQ5_0;
+  static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<2>(b.qh) >> e); }
   static __device__ u32 quants(const Block &b, int, int word) {
     const u32 low = load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
     return low | spread_bits(load_word<2>(b.qh) >> 4 * word) << 4;
@@ -119,11 +124,12 @@ struct Q5_0Signed : Q5_0 {
 
 struct Q5_1 : Nibbles {
   using Block = BlockQ5_1;
+  static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<4>(b.qh) >> e); }
   static __device__ u32 quants(const Block &b, int, int word) {
     const u32 low = load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
     return low | spread_bits(load_word<4>(b.qh) >> 4 * word) << 4;
   }
-  static __device__ Scales scales(const Block &b, int) { return {pair(b.d, b.m), 0}; }
+  static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q4_1::value(s, q, half); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return Q4_1::vector(acc, s, v);
@@ -141,6 +147,7 @@ struct Q8_0 {
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + k; }
   static __device__ u32 quants(const Block &b, int, int word) { return load_word<2>(b.qs + 4 * word); }
+  static __device__ u32 two(const Block &b, u32 e) { return load_half(b.qs + e); }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
@@ -168,7 +175,7 @@ struct Q2_K : TwoBits {
   }
   // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
   static __device__ Scales scales(const Block &b, int group) {
-    return {pair(b.d, b.m), u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
+    return {load_word<4>(&b.d), u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
   }
   static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
@@ -243,7 +250,7 @@ struct Q4_K {
     return load_word<4>(b.qs + 32 * (group >> 1) + 4 * word) >> 4 * (group & 1) & 0x0f0f0f0f;
   }
   static __device__ Scales scales(const Block &b, int group) {
-    return {pair(b.d, b.m), scale_and_minimum(b.scales, group)};
+    return {load_word<4>(&b.d), scale_and_minimum(b.scales, group)};
   }
   static __device__ f32 value(const Scales &s, i32 q, int) {
     return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
@@ -276,7 +283,7 @@ struct Q5_K : Q4_K {
     return low | (load_word<4>(b.qh + 4 * word) >> group & 0x01010101) << 4;
   }
   static __device__ Scales scales(const Block &b, int group) {
-    return {pair(b.d, b.m), scale_and_minimum(b.scales, group)};
+    return {load_word<4>(&b.d), scale_and_minimum(b.scales, group)};
   }
 };
 

@@ -9,6 +9,7 @@
 namespace candle {
 
 constexpr int thread_groups(int columns) { return columns <= 4 ? 4 : 2; }
+constexpr int mmvq_threads(int columns) { return group_lanes * thread_groups(columns); }
 constexpr int rows_at_once(int columns) { return columns == 1 ? 1 : 2; }
 
 // A thread's part of one block of weights.
@@ -37,11 +38,12 @@ __device__ inline Part<F> part_of(const typename F::Block &block, int t) {
 template <class F>
 __device__ inline f32 add_part(f32 acc, const Part<F> &part, const BlockQ8_1 *y, int t) {
   VectorSums<F::pieces> sums;
-  sums.s = widen(y[F::group(t, 0)].s);
 #pragma unroll
   for (int i = 0; i < F::pieces; ++i) {
     const BlockQ8_1 &activations = y[F::group(t, i)];
-    sums.d[i] = widen(activations.d);
+    const Scales scales{load_word<4>(&activations.d), 0};
+    sums.d[i] = scales.d();
+    if (i == 0) sums.s = scales.m();
     sums.dot[i] = sums.sum[i] = 0;
 #pragma unroll
     for (int k = 0; k < F::words; ++k) {
@@ -60,10 +62,10 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   constexpr int groups = thread_groups(columns), rows = rows_at_once(columns);
   __shared__ f32 shelf[groups - 1][columns][rows][group_lanes];
   const int lane = threadIdx.x, group = threadIdx.y;
-  const int t = group_lanes * group + lane;
+  const u32 t = group_lanes * group + lane;
   const int own = t % F::lanes;
   f32 acc[columns][rows] = {};
-  for (int block = t / F::lanes; block < blocks; block += groups * group_lanes / F::lanes) {
+  for (int block = int(t / F::lanes); block < blocks; block += groups * group_lanes / F::lanes) {
     Part<F> parts[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
