@@ -11,51 +11,46 @@ using namespace candle;
 
 namespace {
 
-template <class Op, class T>
-__device__ inline void visit_row(typename Op::State &state, const T *row, size_t stride, size_t length, u32 t,
-                                 u32 threads) {
-  size_t done = 0;
-  if constexpr (Op::any_order) {
-    constexpr int width = 16 / sizeof(T);
-    if (stride == 1 && is_aligned<width>(row)) {
-      const size_t packs = length / width;
-      for (size_t p = t; p < packs; p += threads) {
-        const auto pack = load_pack<width>(row + p * width);
-#pragma unroll
-        for (int k = 0; k < width; ++k) Op::visit(state, pack.at[k], 0);
-      }
-      done = packs * width;
-    }
-  }
-#pragma unroll 4
-  for (size_t i = done + t; i < length; i += threads) Op::visit(state, row[i * stride], u32(i));
-}
-
 // Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its
 // thread t those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
+//
+// Of rows that lie side by side, the first blocks take several each and the others have nothing to do: by itself a
+// block would read a sector of memory for each element.
 template <class Op, class T, class Out>
 __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims, const size_t *__restrict__ info,
                                    const T *__restrict__ src, Out *__restrict__ dst) {
+  using Several = Abreast<Op, T>;
   __shared__ Shelf<typename Op::State> shelf;
   const u32 t = threadIdx.x;
   const u32 threads = blockDim.x;
-  const size_t start = blockIdx.x * length;
-  const size_t count = start + length <= numel ? length : start < numel ? numel - start : 0;
-  const bool wide = numel >> 32;
+  const u32 row = blockIdx.x;
+  const auto innermost = [&] { return num_dims ? info[num_dims - 1] : 1; };
   auto state = Op::start();
-  size_t stride;
-  if (count == 0) {
-    // Nothing to visit, and no length to divide by.
-  } else if (has_row_stride(length, num_dims, info, wide, stride)) {
-    const T *row = src + offsets<1>(start, num_dims, info, wide).at[0];
-    visit_row<Op>(state, row, stride, count, t, threads);
+  Rows rows;
+  if ((row + size_t(1)) * length <= numel && length >> 31 == 0 && find_rows(length, num_dims, info, rows)) {
+    if (__builtin_expect(Several::fits(rows, src, threads), false) && gridDim.x * length == numel) {
+      const u32 several = gridDim.x / Several::rows;
+      if (row < several) {
+        state = Several::reduce(src + row * Several::rows, rows.stride, u32(length), shelf, t);
+        const u32 own = row * Several::rows + t / group_lanes;
+        if (t % group_lanes == 0 && t / group_lanes < Several::rows) {
+          dst[own] = Op::result(state, own, length, innermost());
+        }
+        return;
+      }
+      if (row < several * Several::rows) return;
+    }
+    state = visit_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
   } else {
-    for (size_t i = t; i < count; i += threads) {
-      Op::visit(state, src[offsets<1>(start + i, num_dims, info, wide).at[0]], u32(i));
+    const bool wide = numel >> 32;
+    const size_t start = row * length;
+    const size_t end = start + length < numel ? start + length : numel;
+    for (size_t i = start + t; i < end; i += threads) {
+      Op::visit(state, src[offsets<1>(i, num_dims, info, wide).at[0]], u32(i - start));
     }
   }
   state = join_block<Op>(state, shelf, t, threads);
-  if (t == 0) dst[blockIdx.x] = Op::result(state, start, num_dims ? info[num_dims - 1] : 1);
+  if (t == 0) dst[row] = Op::result(state, row, length, innermost());
 }
 
 // out[j] += inp[i], in any order of i. Every summed dimension, in the order given, is divided out of the index: info is
@@ -80,7 +75,7 @@ __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, c
 }  // namespace
 
 #define FAST(name, T, Out, Op)                                                                           \
-  extern "C" __global__ void __launch_bounds__(1024)                                                     \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                  \
       fast_##name##_##T(const size_t src_numel, const size_t el_to_sum_per_block, const size_t num_dims, \
                         const size_t *info, const T *src, Out *dst) {                                    \
     fast_reduce<Op>(src_numel, el_to_sum_per_block, num_dims, info, src, dst);                           \

@@ -1,8 +1,7 @@
 // The operations of the reductions, and the tree that joins the partial results of a block in Candle's order.
 //
-// An operation has a State per thread: `start` is that of a thread without elements, `visit` takes the element at
-// position `at` of the row, `join` takes the state of a later thread. `any_order` says that the order of elements does
-// not show in the result.
+// An operation has a State per thread: `start` is that of a thread without elements,
+// `visit` takes the next element, at position `at` of the row, `join` takes the state of a later thread.
 #pragma once
 
 #include "lanes.h"
@@ -10,9 +9,12 @@
 
 namespace candle {
 
+// What T compares as, exactly: f16 and bf16 as f32, u8 in a whole register.
 template <class T>
 __device__ inline auto comparable(T x) {
-  if constexpr (is_integer<T>) {
+  if constexpr (same<T, u8>) {
+    return u32(x);
+  } else if constexpr (is_integer<T>) {
     return x;
   } else {
     return widen(x);
@@ -49,6 +51,10 @@ __device__ inline T choose_zero(T a, T b) {
   }
 }
 
+// Whether x is the zero of that sign.
+__device__ inline bool is_zero(f32 x, bool negative) { return bit_cast<u32>(x) == u32(negative) << 31; }
+__device__ inline bool is_zero(f64 x, bool negative) { return bit_cast<u64>(x) == u64(negative) << 63; }
+
 // The greater (or the lesser) of two. A NaN stays in f16 and bf16; f32 and f64 take the number.
 template <bool greater, class T>
 __device__ inline T extreme(T a, T b) {
@@ -77,29 +83,45 @@ __device__ inline T add(T a, T b) {
 template <class T>
 struct Sum {
   using State = T;
-  static constexpr bool any_order = is_integer<T>;
 
   static __device__ T start() { return T{}; }
   static __device__ void visit(T &sum, T x, u32) { sum = add(sum, x); }
   static __device__ T join(T a, T b) { return add(a, b); }
-  static __device__ T result(T sum, size_t, size_t) { return sum; }
+  static __device__ T result(T sum, size_t, size_t, size_t) { return sum; }
 };
 
+// In a whole register, of which the result keeps the last byte.
+template <>
+struct Sum<u8> : Sum<u32> {};
+
+// As `extreme`, without branches; f16 and bf16 wait as f32, where a NaN replaces numbers and stays.
 template <class T, bool greater>
 struct Extreme {
-  using State = T;
-  static constexpr bool any_order = true;
+  using State = decltype(comparable(T{}));
 
-  static __device__ T start() { return limit<T, !greater>(); }
-  static __device__ void visit(T &best, T x, u32) { best = extreme<greater>(best, x); }
-  static __device__ T join(T a, T b) { return extreme<greater>(a, b); }
-  static __device__ T result(T best, size_t, size_t) { return best; }
+  static __device__ State start() { return comparable(limit<T, !greater>()); }
+  static __device__ State join(State a, State b) {
+    bool taken = greater ? b > a : b < a;
+    if constexpr (!is_integer<T>) {
+      taken |= (a == 0) & is_zero(b, !greater);
+      if constexpr (is_half<T>) taken |= b != b;
+    }
+    return taken ? b : a;
+  }
+  static __device__ void visit(State &best, T x, u32) { best = join(best, comparable(x)); }
+  static __device__ T result(State best, size_t, size_t, size_t) {
+    if constexpr (is_half<T>) {
+      return narrow<T>(best);
+    } else {
+      return T(best);
+    }
+  }
 };
 
 // `at` is the position in the row; none before the first element.
-template <class T>
+template <class State>
 struct Candidate {
-  T value;
+  State value;
   u32 at;
   static constexpr u32 none = 0xffffffff;
 };
@@ -108,20 +130,23 @@ struct Candidate {
 // follows from the order, and a NaN that came first stays.
 template <class T, bool greater>
 struct Position {
-  using State = Candidate<T>;
-  static constexpr bool any_order = false;
+  using Value = decltype(comparable(T{}));
+  using State = Candidate<Value>;
 
-  static __device__ bool better(T a, T b) {
-    return greater ? comparable(a) > comparable(b) : comparable(a) < comparable(b);
-  }
-  static __device__ State start() { return State{limit<T, !greater>(), State::none}; }
+  static __device__ State start() { return State{comparable(limit<T, !greater>()), State::none}; }
+  static __device__ bool better(Value x, Value y) { return greater ? x > y : x < y; }
   static __device__ void visit(State &best, T x, u32 at) {
-    if (best.at == State::none || better(x, best.value)) best = State{x, at};
+    const bool taken = (best.at == State::none) | better(comparable(x), best.value);
+    best = State{taken ? comparable(x) : best.value, taken ? at : best.at};
   }
-  static __device__ State join(State a, State b) { return better(b.value, a.value) ? b : a; }
+  static __device__ State join(State a, State b) {
+    const bool taken = better(b.value, a.value);
+    return State{taken ? b.value : a.value, taken ? b.at : a.at};
+  }
   // Positions count from the start of the innermost dimension.
-  static __device__ u32 result(State best, size_t row_start, size_t innermost) {
-    return best.at == State::none ? State::none : u32((row_start + best.at) % innermost);
+  static __device__ u32 result(State best, size_t row, size_t length, size_t innermost) {
+    if (best.at == State::none || innermost == length) return best.at;
+    return u32((row * length + best.at) % innermost);
   }
 };
 
@@ -168,20 +193,15 @@ __device__ inline Candidate<T> swap_state(Candidate<T> x) {
 
 // ---- the tree: thread t joins thread t + s, for s = threads / 2, ..., 2, 1
 
-// One level of it among the groups of a lane: position k joins k + half. The first level takes the states from the
-// shelf, except the lane's own.
-template <int half, class Op>
-__device__ inline void fold(typename Op::State (&held)[16], const Shelf<typename Op::State> &shelf, u32 groups,
-                            u32 lane) {
-  if (groups == 2 * half) {
-#pragma unroll
-    for (int k = 0; k < half; ++k) {
-      const auto own = k == 0 ? held[0] : shelf.get(group_lanes * k + lane);
-      held[k] = Op::join(own, shelf.get(group_lanes * (k + half) + lane));
-    }
-  } else if (groups > 2 * half) {
-#pragma unroll
-    for (int k = 0; k < half; ++k) held[k] = Op::join(held[k], held[k + half]);
+// A lane's state at `at` on the shelf joined with those of the groups after, `groups` in all, by the levels from
+// groups / 2 groups apart down to `apart`. Depth first: few states at a time.
+template <int groups, int apart, class Op>
+__device__ inline typename Op::State fold(const Shelf<typename Op::State> &shelf, u32 at) {
+  if constexpr (apart == groups) {
+    return shelf.get(at);
+  } else {
+    const auto low = fold<groups, 2 * apart, Op>(shelf, at);
+    return Op::join(low, fold<groups, 2 * apart, Op>(shelf, at + group_lanes * apart));
   }
 }
 
@@ -190,29 +210,43 @@ __device__ inline typename Op::State join_lanes(typename Op::State x, u32 thread
   return threads > mask ? Op::join(x, swap_state<mask>(x)) : x;
 }
 
+template <class Op>
+__device__ inline typename Op::State join_group(typename Op::State x, u32 threads) {
+  x = join_lanes<16, Op>(x, threads);
+  x = join_lanes<8, Op>(x, threads);
+  x = join_lanes<4, Op>(x, threads);
+  x = join_lanes<2, Op>(x, threads);
+  return join_lanes<1, Op>(x, threads);
+}
+
 // The joined state of `threads` (a power of two, at most 1024) threads; it is thread 0's that counts, and threads from
 // 32 on have returned nothing. One barrier in place of ten: after it a lane has the states of all groups to itself.
 template <class Op>
 __device__ inline typename Op::State join_block(typename Op::State own, Shelf<typename Op::State> &shelf, u32 t,
                                                 u32 threads) {
   if (threads > group_lanes) {
-    if (t >= group_lanes) shelf.put(t, own);
+    shelf.put(t, own);
     __syncthreads();
   }
   if (t >= group_lanes) return own;
-  const u32 groups = threads / group_lanes;
-  typename Op::State held[16];
-  held[0] = own;
-  fold<16, Op>(held, shelf, groups, t);
-  fold<8, Op>(held, shelf, groups, t);
-  fold<4, Op>(held, shelf, groups, t);
-  fold<2, Op>(held, shelf, groups, t);
-  fold<1, Op>(held, shelf, groups, t);
-  auto joined = join_lanes<16, Op>(held[0], threads);
-  joined = join_lanes<8, Op>(joined, threads);
-  joined = join_lanes<4, Op>(joined, threads);
-  joined = join_lanes<2, Op>(joined, threads);
-  return join_lanes<1, Op>(joined, threads);
+  switch (threads / group_lanes) {
+    case 32:
+      own = fold<32, 1, Op>(shelf, t);
+      break;
+    case 16:
+      own = fold<16, 1, Op>(shelf, t);
+      break;
+    case 8:
+      own = fold<8, 1, Op>(shelf, t);
+      break;
+    case 4:
+      own = fold<4, 1, Op>(shelf, t);
+      break;
+    case 2:
+      own = fold<2, 1, Op>(shelf, t);
+      break;
+  }
+  return join_group<Op>(own, threads);
 }
 
 }  // namespace candle
