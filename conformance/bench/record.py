@@ -105,6 +105,7 @@ class BenchRun(Row):
     git: str | None = None
     harness: str | None = None
     sources: str | None = None
+    against_git: str | None = None
     against_sources: str | None = None
     copy_gbps: float = 0.0
     cache: int = 0
