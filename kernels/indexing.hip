@@ -18,23 +18,70 @@ __device__ inline size_t wrapped_offset(size_t i, size_t num_dims, const size_t 
   return offset;
 }
 
-struct InPlace {
-  __device__ size_t operator()(size_t i) const { return i; }
+// The units of a thread: from `first` on, every step-th.
+struct Share {
+  size_t first, step;
 };
 
+// Candle launches a thread per element; threads here take `elements` of them at a time. So one block in that many
+// works, and the others end before they read anything.
+template <int elements>
+__device__ inline bool is_idle() {
+  return blockIdx.x % elements != 0;
+}
+
+template <int elements>
+__device__ inline Share share() {
+  const u32 blocks = (gridDim.x + elements - 1) / elements;
+  return {size_t(blockIdx.x / elements) * blockDim.x + threadIdx.x, size_t(blocks) * blockDim.x};
+}
+
+constexpr int select_batch = 2;  // what a thread reads before it writes
+
 // out[l, k, r] = inp[l, ids[k], r]. Unit is an element or a pack of them along right; sizes are in units.
-template <class Id, class Unit, class Place>
-__device__ inline void select(size_t numel, const Id *__restrict__ ids, const Unit *__restrict__ inp,
-                              Unit *__restrict__ out, size_t src_dim, size_t ids_dim, size_t right,
-                              const Place &place) {
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
+template <class Index, class Id, class Unit>
+__device__ inline void select(const Share &own, size_t numel, const Id *__restrict__ ids, const Unit *__restrict__ inp,
+                              Unit *__restrict__ out, Index left, Index src_dim, Index ids_dim, Index right) {
+  for (size_t i = own.first; i < numel; i += select_batch * own.step) {
+    Id id[select_batch];
+    Index l[select_batch], r[select_batch];
+#pragma unroll
+    for (int n = 0; n < select_batch; ++n) {
+      const Index at = Index(i + n * own.step < numel ? i + n * own.step : i);
+      Index k = at / right;
+      l[n] = 0;
+      r[n] = at - k * right;
+      if (left > 1) {
+        l[n] = k / ids_dim;
+        k -= l[n] * ids_dim;
+      }
+      id[n] = ids[k];
+    }
+    Unit values[select_batch]{};
+#pragma unroll
+    for (int n = 0; n < select_batch; ++n) {
+      if (id[n] != no_id<Id>) values[n] = inp[(size_t(l[n]) * src_dim + checked(id[n], src_dim)) * right + r[n]];
+    }
+#pragma unroll
+    for (int n = 0; n < select_batch; ++n) {
+      if (i + n * own.step < numel) out[i + n * own.step] = values[n];
+    }
+  }
+}
+
+// The same for any sizes, and for ids with gaps between them.
+template <class Id, class T>
+__device__ inline void select_wrapped(const Share &own, size_t numel, size_t num_dims, const size_t *__restrict__ info,
+                                      const Id *__restrict__ ids, const T *__restrict__ inp, T *__restrict__ out,
+                                      size_t src_dim, size_t ids_dim, size_t right) {
+  const bool wide = numel >> 32 || numel / (ids_dim ? ids_dim : 1) * src_dim >> 32;
+  for (size_t i = own.first; i < numel; i += own.step) {
     size_t l = i;
     const size_t r = divide(l, right, wide);
     const Id id = ids[divide(l, ids_dim, wide)];
-    Unit value{};
-    if (id != no_id<Id>) value = inp[place((l * src_dim + checked(id, src_dim)) * right + r)];
+    T value{};
+    if (id != no_id<Id>)
+      value = inp[wrapped_offset((l * src_dim + checked(id, src_dim)) * right + r, num_dims, info, wide)];
     out[i] = value;
   }
 }
@@ -42,41 +89,66 @@ __device__ inline void select(size_t numel, const Id *__restrict__ ids, const Un
 // info holds the dims and strides of the ids; Candle applies them to the offset in the source, and reads ids in order.
 template <class Id, class T>
 __device__ inline void index_select(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Id *ids,
-                                    const T *inp, T *out, size_t src_dim, size_t ids_dim, size_t right) {
+                                    const T *inp, T *out, size_t left, size_t src_dim, size_t ids_dim, size_t right) {
   constexpr int width = pack_width(any_number, sizeof(T));
+  if (is_idle<select_batch * width>()) return;
   using Packed = Pack<T, width>;
+  const Share own = share<select_batch * width>();
   if (!is_contiguous<1>(num_dims, info)) {
-    const bool wide = numel >> 32 || numel / (ids_dim ? ids_dim : 1) * src_dim >> 32;
-    select(numel, ids, inp, out, src_dim, ids_dim, right,
-           [=](size_t i) { return wrapped_offset(i, num_dims, info, wide); });
+    select_wrapped(own, numel, num_dims, info, ids, inp, out, src_dim, ids_dim, right);
+  } else if ((numel | left | src_dim | ids_dim | right) >> 32) {
+    select<size_t>(own, numel, ids, inp, out, left, src_dim, ids_dim, right);
   } else if (width > 1 && right % width == 0 && is_aligned<width>(inp) && is_aligned<width>(out)) {
-    select(numel / width, ids, reinterpret_cast<const Packed *>(inp), reinterpret_cast<Packed *>(out), src_dim, ids_dim,
-           right / width, InPlace{});
+    select<u32>(own, numel / width, ids, reinterpret_cast<const Packed *>(inp), reinterpret_cast<Packed *>(out), left,
+                src_dim, ids_dim, right / width);
   } else {
-    select(numel, ids, inp, out, src_dim, ids_dim, right, InPlace{});
+    select<u32>(own, numel, ids, inp, out, left, src_dim, ids_dim, right);
   }
 }
 
-// out[l, k, r] = inp[l, ids[l, k, r], r]
-template <class Id, class T>
-__device__ inline void gather(size_t numel, const Id *__restrict__ ids, const T *__restrict__ inp, T *__restrict__ out,
-                              size_t src_dim, size_t ids_dim, size_t right) {
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
-    const Id id = ids[i];
-    T value{};
-    if (id != no_id<Id>) {
-      size_t l = i;
-      const size_t r = divide(l, right, wide);
-      divide(l, ids_dim, wide);
-      value = inp[(l * src_dim + checked(id, src_dim)) * right + r];
+// out[l, k, r] = inp[l, ids[l, k, r], r], of `width` neighbours at a time: they have one l, and r is one of
+// a row of them, or 0.
+template <int width, class Index, class Id, class T>
+__device__ inline void gather(const Share &own, size_t numel, const Id *__restrict__ ids, const T *__restrict__ inp,
+                              T *__restrict__ out, Index src_dim, Index ids_dim, Index right) {
+  for (size_t p = own.first; p < numel / width; p += own.step) {
+    const size_t i = p * width;
+    const Pack<Id, width> id = load_pack<width>(ids + i);
+    Index l = Index(i), r = 0;
+    if (right != 1) {
+      l = Index(i) / right;
+      r = Index(i) - l * right;
     }
-    out[i] = value;
+    l /= ids_dim;
+    const T *from = inp + size_t(l) * src_dim * right + r;
+    Pack<T, width> values{};
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      const size_t along = right == 1 ? 0 : k;
+      if (id.at[k] != no_id<Id>) values.at[k] = from[checked(id.at[k], src_dim) * right + along];
+    }
+    *reinterpret_cast<Pack<T, width> *>(out + i) = values;
+  }
+}
+
+template <class Id, class T>
+__device__ inline void gather(size_t numel, const Id *ids, const T *inp, T *out, size_t src_dim, size_t ids_dim,
+                              size_t right) {
+  constexpr int width = sizeof(T) == 8 ? 2 : 4;
+  if (is_idle<width>()) return;
+  const Share own = share<width>();
+  if ((numel | src_dim | ids_dim | right) >> 32) {
+    gather<1, size_t>(own, numel, ids, inp, out, src_dim, ids_dim, right);
+  } else if (numel % width == 0 && (right % width == 0 || (right == 1 && ids_dim % width == 0)) &&
+             is_aligned<width>(ids) && is_aligned<width>(out)) {
+    gather<width, u32>(own, numel, ids, inp, out, src_dim, ids_dim, right);
+  } else {
+    gather<1, u32>(own, numel, ids, inp, out, src_dim, ids_dim, right);
   }
 }
 
 struct Store {
+  static constexpr bool reads = false;
   template <class T>
   static __device__ T put(T, T x) {
     return x;
@@ -85,6 +157,7 @@ struct Store {
 
 // In T: every step rounds, integers wrap.
 struct Add {
+  static constexpr bool reads = true;
   template <class T>
   static __device__ T put(T old, T x) {
     if constexpr (is_f8<T>) {
@@ -97,37 +170,85 @@ struct Add {
   }
 };
 
-// The places of a thread: out[l, id, r] takes in inp[l, j, r] for j in order, so that the last of equal ids is the
-// last to write. Ids lie id_step apart.
+// The rows of out that a thread writes to.
+struct Rows {
+  size_t begin, end;
+};
+
+// out[l, id, r] takes in inp[l, j, r] for j in order, so that the last of equal ids is the last to write. Ids lie
+// id_step apart. What several steps read is read before the first of them writes; where a step changes what a later one
+// has read, that one takes the result.
 template <class Op, class Id, class T>
-__device__ inline void put_column(const Id *__restrict__ ids, size_t id_step, const T *__restrict__ inp, T *out,
-                                  size_t src_dim, size_t dst_dim, size_t right) {
-#pragma unroll 4
-  for (size_t j = 0; j < src_dim; ++j) {
-    const Id id = ids[j * id_step];
-    const T x = inp[j * right];
-    if (id == no_id<Id>) continue;
-    T *place = out + checked(id, dst_dim) * right;
-    *place = Op::put(*place, x);
+__device__ inline void put_column(const Id *__restrict__ ids, size_t id_step, const T *__restrict__ inp,
+                                  T *__restrict__ out, const Rows &rows, size_t src_dim, size_t dst_dim, size_t right) {
+  constexpr int batch = sizeof(T) == 8 || sizeof(Id) == 8 ? 4 : Op::reads ? 6 : 8;  // as many as registers hold
+  size_t j = 0;
+  for (; j + batch <= src_dim; j += batch, ids += batch * id_step, inp += batch * right) {
+    Id id[batch];
+    T x[batch], old[batch];
+    bool takes[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) id[k] = ids[k * id_step];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) x[k] = inp[k * right];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      takes[k] = id[k] != no_id<Id>;
+      if (takes[k]) takes[k] = checked(id[k], dst_dim) - rows.begin < rows.end - rows.begin;
+      if constexpr (Op::reads) old[k] = takes[k] ? out[size_t(id[k]) * right] : T{};
+    }
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      if constexpr (Op::reads) {
+#pragma unroll
+        for (int before = 0; before < k; ++before) old[k] = id[before] == id[k] ? x[before] : old[k];
+        x[k] = Op::put(old[k], x[k]);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      if (takes[k]) out[size_t(id[k]) * right] = x[k];
+    }
+  }
+#pragma unroll 1
+  for (; j < src_dim; ++j, ids += id_step, inp += right) {
+    if (*ids == no_id<Id>) continue;
+    const size_t row = checked(*ids, dst_dim);
+    if (row - rows.begin >= rows.end - rows.begin) continue;
+    T *place = out + row * right;
+    *place = Op::put(Op::reads ? *place : T{}, *inp);
   }
 }
 
-// One thread owns (l, r) and with it every place that its ids can name: no atomics, one order.
+// One thread owns part of the rows of (l, r) and with it every place there that its ids can name: no atomics, one
+// order.
+//
+// Ids that differ from one r to the next make every access to out one of its own to memory, unless the places of all
+// threads that run together stay in the cache. For that, threads divide the rows of few columns among them, where they
+// would hold the whole of many columns; all of them then read the ids, most from the cache next to them.
 template <class Op, bool ids_like_inp, class Id, class T>
-__device__ inline void put(const Id *__restrict__ ids, const T *__restrict__ inp, T *out, size_t left, size_t src_dim,
-                           size_t dst_dim, size_t right) {
-  const size_t columns = left * right;
+__device__ inline void put(const Id *__restrict__ ids, const T *__restrict__ inp, T *__restrict__ out, size_t left,
+                           size_t src_dim, size_t dst_dim, size_t right) {
+  constexpr size_t cache = size_t(32) << 20, together = 32;
+  const size_t columns = left * right, step = thread_count();
+  const size_t at_once = (columns < step ? columns : step) * dst_dim * sizeof(T);
+  u32 log_parts = 0;
+  while (ids_like_inp && log_parts < 5 && at_once >> log_parts > cache) ++log_parts;
+  const size_t part_rows = (dst_dim + (size_t(1) << log_parts) - 1) >> log_parts;
+  const size_t groups = (columns + together - 1) / together;
   const bool wide = columns >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < columns; i += step) {
-    size_t l = i;
+  for (size_t i = thread_index(); i < groups * together << log_parts; i += step) {
+    const size_t warp = i / together, part = warp & ((size_t(1) << log_parts) - 1);
+    size_t l = (warp >> log_parts) * together + i % together;
+    if (l >= columns) continue;
     const size_t r = divide(l, right, wide);
     const size_t from = l * src_dim * right + r;
+    const Rows rows{part * part_rows, (part + 1) * part_rows};
     T *to = out + l * dst_dim * right + r;
     if constexpr (ids_like_inp) {
-      put_column<Op>(ids + from, right, inp + from, to, src_dim, dst_dim, right);
+      put_column<Op>(ids + from, right, inp + from, to, rows, src_dim, dst_dim, right);
     } else {
-      put_column<Op>(ids, 1, inp + from, to, src_dim, dst_dim, right);
+      put_column<Op>(ids, 1, inp + from, to, rows, src_dim, dst_dim, right);
     }
   }
 }
@@ -138,10 +259,10 @@ __device__ inline void put(const Id *__restrict__ ids, const T *__restrict__ inp
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #define INDEX_SELECT(Id, T)                                                                                    \
-  extern "C" __global__ void __launch_bounds__(1024) is_##Id##_##T(                                            \
+  extern "C" __global__ void __launch_bounds__(1024, 2) is_##Id##_##T(                                         \
       const size_t numel, const size_t num_dims, const size_t *info, const Id *ids, const T *inp, T *out,      \
       const size_t left_size, const size_t src_dim_size, const size_t ids_dim_size, const size_t right_size) { \
-    index_select(numel, num_dims, info, ids, inp, out, src_dim_size, ids_dim_size, right_size);                \
+    index_select(numel, num_dims, info, ids, inp, out, left_size, src_dim_size, ids_dim_size, right_size);     \
   }
 
 #define GATHER(Id, T)                                                                                    \
