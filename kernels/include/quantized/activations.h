@@ -7,32 +7,66 @@
 
 namespace candle {
 
+constexpr int lane_values = 4;  // side by side in a thread
+
+struct alignas(16) Four {
+  f32 at[lane_values];
+};
+
+// One step of the butterfly over a group, for values that lie mask * lane_values apart.
 template <int mask>
-__device__ inline void reduce_step(f32 &largest, f32 &sum) {
+__device__ inline void reduce_step(f32 &largest, f32 (&sums)[lane_values]) {
   largest = __builtin_fmaxf(largest, swap<mask>(largest));
-  sum += swap<mask>(sum);
+#pragma unroll
+  for (int k = 0; k < lane_values; ++k) sums[k] += swap<mask>(sums[k]);
 }
 
-// A thread has one value; 32 lanes make a block. Rows of kx values are filled up with zeros to kx_padded.
+// Candle launches a thread per value; here one has four, eight lanes make a block of 32, and one thread block in four
+// works. Rows of kx values are filled up with zeros to kx_padded.
 __device__ inline void quantize_q8_1_block(const f32 *__restrict__ x, void *__restrict__ vy, int kx, int kx_padded) {
-  const int column = blockIdx.x * blockDim.x + threadIdx.x;
-  if (column >= kx_padded) return;
+  if (blockIdx.x % lane_values != 0) return;
+  const int blocks = (gridDim.x + lane_values - 1) / lane_values;
   const i64 row = i64(blockIdx.y) * blockDim.y + threadIdx.y;
-  const f32 value = column < kx ? x[row * kx + column] : 0.0f;
-  f32 largest = __builtin_fabsf(value), sum = value;
-  reduce_step<16>(largest, sum);
-  reduce_step<8>(largest, sum);
-  reduce_step<4>(largest, sum);
-  reduce_step<2>(largest, sum);
-  reduce_step<1>(largest, sum);
-  const f32 d = largest / 127.0f;
-  const i32 q = largest == 0.0f ? 0 : to_i32(__builtin_roundf(value / d));
-  const i64 at = row * kx_padded + column;
-  BlockQ8_1 &block = static_cast<BlockQ8_1 *>(vy)[at / group_length];
-  block.qs[at % group_length] = u8(q);  // the low byte: a d that lost bits makes quants beyond 127
-  if (at % group_length == 0) {
-    block.d = narrow<f16>(d);
-    block.s = narrow<f16>(sum);
+  x += row * kx;
+  auto *y = static_cast<BlockQ8_1 *>(vy) + row * (kx_padded / group_length);
+  const bool packs = kx % lane_values == 0 && reinterpret_cast<size_t>(x) % sizeof(Four) == 0;
+  int column = (blockIdx.x / lane_values * blockDim.x + threadIdx.x) * lane_values;
+  for (; column < kx_padded; column += blocks * blockDim.x * lane_values) {
+    Four values{};
+    if (packs) {
+      if (column < kx) values = *reinterpret_cast<const Four *>(x + column);
+    } else {
+#pragma unroll
+      for (int k = 0; k < lane_values; ++k) {
+        if (column + k < kx) values.at[k] = x[column + k];
+      }
+    }
+    f32 largest = 0, sums[lane_values];
+#pragma unroll
+    for (int k = 0; k < lane_values; ++k) {
+      largest = __builtin_fmaxf(largest, __builtin_fabsf(values.at[k]));
+      sums[k] = values.at[k];
+    }
+    reduce_step<4>(largest, sums);
+    reduce_step<2>(largest, sums);
+    reduce_step<1>(largest, sums);
+    const f32 sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    const f32 d = largest / 127.0f;
+    u32 quants = 0;
+    if (largest != 0.0f) {
+#pragma unroll
+      for (int k = 0; k < lane_values; ++k) {
+        // The low byte: a d that lost bits makes quants beyond 127.
+        quants |= (u32(to_i32(__builtin_roundf(values.at[k] / d))) & 0xff) << 8 * k;
+      }
+    }
+    BlockQ8_1 &block = y[column / group_length];
+    const int in_block = column % group_length;
+    *reinterpret_cast<Word<4> *>(block.qs + in_block) = {quants};
+    if (in_block == 0) {
+      block.d = narrow<f16>(d);
+      block.s = narrow<f16>(sum);
+    }
   }
 }
 

@@ -33,49 +33,72 @@ struct Tile {
   Column columns[tile_columns][step_groups];
 };
 
-template <class F, class Shared>
-__device__ inline void load_weights(Shared &tile, const typename F::Block *x, int t, int rows, int row0, int last_row,
-                                    int blocks, int group0, int groups) {
-  const int own = t % step_groups;
-  if (own >= groups) return;
-  const int group = group0 + own;
-  for (int r = t / step_groups; r < rows; r += mmq_threads / step_groups) {
-    const int row = row0 + r < last_row ? row0 + r : last_row;
-    const typename F::Block &block = x[i64(row) * blocks + group / (F::length / 32)];
+// What a thread brings into a tile: one group of every `apart`-th row and column. All of it is on its way before any
+// of it is stored; a row, column or group that does not exist is the last one again, and no result has it.
+constexpr int apart = mmq_threads / step_groups;
+
+template <class F, int rows>
+struct Weights {
+  Quad quads[rows][2];
+  Scales scales[rows];
+
+  __device__ void load(const typename F::Block *x, int row, int last_row, int blocks, int group) {
     const int in_block = group % (F::length / 32);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      Quad quad;
+    for (int r = 0; r < rows; ++r) {
+      const int from = row + apart * r < last_row ? row + apart * r : last_row;
+      const typename F::Block &block = x[i64(from) * blocks + group / (F::length / 32)];
 #pragma unroll
-      for (int k = 0; k < 4; ++k) quad.at[k] = F::quants(block, in_block, 4 * half + k);
-      tile.x[r][2 * own + half] = quad;
+      for (int k = 0; k < 8; ++k) quads[r][k / 4].at[k % 4] = F::quants(block, in_block, k);
+      scales[r] = F::scales(block, in_block);
     }
-    tile.scales[r][own] = F::scales(block, in_block);
   }
-}
 
-template <class F, class Shared>
-__device__ inline void load_activations(Shared &tile, const BlockQ8_1 *y, int t, int columns, i64 stride, int group0,
-                                        int groups) {
-  const int own = t % step_groups;
-  if (own >= groups) return;
-  for (int c = t / step_groups; c < columns; c += mmq_threads / step_groups) {
-    const BlockQ8_1 &block = y[c * stride + group0 + own];
-    i32 sums[2] = {};
+  template <class Shared>
+  __device__ void store(Shared &tile, int row, int group) const {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      Quad quad;
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        quad.at[k] = load_word<4>(block.qs + 16 * half + 4 * k);
-        if constexpr (needs_half_sums<F>) sums[half] = sum4(quad.at[k], sums[half]);
-      }
-      tile.y[c][2 * own + half] = quad;
+    for (int r = 0; r < rows; ++r) {
+      tile.x[row + apart * r][2 * group] = quads[r][0];
+      tile.x[row + apart * r][2 * group + 1] = quads[r][1];
+      tile.scales[row + apart * r][group] = scales[r];
     }
-    const u32 extra = needs_half_sums<F> ? u32(u16(sums[0])) | u32(sums[1]) << 16 : bit_cast<u32>(widen(block.s));
-    tile.columns[c][own] = {widen(block.d), extra};
   }
-}
+};
+
+template <class F, int columns>
+struct Activations {
+  Quad quads[columns][2];
+  u32 scales[columns];
+
+  __device__ void load(const BlockQ8_1 *y, int column, int last_column, i64 stride, int group) {
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      const int from = column + apart * c < last_column ? column + apart * c : last_column;
+      const BlockQ8_1 &block = y[from * stride + group];
+#pragma unroll
+      for (int k = 0; k < 8; ++k) quads[c][k / 4].at[k % 4] = load_word<4>(block.qs + 4 * k);
+      scales[c] = load_word<4>(&block.d);
+    }
+  }
+
+  template <class Shared>
+  __device__ void store(Shared &tile, int column, int group) const {
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      const Scales both{scales[c], 0};
+      u32 extra = bit_cast<u32>(both.m());
+      if constexpr (needs_half_sums<F>) {
+        i32 sums[2] = {};
+#pragma unroll
+        for (int k = 0; k < 8; ++k) sums[k / 4] = sum4(quads[c][k / 4].at[k % 4], sums[k / 4]);
+        extra = u32(u16(sums[0])) | u32(sums[1]) << 16;
+      }
+      tile.y[column + apart * c][2 * group] = quads[c][0];
+      tile.y[column + apart * c][2 * group + 1] = quads[c][1];
+      tile.columns[column + apart * c][group] = {both.d(), extra};
+    }
+  }
+};
 
 __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
 #pragma unroll
@@ -101,8 +124,15 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
   f32 acc[rows][columns] = {};
   for (int group0 = 0; group0 < groups; group0 += step_groups) {
     const int here = groups - group0 < step_groups ? groups - group0 : step_groups;
-    load_weights<F>(tile, x, t, tile_rows, row0, nrows_x - 1, ncols_x / F::length, group0, here);
-    load_activations<F>(tile, y, t, used, stride, group0, here);
+    const int own_group = t % step_groups, own_row = t / step_groups;
+    const int group = group0 + (own_group < here ? own_group : here - 1);
+    Weights<F, tile_rows / apart> weights;
+    Activations<F, tile_columns / apart> activations;
+    weights.load(x, row0 + own_row, nrows_x - 1, ncols_x / F::length, group);
+    activations.load(y, own_row, used - 1, stride, group);
+    __syncthreads();
+    weights.store(tile, own_row, own_group);
+    activations.store(tile, own_row, own_group);
     __syncthreads();
 #pragma unroll 1
     for (int g = 0; g < here; g += span) {
@@ -147,7 +177,6 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
         }
       }
     }
-    __syncthreads();
   }
   CANDLE_UNROLL_COLUMNS
   for (int j = 0; j < columns; ++j) {
