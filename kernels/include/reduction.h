@@ -196,7 +196,8 @@ __device__ inline Candidate<T> swap_state(Candidate<T> x) {
 // A lane's state at `at` on the shelf joined with those of the groups after, `groups` in all, by the levels from
 // groups / 2 groups apart down to `apart`. Depth first: few states at a time.
 template <int groups, int apart, class Op>
-__device__ inline typename Op::State fold(const Shelf<typename Op::State> &shelf, u32 at) {
+__attribute__((always_inline)) __device__ inline typename Op::State fold(const Shelf<typename Op::State> &shelf,
+                                                                         u32 at) {
   if constexpr (apart == groups) {
     return shelf.get(at);
   } else {

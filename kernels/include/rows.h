@@ -128,7 +128,8 @@ struct Abreast {
   }
 
   // The joined state of row t / 32 of those from src on, in thread t where t % 32 == 0 and the row is one.
-  static __device__ State reduce(const T *__restrict__ src, size_t stride, u32 length, Shelf<State> &shelf, u32 t) {
+  __attribute__((always_inline)) static __device__ State reduce(const T *__restrict__ src, size_t stride, u32 length,
+                                                                Shelf<State> &shelf, u32 t) {
     const u32 u = t / 2;
     const u32 half = t % 2;
     State state[2][each];

@@ -64,7 +64,12 @@ struct KeptHalves {
   }
   __device__ void get(T (&x)[N]) const {
 #pragma unroll
-    for (int k = 0; k < N; ++k) x[k] = T{u16(word[k / 2] >> (k % 2 * 16))};
+    for (int k = 0; k < N / 2; ++k) {
+      f32 both = bit_cast<f32>(word[k]);
+      target::keep_order(both);  // else a compiler sees through the word, and keeps the two apart
+      x[2 * k] = T{u16(bit_cast<u32>(both))};
+      x[2 * k + 1] = T{u16(bit_cast<u32>(both) >> 16)};
+    }
   }
 };
 
@@ -73,14 +78,14 @@ struct Kept<f16, N> : KeptHalves<f16, N> {};
 template <int N>
 struct Kept<bf16, N> : KeptHalves<bf16, N> {};
 
-// A row in strips of `strip` elements a lane, each 32 columns from the next. The strips up to `kept` stay in registers;
-// those after are read three times, to and fro, so that the caches still have what was read last. Registers are for 16
-// rows at a time on a multiprocessor of NVIDIA's: more rows would need the caches' room twice over.
+// A row in strips of `strip` elements a lane, each 32 columns from the next. The first `kept` strips stay in registers;
+// those after are read three times, to and fro, so that the caches still have what was read last. More in registers
+// would leave fewer rows at a time than short ones need.
 template <class T>
 struct Softmax {
   using Wide = typename accumulator<T>::type;
   static constexpr int strip = is_half<T> ? 16 : 8;
-  static constexpr int kept = is_half<T> ? 8 : sizeof(T) == 8 ? 4 : 10;
+  static constexpr int kept = is_half<T> ? 4 : sizeof(T) == 8 ? 4 : 10;
   static constexpr int columns = strip * group_lanes;
 
   using Strip = T[strip];
@@ -103,7 +108,22 @@ struct Softmax {
 
   static __device__ void power(Strip &x, T greatest) {
 #pragma unroll
-    for (int k = 0; k < strip; ++k) x[k] = apply<op::exp>(x[k] - greatest);
+    for (int begin = 0; begin < strip; begin += 4) {
+#pragma unroll
+      for (int k = begin; k < begin + 4; ++k) x[k] = in_turn(x[k] - greatest);
+#pragma unroll
+      for (int k = begin; k < begin + 4; ++k) x[k] = in_turn(apply<op::exp>(x[k]));
+    }
+  }
+
+  // Software conversions of sixteen elements at once would take more registers than there are.
+  static __device__ T in_turn(T x) {
+    if constexpr (is_half<T>) {
+      f32 bits = bit_cast<f32>(u32(x.bits));
+      target::keep_order(bits);
+      x = T{u16(bit_cast<u32>(bits))};
+    }
+    return x;
   }
 
   static __device__ void add(Wide &sum, const Strip &x, int left = columns) {
@@ -116,14 +136,15 @@ struct Softmax {
   static __device__ void store(T *dst, const Strip &x, T scale, int left = columns) {
 #pragma unroll
     for (int k = 0; k < strip; ++k) {
-      if (group_lanes * k < left) dst[group_lanes * k] = x[k] * scale;
+      if (group_lanes * k < left) dst[group_lanes * k] = in_turn(x[k] * scale);
     }
   }
 };
 
 // Differences, exp and the last product are of type T, the sum is wider; f16 and bf16 round the reciprocal to T.
 template <class T>
-__device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, int n_cols) {
+__attribute__((always_inline)) __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst,
+                                                              int n_cols) {
   using S = Softmax<T>;
   using Wide = typename S::Wide;
   using Strip = typename S::Strip;
@@ -147,11 +168,12 @@ __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, i
   if (strips > 0) S::load(next, src);
 #pragma unroll
   for (int c = 0; c < S::kept; ++c) {
-    if (c >= strips) break;
+    if (c < strips) {
 #pragma unroll
-    for (int k = 0; k < S::strip; ++k) x[k] = next[k];
-    if (c + 1 < S::kept && c + 1 < strips) S::load(next, src + (c + 1) * S::columns);
-    kept[c].put(x);
+      for (int k = 0; k < S::strip; ++k) x[k] = next[k];
+      if (c + 1 < S::kept && c + 1 < strips) S::load(next, src + (c + 1) * S::columns);
+      kept[c].put(x);
+    }
   }
 #pragma unroll 2
   for (int c = strips - 1; c >= S::kept; --c) {
@@ -160,9 +182,10 @@ __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, i
   }
 #pragma unroll
   for (int c = 0; c < S::kept; ++c) {
-    if (c >= strips) break;
-    kept[c].get(x);
-    S::raise(most, x);
+    if (c < strips) {
+      kept[c].get(x);
+      S::raise(most, x);
+    }
   }
   if (rest < n_cols) {
     last.get(x);
@@ -173,11 +196,12 @@ __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, i
   Wide sum = 0;
 #pragma unroll
   for (int c = 0; c < S::kept; ++c) {
-    if (c >= strips) break;
-    kept[c].get(x);
-    S::power(x, greatest);
-    S::add(sum, x);
-    kept[c].put(x);
+    if (c < strips) {
+      kept[c].get(x);
+      S::power(x, greatest);
+      S::add(sum, x);
+      kept[c].put(x);
+    }
   }
   for (int c = S::kept; c < strips; ++c) {
     S::load(x, src + c * S::columns);
@@ -203,9 +227,10 @@ __device__ inline void softmax(const T *__restrict__ src, T *__restrict__ dst, i
   }
 #pragma unroll
   for (int c = 0; c < S::kept; ++c) {
-    if (c >= strips) break;
-    kept[c].get(x);
-    S::store(dst + c * S::columns, x, scale);
+    if (c < strips) {
+      kept[c].get(x);
+      S::store(dst + c * S::columns, x, scale);
+    }
   }
 }
 
