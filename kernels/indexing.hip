@@ -181,25 +181,26 @@ struct Rows {
 template <class Op, class Id, class T>
 __device__ inline void put_column(const Id *__restrict__ ids, size_t id_step, const T *__restrict__ inp,
                                   T *__restrict__ out, const Rows &rows, size_t src_dim, size_t dst_dim, size_t right) {
-  constexpr int batch = sizeof(T) == 8 || sizeof(Id) == 8 ? 4 : Op::reads ? 6 : 8;  // as many as registers hold
-  size_t j = 0;
-  for (; j + batch <= src_dim; j += batch, ids += batch * id_step, inp += batch * right) {
+  constexpr int batch = 4;
+  for (size_t j = 0; j < src_dim; j += batch) {
     Id id[batch];
     T x[batch], old[batch];
-    bool takes[batch];
 #pragma unroll
-    for (int k = 0; k < batch; ++k) id[k] = ids[k * id_step];
-#pragma unroll
-    for (int k = 0; k < batch; ++k) x[k] = inp[k * right];
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      takes[k] = id[k] != no_id<Id>;
-      if (takes[k]) takes[k] = checked(id[k], dst_dim) - rows.begin < rows.end - rows.begin;
-      if constexpr (Op::reads) old[k] = takes[k] ? out[size_t(id[k]) * right] : T{};
+    for (int k = 0; k < batch; ++k, ids += id_step, inp += right) {
+      id[k] = no_id<Id>;
+      x[k] = T{};
+      if (j + k >= src_dim) continue;
+      id[k] = *ids;
+      x[k] = *inp;
     }
 #pragma unroll
     for (int k = 0; k < batch; ++k) {
-      if constexpr (Op::reads) {
+      if (id[k] != no_id<Id> && checked(id[k], dst_dim) - rows.begin >= rows.end - rows.begin) id[k] = no_id<Id>;
+      if constexpr (Op::reads) old[k] = id[k] != no_id<Id> ? out[size_t(id[k]) * right] : T{};
+    }
+    if constexpr (Op::reads) {
+#pragma unroll
+      for (int k = 0; k < batch; ++k) {
 #pragma unroll
         for (int before = 0; before < k; ++before) old[k] = id[before] == id[k] ? x[before] : old[k];
         x[k] = Op::put(old[k], x[k]);
@@ -207,16 +208,8 @@ __device__ inline void put_column(const Id *__restrict__ ids, size_t id_step, co
     }
 #pragma unroll
     for (int k = 0; k < batch; ++k) {
-      if (takes[k]) out[size_t(id[k]) * right] = x[k];
+      if (id[k] != no_id<Id>) out[size_t(id[k]) * right] = x[k];
     }
-  }
-#pragma unroll 1
-  for (; j < src_dim; ++j, ids += id_step, inp += right) {
-    if (*ids == no_id<Id>) continue;
-    const size_t row = checked(*ids, dst_dim);
-    if (row - rows.begin >= rows.end - rows.begin) continue;
-    T *place = out + row * right;
-    *place = Op::put(Op::reads ? *place : T{}, *inp);
   }
 }
 
