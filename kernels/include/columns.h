@@ -56,13 +56,22 @@ __device__ inline void im2col(size_t numel, size_t h_out, size_t w_out, size_t h
 template <class T>
 __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t channels, size_t taps, size_t stride,
                                 const T *__restrict__ src, T *__restrict__ dst) {
-  const bool wide = (numel + stride) >> 32;
+  // Neighbours in l are far apart in the source, neighbours in c in the output: a tile has some of both.
+  constexpr size_t tile_l = 8, tile_c = 4;
+  const size_t tiles_l = (l_out + tile_l - 1) / tile_l, tiles_c = (channels + tile_c - 1) / tile_c;
+  if (numel == 0) return;
+  size_t batches = numel;
+  divide(batches, channels * l_out, numel >> 32);
+  const size_t places = batches * (tiles_l * tile_l) * (tiles_c * tile_c);
+  const bool wide = (places + stride) >> 32;
   const size_t step = thread_count();
   const size_t row = channels * taps;
-  for (size_t i = thread_index(); i < numel; i += step) {
-    size_t b = i;
-    size_t last = divide(b, l_out, wide);
-    const size_t c = divide(b, channels, wide);
+  for (size_t i = thread_index(); i < places; i += step) {
+    size_t b = i / (tile_l * tile_c);
+    const size_t l = divide(b, tiles_l, wide) * tile_l + i % tile_l;
+    const size_t c = divide(b, tiles_c, wide) * tile_c + i / tile_l % tile_c;
+    if (l >= l_out || c >= channels) continue;
+    size_t last = l;
     size_t tap = divide(last, stride, wide);
     const T *from = src + b * l_in * row + c * taps;
     T sum{};
@@ -70,7 +79,7 @@ __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t 
       if (last < l_in) sum = add(sum, from[last * row + tap]);
       if (last-- == 0) break;
     }
-    dst[i] = sum;
+    dst[(b * channels + c) * l_out + l] = sum;
   }
 }
 
