@@ -54,21 +54,47 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
 }
 
 // out[j] += inp[i], in any order of i. Every summed dimension, in the order given, is divided out of the index: info is
-// dims, strides, then sizes and strides of the summed dimensions.
+// dims, strides, then sizes and strides of the summed dimensions. Where the innermost dimension is summed, what a block
+// has for one output is added up before it goes there.
 template <class T>
 __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t *__restrict__ info,
                            const T *__restrict__ inp, T *out) {
+  __shared__ Addend<T> shelf[group_lanes];
   const size_t *sizes = info + 2 * num_dims;
   const size_t *strides = sizes + num_sum_dims;
   const bool wide = numel >> 32;
-  for (size_t i = thread_index(); i < numel; i += thread_count()) {
+  const u32 t = threadIdx.x;
+  const u32 groups = blockDim.x / group_lanes;
+  const bool meet = !wide && blockDim.x % group_lanes == 0 && num_sum_dims > 0 && strides[num_sum_dims - 1] == 1;
+  for (size_t first = size_t(blockIdx.x) * blockDim.x; first < numel; first += thread_count()) {
+    const size_t i = first + t;
     size_t j = i;
+#pragma unroll 1
     for (size_t k = 0; k < num_sum_dims; ++k) {
       const size_t low = divide(j, strides[k], wide);
       divide(j, sizes[k], wide);
       j = j * strides[k] + low;
     }
-    atomic_add(out + j, inp[offsets<1>(i, num_dims, info, wide).at[0]]);
+    const T x = i < numel ? inp[offsets<1>(i, num_dims, info, wide).at[0]] : T{};
+    if (!meet) {
+      if (i < numel) atomic_add(out + j, x);
+      continue;
+    }
+    Addend<T> own{i < numel ? u32(j) : Addend<T>::nowhere, widened(x)};
+    own.meet();
+    if (t % group_lanes == 0) {
+      shelf[t / group_lanes] = own;
+    } else {
+      own.add_to(out);
+    }
+    __syncthreads();
+    if (t < group_lanes) {
+      own.to = Addend<T>::nowhere;
+      if (t < groups) own = shelf[t];
+      own.meet();
+      own.add_to(out);
+    }
+    __syncthreads();
   }
 }
 

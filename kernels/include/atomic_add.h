@@ -1,6 +1,7 @@
 // Atomic additions for every type of the sum kernels, each rounded to the type.
 #pragma once
 
+#include "lanes.h"
 #include "number.h"
 
 namespace candle {
@@ -26,5 +27,54 @@ __device__ inline void atomic_add(T *p, half_only<T> x) {
     seen = before;
   }
 }
+
+template <class T>
+__device__ inline auto widened(T x) {
+  if constexpr (is_half<T>) {
+    return widen(x);
+  } else {
+    return x;
+  }
+}
+
+// What a lane has to add, and to which element; nothing for `nowhere`. f16 and bf16 are rounded at the end only.
+template <class T>
+struct Addend {
+  static constexpr u32 nowhere = 0xffffffff;
+
+  u32 to;
+  decltype(widened(T{})) x;
+
+  // Lanes of a group that add to one element leave it to the first of them, if they are a whole half of it, a quarter
+  // and so on.
+  __device__ void meet() {
+    meet_at<16>();
+    meet_at<8>();
+    meet_at<4>();
+    meet_at<2>();
+    meet_at<1>();
+  }
+
+  template <int mask>
+  __device__ void meet_at() {
+    const u32 other = swap<mask>(to);
+    const auto more = swap<mask>(x);
+    if (other != to) return;
+    if (threadIdx.x & mask) {
+      to = nowhere;
+    } else {
+      x = x + more;
+    }
+  }
+
+  __device__ void add_to(T *out) const {
+    if (to == nowhere) return;
+    if constexpr (is_half<T>) {
+      atomic_add(out + to, narrow<T>(x));
+    } else {
+      atomic_add(out + to, x);
+    }
+  }
+};
 
 }  // namespace candle
