@@ -9,34 +9,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-
-import numpy as np
+from math import log2
+from statistics import median
 
 from conformance.bench.traffic import bytes_moved, operations
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch
-from conformance.device import Device, Function
-from conformance.device.hip import Prepared, Resources, describe
+from conformance.device import Device, Function, HipError
+from conformance.device.hip import Resources, describe
 
 WARM_UP = 3
+"""Launches of each tree before the first that counts."""
+
 REPEATS = 30
 FEWEST = 3
 SECONDS = 0.5
 """Device time that a workload may take per tree beyond the fewest repeats."""
 
-CACHES = 4
-"""Buffers rotate until together they are this many times the cache."""
-
-ROTATED = 256 << 20
-"""Bytes that rotate where the device does not tell the size of its cache."""
+COLD = 1 << 30
+"""Bytes after which nothing is in a cache any more: four times the last level of the largest (256 MiB on an MI300X,
+which tells of its L2 alone)."""
 
 QUEUED = 16
 """Launches between two holds."""
 
-MOST_SETS = 256
+ALIGNMENT = 256
+"""Bytes, as an allocation of its own has it."""
+
+SHORTEST = 1e-6
+"""Milliseconds that a launch takes at least: a clock may not see it at all."""
+
+Start = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -71,74 +77,61 @@ class Bench:
 
     def __init__(self, device: Device, asynchronous: bool) -> None:
         self._device = device
-        self._rotated = CACHES * device.cache if device.cache else ROTATED
         self._events = [device.event() for _ in range(QUEUED + 1)]
         self._hold = _Hold(device) if asynchronous else None
         self._copies: dict[int, float] = {}
 
     def copy_gbps(self, moved: int) -> float:
-        """GB/s of a copy that reads and writes ``moved`` bytes together, to the next power of two."""
-        half = 1 << max(moved // 2 - 1, 1).bit_length()
+        """GB/s of a copy that reads and writes ``moved`` bytes together, to the nearest power of two."""
+        half = 1 << max(round(log2(moved)) - 1, 0)
         if half not in self._copies:
-            sets = self._sets(2 * half)
-            with self._allocated([half] * 2 * sets) as addresses:
-                starts = [
-                    _Start(partial(self._device.copy, a, b, half))
-                    for a, b in zip(addresses[::2], addresses[1::2], strict=True)
-                ]
-                times = self._time([starts], "a copy on the device")[0]
-            self._copies[half] = 2 * half / float(np.median(times)) / 1e6
+            with self._rotating([half, half], _sets(2 * half)) as places:
+                starts = [partial(self._device.copy, to, source, half) for to, source in places]
+                (times,) = self._time([starts], "a copy on the device", [""])
+            self._copies[half] = 2 * half / median(times) / 1e6
         return self._copies[half]
 
-    def measure(self, case: str, size: str, family: str, launch: Launch, functions: Sequence[Function]) -> Measurement:
-        """Time ``launch`` for each function in turn; raises ``HipError`` when one fails or memory is short."""
-        moved = bytes_moved(launch)
+    def measure(
+        self, case: str, size: str, family: str, launch: Launch, trees: Sequence[tuple[str, Function]]
+    ) -> Measurement:
+        """Time ``launch`` for each tree's function in turn; a tree has the name that an error is to call it by.
+
+        Raises ``HipError`` when a launch fails or memory is short.
+        """
+        moved = bytes_moved(family, launch)
         copy = self.copy_gbps(moved)
         buffers = [arg for arg in launch.args if isinstance(arg, Buffer)]
-        sets = max(self._sets(moved), len(functions) + 1 if moved < self._rotated else 1)
-        with self._allocated([buffer.data.nbytes for buffer in buffers] * sets) as addresses:
-            places = [addresses[i : i + len(buffers)] for i in range(0, len(addresses), len(buffers))]
+        with self._rotating([buffer.data.nbytes for buffer in buffers], _sets(moved)) as places:
             self._fill(buffers, places)
-            prepared = [
-                [
-                    self._device.prepare(function, launch, {b.name: at for b, at in zip(buffers, place, strict=True)})
-                    for place in places
-                ]
-                for function in functions
-            ]
-            times = self._time(prepared, describe(launch))
-        return Measurement(
-            case,
-            size,
-            moved,
-            operations(family, launch),
-            launch.grid,
-            launch.block,
-            copy,
-            tuple(
-                self._timing(own, self._device.resources(function, launch), launch)
-                for own, function in zip(times, functions, strict=True)
-            ),
+            named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
+            prepared = [[self._device.prepare(function, launch, at) for at in named] for _, function in trees]
+            starts = [[one.start for one in own] for own in prepared]
+            times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
+        timings = tuple(
+            self._timing(own, self._device.resources(function, launch), launch)
+            for own, (_, function) in zip(times, trees, strict=True)
         )
+        counted = operations(family, launch)
+        return Measurement(case, size, moved, counted, launch.grid, launch.block, copy, timings)
 
     def _timing(self, times: Sequence[float], taken: Resources, launch: Launch) -> Timing:
         threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]
         share = threads / max(self._device.threads_per_multiprocessor, 1)
         return Timing(tuple(times), taken.registers, taken.local, taken.shared, share)
 
-    def _sets(self, moved: int) -> int:
-        return min(max(1, -(-self._rotated // max(moved, 1))), MOST_SETS)
-
     @contextmanager
-    def _allocated(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        addresses: list[int] = []
+    def _rotating(self, sizes: Sequence[int], sets: int) -> Iterator[list[tuple[int, ...]]]:
+        """``sets`` sets of buffers of ``sizes`` bytes: the addresses of each set."""
+        steps = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
+        slabs: list[int] = []
         try:
-            for size in sizes:
-                addresses.append(self._device.allocate(size))
-            yield addresses
+            for step in steps:
+                slabs.append(self._device.allocate(step * sets))
+            yield [tuple(slab + n * step for slab, step in zip(slabs, steps, strict=True)) for n in range(sets)]
         finally:
-            for address in addresses:
-                self._device.free(address)
+            for slab in slabs:
+                with suppress(HipError):  # after a fault every call fails; the first error is the one to tell
+                    self._device.free(slab)
 
     def _fill(self, buffers: Sequence[Buffer], places: Sequence[Sequence[int]]) -> None:
         first, *others = places
@@ -152,22 +145,26 @@ class Bench:
                 self._device.copy(place[k], first[k], size)
         self._device.synchronize("operands")
 
-    def _time(self, trees: Sequence[Sequence[Prepared | _Start]], what: str) -> list[list[float]]:
-        """Milliseconds of each launch, per tree."""
-        rounds = 0
+    def _time(self, trees: Sequence[Sequence[Start]], what: str, of: Sequence[str]) -> list[list[float]]:
+        """Milliseconds of each launch, per tree. A tree gives a start for each set of buffers; ``of`` ends ``what``."""
+        launches = 0
 
-        def once() -> None:
-            """A launch of each tree; every round takes the next sets of buffers."""
-            nonlocal rounds
-            for k, prepared in enumerate(trees):
-                prepared[(rounds * len(trees) + k) % len(prepared)].start()
-            rounds += 1
+        def turn() -> Iterator[int]:
+            """Launch each tree once, each on the next set, and tell which; who comes first changes every turn."""
+            nonlocal launches
+            order = range(len(trees))
+            for k in order if launches // len(trees) % 2 == 0 else reversed(order):
+                trees[k][launches % len(trees[k])]()
+                launches += 1
+                yield k
 
-        for _ in range(WARM_UP):
-            once()
+        for k in turn():  # each by itself, so that a fault is that tree's
+            self._device.synchronize(what + of[k])
+        for _ in range(WARM_UP - 1):
+            list(turn())
         self._device.synchronize(what)
         began = time.perf_counter()
-        once()
+        list(turn())
         self._device.synchronize(what)
         seconds = (time.perf_counter() - began) / len(trees)
         repeats = int(min(max(SECONDS / max(seconds, 1e-9), FEWEST), REPEATS))
@@ -175,47 +172,43 @@ class Bench:
         while len(times[0]) < repeats:
             if self._hold is not None:
                 self._hold.start()
-                once()  # pays for writing back what the hold left in the cache
-            count = min(QUEUED // len(trees), repeats - len(times[0]))
-            events = iter(self._events)
-            marks = [next(events)]
-            self._device.mark(marks[0])
-            for _ in range(count):
-                for k, prepared in enumerate(trees):
-                    prepared[(rounds * len(trees) + k) % len(prepared)].start()
-                    marks.append(next(events))
-                    self._device.mark(marks[-1])
-                rounds += 1
+                list(turn())  # pays for writing back what the hold left in the cache
+            order: list[int] = []
+            self._device.mark(self._events[0])
+            for _ in range(min(QUEUED // len(trees), repeats - len(times[0]))):
+                for k in turn():
+                    order.append(k)
+                    self._device.mark(self._events[len(order)])
             self._device.synchronize(what)
-            for n, pair in enumerate(pairwise(marks)):
-                times[n % len(trees)].append(self._device.milliseconds(*pair))
+            for k, pair in zip(order, pairwise(self._events), strict=False):
+                times[k].append(max(self._device.milliseconds(*pair), SHORTEST))
         return times
 
 
-class _Start:
-    """Something that the device can be asked to do, as ``Prepared`` is."""
+def _sets(moved: int) -> int:
+    """How many sets of buffers rotate: an odd number, so that each of two trees comes to use every set.
 
-    def __init__(self, start: Callable[[], None]) -> None:
-        self.start = start
+    More than are launched between two holds, which empty the cache themselves, would be no colder.
+    """
+    return min(-(-COLD // moved), QUEUED + 2) | 1
 
 
 class _Hold:
-    """Keeps the device busy for about a millisecond."""
+    """Keeps the device busy for about a millisecond, and leaves nothing else in its caches."""
 
-    SIZE = 256 << 20
     MILLISECONDS = 1.0
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._address = device.allocate(self.SIZE)
+        self._address = device.allocate(COLD)
         first, last = device.event(), device.event()
-        device.fill(self._address, 0, self.SIZE)
+        device.fill(self._address, 0, COLD)
         device.mark(first)
-        device.fill(self._address, 0, self.SIZE)
+        device.fill(self._address, 0, COLD)
         device.mark(last)
         device.synchronize()
         self._fills = max(1, round(self.MILLISECONDS / max(device.milliseconds(first, last), 1e-3)))
 
     def start(self) -> None:
         for _ in range(self._fills):
-            self._device.fill(self._address, 0, self.SIZE)
+            self._device.fill(self._address, 0, COLD)

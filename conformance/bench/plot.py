@@ -17,7 +17,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from conformance.bench.record import BenchRecord, TreeTiming, WorkloadResult
 
-SUFFIXES = (".svg", ".png")
 COLUMNS = 3
 WIDTH, HEIGHT = 4.4, 3.4
 """Inches of a panel."""
@@ -61,7 +60,7 @@ _ARITHMETIC = _Kind(
 
 
 def plot(record: BenchRecord, path: Path) -> None:
-    """Write the picture of ``record`` to ``path``, one of ``SUFFIXES``: the same bytes for the same record.
+    """Write the picture of ``record`` to ``path``, an ``.svg`` or ``.png``: the same bytes for the same record.
 
     A panel per module with GB/s over the bytes that a launch needs at least, and one with the operations a second of
     products and convolutions over their operations per byte. Raises ``OSError``.

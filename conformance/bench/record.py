@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Literal
 
 from pydantic import Field, ValidationError
@@ -80,17 +80,16 @@ class WorkloadResult(Row):
 
 
 class Loss(Row):
-    """A kernel that could not be timed, or not to its end, and why."""
+    """Cases of a kernel that could not be timed, and why."""
 
     kernel: str
+    cases: tuple[str, ...] = ()
     why: str
 
 
 class BenchRun(Row):
-    """What was timed, on what, and when; fields as in ``conformance.record.model.RunInfo``.
-
-    ``copy_gbps`` is the rate of a copy of a gibibyte, ``cache`` the device's last-level cache in bytes.
-    """
+    """What was timed, on what, and when; fields as in ``conformance.record.model.RunInfo``, those of the other tree
+    with ``against``. ``copy_gbps`` is the highest rate that a copy on the device reached, at whatever size."""
 
     runtime: str
     device: str
@@ -108,7 +107,6 @@ class BenchRun(Row):
     against_git: str | None = None
     against_sources: str | None = None
     copy_gbps: float = 0.0
-    cache: int = 0
     patterns: tuple[str, ...] = ()
 
 
@@ -148,16 +146,15 @@ def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    if len(values) < 2:
-        return values[0], values[0], values[0]
-    low, _, high = quantiles(values, n=4, method="inclusive")
-    return round(low, 4), round(median(values), 4), round(high, 4)
+    """Rounded to six decimals, which is nanoseconds of milliseconds."""
+    low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
+    return round(low, 6), round(middle, 6), round(high, 6)
 
 
 def _tree(timing: Timing) -> TreeTiming:
-    low, _, high = _quartiles(timing.milliseconds)
+    low, middle, high = _quartiles(timing.milliseconds)
     return TreeTiming(
-        ms=round(median(timing.milliseconds), 6),
+        ms=middle,
         ms_low=low,
         ms_high=high,
         launches=len(timing.milliseconds),
@@ -183,5 +180,10 @@ def read_bench(path: Path) -> BenchRecord:
         return BenchRecord.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as cause:
         raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
-    except (UnicodeDecodeError, ValidationError) as cause:
-        raise RecordError(f"{path}: no record that `candle-parity bench --json` wrote ({cause})") from None
+    except UnicodeDecodeError:
+        why = "the file is no UTF-8 text"
+    except ValidationError as cause:
+        finding = cause.errors(include_url=False)[0]
+        place = ".".join(map(str, finding["loc"]))
+        why = f"{place}: {finding['msg']}" if place else finding["msg"]
+    raise RecordError(f"{path}: not a record of `candle-parity bench --json`: {why}")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from conformance.bench.record import Loss, WorkloadResult, workload_result
+from conformance.bench.workload import workloads
 from conformance.build import KernelSource, find_sources
 from conformance.device.hip import first_error
 from conformance.engine.library import first_to_compile
-from conformance.engine.pool import Pool
+from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Said
 from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
 from conformance.spec.kernel import Kernel
@@ -45,19 +46,32 @@ def bench(
     trees = [find_sources(path) for path in (setup.kernels, setup.against) if path is not None]
     modules = {kernel.module for kernel in kernels}
     broken = _compile(setup, trees, modules, jobs, said)
-    workloads: list[WorkloadResult] = []
-    losses: list[Loss] = []
     by_name = {kernel.name: kernel for kernel in kernels}
+    planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
+    requests = [Time(kernel.name, size, case, tuple(broken)) for kernel, found in planned for size, case in found]
+    lost: dict[tuple[str, str], list[str]] = {
+        (kernel.name, f"its spec has no case of size {' or '.join(sizes)} to time"): []
+        for kernel, found in planned
+        if not found
+    }
+    measured: list[WorkloadResult] = []
     with Pool([setup]) as pool:
         ready = pool.greet()
-        requests = [Time(kernel.name, tuple(sizes), cases.get(kernel.name), tuple(broken)) for kernel in kernels]
-        for done, answer in enumerate(pool.answers(requests), 1):
-            assert isinstance(answer, Timed)
-            workloads += [workload_result(by_name[answer.kernel], measured) for measured in answer.measurements]
-            if answer.error is not None:
-                losses.append(Loss(kernel=answer.kernel, why=answer.error))
-            said("timing", done, len(requests))
-    return BenchResult(ready, tuple(workloads), tuple(losses), started, time.perf_counter() - clock)
+        done = 0
+        try:
+            for answer in pool.answers(requests):  # one worker: in order
+                assert isinstance(answer, Timed)
+                done += 1
+                if answer.measurement is not None:
+                    measured.append(workload_result(by_name[answer.kernel], answer.measurement))
+                else:
+                    lost.setdefault((answer.kernel, answer.error or ""), []).append(answer.case)
+                said("timing", done, len(requests))
+        except EngineError as error:  # the device is gone, and what was measured need not be
+            for request in requests[done:]:
+                lost.setdefault((request.kernel, str(error)), []).append(request.case)
+    losses = tuple(Loss(kernel=kernel, cases=tuple(ids), why=why) for (kernel, why), ids in lost.items())
+    return BenchResult(ready, tuple(measured), losses, started, time.perf_counter() - clock)
 
 
 def _compile(

@@ -7,10 +7,16 @@ from math import exp, log
 
 from tabulate import tabulate
 
-from conformance.bench.record import NOISE, BenchRecord, WorkloadResult
+from conformance.bench.record import NOISE, BenchRecord, Loss, WorkloadResult
 
 FEW = 40
 """Up to so many workloads are printed each; more of them by family and case."""
+
+TEXT = ("case", "family", "least is")
+"""The heads of columns that hold no numbers."""
+
+Cells = tuple[list[str], list[list[str]]]
+"""The heads of a table and its rows."""
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -24,94 +30,117 @@ def geometric_mean(values: Iterable[float]) -> float:
 def render_bench(record: BenchRecord, every: bool = False) -> str:
     """The table, the means and the kernels that are slower than the other tree's."""
     rows = record.workloads
-    parts = [_heading(record)]
+    parts = ["\n".join(heading(record))]
     if rows:
-        parts.append(_each(rows) if every or len(rows) <= FEW else _by_family(rows))
-        parts.append("\n".join(_summary(rows)))
-    if record.losses:
-        parts.append("\n".join(f"not timed: {loss.kernel}: {loss.why}" for loss in record.losses))
+        head, body = each(rows) if every or len(rows) <= FEW else by_family(rows)
+        align = ["left" if name in TEXT else "right" for name in head]
+        parts.append(tabulate(body, head, disable_numparse=True, colalign=align))
+        parts.append("\n".join([*summary(rows), *(f"  {cells[0]}  {cells[1]}" for cells in slower(rows)[1])]))
+    parts += [f"not timed: {lost(loss)}" for loss in record.losses]
     return "\n\n".join(parts)
 
 
-def _heading(record: BenchRecord) -> str:
+def heading(record: BenchRecord) -> list[str]:
+    """What was timed, on what, when."""
     run = record.bench
-    trees = run.kernels + (f" against {run.against}" if run.against else "")
-    on = f"{run.device}, runtime {run.runtime}"
+    trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
     note = "; the host stands in for a GPU: times say nothing of one" if run.runtime == "cpu" else ""
-    copy = f"a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written"
-    return f"{trees} on {on}{note}\n{run.started}; {copy}"
+    copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
+    return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 
 
-def _each(rows: Sequence[WorkloadResult]) -> str:
-    head = ["case", "ms", "GB/s", "of copy", "Gop/s", "regs", "occupancy"]
-    compared = any(row.ratio is not None for row in rows)
-    head += ["other ms", "other regs", "times as fast"] if compared else []
-    return tabulate([_row(row, compared) for row in rows], head, disable_numparse=True, colalign=_right(len(head)))
+def _tree(path: str, commit: str | None) -> str:
+    return f"{path} ({commit})" if commit else path
 
 
-def _row(row: WorkloadResult, compared: bool) -> list[str]:
-    cells = [
-        row.case,
-        f"{row.ours.ms:.4f}",
-        f"{row.gbps:,.0f}",
-        f"{row.share:.0%}",
-        "" if row.gops is None else f"{row.gops:,.0f}",
-        str(row.ours.registers) + (f" +{row.ours.local} B" if row.ours.local else ""),
-        f"{row.ours.occupancy:.0%}",
+def each(rows: Sequence[WorkloadResult]) -> Cells:
+    """A row per workload."""
+    compared, counted = _compared(rows), _counted(rows)
+    head = ["case", "ms", "GB/s", "of copy", *counted, "regs", "occupancy"]
+    return head + (["other ms", "other regs", "times as fast"] if compared else []), [
+        [
+            row.case,
+            f"{row.ours.ms:.4f}",
+            _rate(row.gbps),
+            f"{row.share:.0%}",
+            *("" if row.gops is None else _rate(row.gops) for _ in counted),
+            str(row.ours.registers) + (f" +{row.ours.local} B" if row.ours.local else ""),
+            f"{row.ours.occupancy:.0%}",
+            *([f"{row.against.ms:.4f}", str(row.against.registers), f"{row.ratio:.2f}"] if row.against else []),
+        ]
+        for row in rows
     ]
-    if compared and row.against is not None and row.ratio is not None:
-        cells += [f"{row.against.ms:.4f}", str(row.against.registers), f"{row.ratio:.2f}"]
-    return cells
 
 
-def _by_family(rows: Sequence[WorkloadResult]) -> str:
-    """A row per family and kind of case: the cases of its kernels differ in the kernel only."""
+def by_family(rows: Sequence[WorkloadResult]) -> Cells:
+    """A row per family and kind of case, whose kernels differ in the operation or the type only; means are geometric.
+
+    ``times as fast`` is the other tree's time over ours.
+    """
     groups: dict[tuple[str, str], list[WorkloadResult]] = {}
     for row in rows:
         groups.setdefault((row.family, row.case.split("(", 1)[1][:-1]), []).append(row)
-    compared = any(row.ratio is not None for row in rows)
-    head = ["family, case", "kernels", "ms", "GB/s", "of copy: least", "mean"]
+    compared, counted = _compared(rows), _counted(rows)
+    head = ["family", "case", "kernels", "ms", *(["other ms"] if compared else []), "GB/s"]
+    head += ["of copy: least", "mean", *counted]
     head += ["times as fast: least", "mean", "least is"] if compared else []
-    table = [_group(family, case, group, compared) for (family, case), group in groups.items()]
-    return tabulate(table, head, disable_numparse=True, colalign=_right(len(head)))
+    return head, [[*key, *_group(group, compared, bool(counted))] for key, group in groups.items()]
 
 
-def _group(family: str, case: str, group: Sequence[WorkloadResult], compared: bool) -> list[str]:
+def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool) -> list[str]:
+    theirs = [row.against.ms for row in group if row.against]
+    gops = [row.gops for row in group if row.gops is not None]
     cells = [
-        f"{family} {case}",
         str(len(group)),
         f"{geometric_mean(row.ours.ms for row in group):.4f}",
-        f"{geometric_mean(row.gbps for row in group):,.0f}",
+        *([f"{geometric_mean(theirs):.4f}" if theirs else ""] if compared else []),
+        _rate(geometric_mean(row.gbps for row in group)),
         f"{min(row.share for row in group):.0%}",
         f"{geometric_mean(row.share for row in group):.0%}",
+        *([_rate(geometric_mean(gops)) if gops else ""] if counted else []),
     ]
-    paired = [row for row in group if row.ratio is not None]
-    if compared and paired:
-        least = min(paired, key=_ratio)
-        cells += [f"{_ratio(least):.2f}", f"{geometric_mean(map(_ratio, paired)):.2f}", least.kernel]
+    ratios = [(row.ratio, row.kernel) for row in group if row.ratio is not None]
+    if compared and ratios:
+        least, kernel = min(ratios)
+        cells += [f"{least:.2f}", f"{geometric_mean(ratio for ratio, _ in ratios):.2f}", kernel]
     return cells
 
 
-def _ratio(row: WorkloadResult) -> float:
-    assert row.ratio is not None
-    return row.ratio
-
-
-def _summary(rows: Sequence[WorkloadResult]) -> list[str]:
-    paired = [row for row in rows if row.ratio is not None]
-    if not paired:
-        return [f"{len(rows)} workloads"]
+def summary(rows: Sequence[WorkloadResult]) -> list[str]:
+    """How many workloads, and against another tree the mean over families and how many are slower."""
     families: dict[str, list[float]] = {}
-    for row in paired:
-        families.setdefault(row.family, []).append(_ratio(row))
+    for row in rows:
+        if row.ratio is not None:
+            families.setdefault(row.family, []).append(row.ratio)
+    if not families:
+        return [f"{len(rows)} workloads"]
     mean = geometric_mean(geometric_mean(ratios) for ratios in families.values())
-    slower = sorted((row for row in paired if row.slower), key=_ratio)
-    lines = [
+    return [
         f"{len(rows)} workloads; geometric mean over {len(families)} families: {mean:.2f} times as fast",
-        f"slower beyond noise (the median pair by over {NOISE:.0%}, and three in four pairs): {len(slower)}",
+        f"slower beyond noise (the median pair by over {NOISE:.0%}, and three in four pairs): {len(slower(rows)[1])}",
     ]
-    return lines + [f"  {_ratio(row):.3f}  {row.case}" for row in slower]
 
 
-def _right(columns: int) -> list[str]:
-    return ["left"] + ["right"] * (columns - 1)
+def slower(rows: Sequence[WorkloadResult]) -> Cells:
+    """The workloads that are slower than the other tree's, the slowest first."""
+    found = sorted((row.ratio, row.case) for row in rows if row.slower and row.ratio is not None)
+    return ["times as fast", "case"], [[f"{ratio:.3f}", case] for ratio, case in found]
+
+
+def lost(loss: Loss) -> str:
+    """What was not timed, and why."""
+    what = loss.cases[0] if len(loss.cases) == 1 else loss.kernel
+    return f"{what}: {loss.why}"
+
+
+def _compared(rows: Sequence[WorkloadResult]) -> bool:
+    return any(row.ratio is not None for row in rows)
+
+
+def _counted(rows: Sequence[WorkloadResult]) -> list[str]:
+    """The head of the column of operations, where there are any."""
+    return ["Gop/s"] if any(row.operations is not None for row in rows) else []
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

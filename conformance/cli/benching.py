@@ -5,47 +5,94 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC
+from pathlib import Path
 
+from conformance.bench.markdown import bench_markdown
 from conformance.bench.record import BenchRecord, BenchRun, bench_text, read_bench
 from conformance.bench.run import BenchResult, bench
 from conformance.bench.table import render_bench
 from conformance.bench.workload import SIZES
 from conformance.build import tree_digest
-from conformance.cli.preparing import build_options, progress, setup_from
+from conformance.cli.preparing import build_options, progress, say_wave, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.engine.tasks import Setup
 from conformance.record.assemble import shown
-from conformance.record.commits import commit_of
+from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.spec.load import Specs, load_specs
 
+PLOTTED = (".svg", ".png")
+
+MEASURING = {
+    "patterns": "PATTERN",
+    "module": "--module",
+    "specs": "--specs",
+    "wave": "--wave",
+    "kernels": "--kernels",
+    "include_dirs": "--include-dir",
+    "defines": "--define",
+    "forced": "--include",
+    "dialect": "--dialect",
+    "jobs": "--jobs",
+    "against": "--against",
+    "size": "--size",
+    "json": "--json",
+}
+"""The options that say what to measure, by their names in the parsed arguments; ``--runtime`` has a default."""
+
 
 def command(arguments: argparse.Namespace) -> int:
+    plot = _plotter(arguments.plot)
     if arguments.rendered is not None:
-        record = read_bench(arguments.rendered)
+        record = _read(arguments)
     else:
         record = _measured(arguments)
         if arguments.json is not None:
             write_text(arguments.json, bench_text(record))
+    if arguments.md is not None:
+        write_text(arguments.md, bench_markdown(record))
     if arguments.plot is not None:
-        from conformance.bench.plot import plot
-
         plot(record, arguments.plot)
     print(render_bench(record, every=arguments.every))
     sys.stdout.flush()
     return 1 if record.losses else 0
 
 
+def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
+    """What draws to ``path``; raises ``UsageError`` before anything is measured for it."""
+    if path is None:
+        return lambda *_: None
+    if path.suffix not in PLOTTED:
+        raise UsageError(f"--plot {path}: the name must end in {' or '.join(PLOTTED)}")
+    try:
+        from conformance.bench.plot import plot
+    except ImportError as error:
+        raise UsageError(f"--plot needs matplotlib ({error}): pip install 'candle-parity[plot]'") from None
+    return plot
+
+
+def _read(arguments: argparse.Namespace) -> BenchRecord:
+    given = [word for name, word in MEASURING.items() if getattr(arguments, name)]
+    given += ["--runtime"] if arguments.runtime != "auto" else []
+    if given:
+        raise UsageError(f"--from shows a record and measures nothing; leave out {', '.join(given)}")
+    return read_bench(arguments.rendered)
+
+
 def _measured(arguments: argparse.Namespace) -> BenchRecord:
     specs = load_specs(arguments.specs)
     kernels, cases = select(specs, arguments.patterns, arguments.module)
     check_cases(specs, cases)
+    if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
+        raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
     setup = setup_from(arguments, ["candle-parity", "bench"], traces=None)
+    if arguments.wave is not None and setup.runtime != "cpu":
+        raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
+    say_wave(arguments, setup)
     if arguments.against is not None:
-        if setup.runtime == "none":
-            raise UsageError("--against needs a runtime")
         setup = setup.compared_with(arguments.against, build_options(arguments, arguments.against))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if setup.runtime == "cpu" else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
@@ -69,7 +116,9 @@ def _record(specs: Specs, setup: Setup, result: BenchResult, patterns: list[str]
         hip_python=result.ready.hip_python or None,
         upstream_commit=specs.upstream_commit,
         git=commit_of(setup.kernels),
+        harness=harness_commit(),
         sources=tree_digest(setup.kernels, setup.options),
+        against_git=None if against is None else commit_of(against),
         against_sources=None if against is None else tree_digest(against, setup.against_options),
         copy_gbps=max((row.copy_gbps for row in result.workloads), default=0.0),
         patterns=tuple(patterns),

@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--against", type=Path, metavar="PATH", help="time this tree's kernels in turn with the first's")
     bench.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
     bench.add_argument("--json", type=Path, metavar="F", help="write the record")
+    bench.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")
     bench.add_argument("--plot", type=Path, metavar="F", help="write a plot (.svg or .png): rate over size, by family")
     bench.add_argument("--every", action="store_true", help="print every workload, not families")
     bench.add_argument(

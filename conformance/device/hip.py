@@ -159,8 +159,6 @@ class Device:
         self.name: str = _text(properties.name)
         self.arch: str = _text(properties.gcnArchName)
         self.wave: int = int(properties.warpSize)
-        self.cache: int = int(properties.l2CacheSize)
-        self.multiprocessors: int = int(properties.multiProcessorCount)
         self.threads_per_multiprocessor: int = int(properties.maxThreadsPerMultiProcessor)
 
     def _properties(self, ordinal: int) -> Any:

@@ -197,7 +197,7 @@ class Pool:
             return Compiled(request.source, 0.0, why, request.against)
         assert request is not None
         if isinstance(request, Time):
-            return Timed(request.kernel, error=f"{doing}: {why}")
+            return Timed(request.kernel, request.case, error=f"{doing}: {why}" if doing != request.case else why)
         case = doing if "(" in doing else request.kernel
         failure = CaseFailure(case, why, reproduce=f"{setup.command} '{case}'")
         outcome = Outcome(request.kernel, "timeout" if status == "timeout" else "crash", message=why)

@@ -79,23 +79,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Time:
-    """Time one kernel of every tree over its specs' cases of the ``sizes``, or over ``cases``; answered by ``Timed``.
+    """Time one case of a kernel for every tree; answered by ``Timed``.
 
-    ``broken`` holds, per tree, the sources that did not compile.
+    ``size`` is what its spec calls the case's size; ``broken`` holds, per tree, the sources that did not compile.
     """
 
     kernel: str
-    sizes: tuple[str, ...]
-    cases: tuple[str, ...] | None
+    size: str
+    case: str
     broken: tuple[dict[int, str], ...]
 
 
 @dataclass(frozen=True)
 class Timed:
-    """What was measured of a kernel, and why there is no more of it."""
+    """What was measured of a case, or why nothing was."""
 
     kernel: str
-    measurements: tuple[Measurement, ...] = ()
+    case: str
+    measurement: Measurement | None = None
     error: str | None = None
     poisoned: bool = False
     """A fault took the device's context with it: the worker must be replaced."""

@@ -15,8 +15,8 @@ from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from conformance.bench.measure import Bench, Measurement
-from conformance.bench.workload import large_launch, workloads
+from conformance.bench.measure import Bench
+from conformance.bench.workload import large_launch
 from conformance.build import SourceError
 from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.judge import from_recording, on_device, put_on_trial
@@ -97,25 +97,31 @@ class Worker:
         return outcome
 
     def time(self, request: Time) -> Timed:
-        kernel = self._specs.kernels[request.kernel]
+        kernel, case = self._specs.kernels[request.kernel], request.case
         assert self._device is not None
-        functions: list[Function] = []
-        for library, broken in zip((self._library, self._against), request.broken, strict=False):
+        self._progress.begin(case)
+        trees: list[tuple[str, Function]] = []
+        libraries = zip(("--kernels", "--against"), (self._library, self._against), request.broken, strict=False)
+        for tree, library, broken in libraries:
             assert library is not None
             found = library.find(kernel, broken)
             if found.function is None:
-                return Timed(kernel.name, error=f"{found.status}: {found.message or 'no source defines it'}")
-            functions.append(found.function)
-        if self._bench is None:
-            self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
-        done: list[Measurement] = []
+                why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
+                return Timed(kernel.name, case, error=why)
+            trees.append((tree, found.function))
+        self._progress.begin(case)
         try:
-            for size, case in workloads(kernel, request.sizes, request.cases):
-                self._progress.begin(case)
-                done.append(self._bench.measure(case, size, kernel.launch, large_launch(kernel, case), functions))
+            if self._bench is None:
+                self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
+            launch = large_launch(kernel, case)
+            measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:
-            return Timed(kernel.name, tuple(done), f"{case}: {error}", error.is_fault or error.is_timeout)
-        return Timed(kernel.name, tuple(done))
+            return Timed(kernel.name, case, error=str(error), poisoned=error.is_fault or error.is_timeout)
+        except MemoryError as error:
+            return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
+        except ValueError as error:
+            return Timed(kernel.name, case, error=str(error))
+        return Timed(kernel.name, case, measured)
 
     def _generated(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Iterator[TrialCase]:
         for case_id in case_ids(kernel) if ids is None else ids:
@@ -154,10 +160,10 @@ def serve(connection: Connection, progress: Progress) -> None:
         except Exception as error:  # a defect of the harness must cost one kernel, not the record
             where = traceback.extract_tb(error.__traceback__)[-1]
             why = f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
-            timing = isinstance(request, Time)
-            connection.send(
-                Timed(request.kernel, error=why) if timing else Outcome(request.kernel, "not_run", message=why)
-            )
+            if isinstance(request, Time):
+                connection.send(Timed(request.kernel, request.case, error=why))
+            else:
+                connection.send(Outcome(request.kernel, "not_run", message=why))
 
 
 if __name__ == "__main__":
