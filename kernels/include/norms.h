@@ -6,8 +6,20 @@
 
 namespace candle {
 
-// A thread's elements that stay in registers between the two passes over a row.
+// A thread's elements that stay in registers between the two passes over a row: all of them where it has one.
 constexpr int norm_held = 4;
+
+// alpha or beta, of a thread that has one column loaded before the sums are joined.
+template <int held, class T>
+struct Weights {
+  const T *all;
+  f32 own;
+
+  __device__ Weights(const T *all, int col, int n_cols) : all(all), own(0) {
+    if (held == 1 && all && col < n_cols) own = f32(widen(all[col]));
+  }
+  __device__ f32 at(int col) const { return held == 1 ? own : f32(widen(all[col])); }
+};
 
 // The sums over `threads` threads (32, or 1024 and the multiples of 32 between) of N numbers each, in every thread:
 // over the lanes of each group of 32, then over the groups.
@@ -33,17 +45,19 @@ __device__ inline Sums<N> sum_block(Sums<N> x, f32 (&shelf)[N][group_lanes], u32
 }
 
 // f(x) of every element of a thread, in order.
-template <class T, class F>
-__device__ inline void load_row(const T *src, int n_cols, int t, int threads, f32 (&held)[norm_held], const F &f) {
+template <int N, class T, class F>
+__device__ inline void load_row(const T *src, int n_cols, int t, int threads, f32 (&held)[N], const F &f) {
 #pragma unroll
-  for (int k = 0; k < norm_held; ++k) {
+  for (int k = 0; k < N; ++k) {
     const int col = t + threads * k;
     held[k] = 0;
     if (col >= n_cols) continue;
     held[k] = f32(widen(src[col]));
     f(held[k]);
   }
-  for (int col = t + threads * norm_held; col < n_cols; col += threads) f(f32(widen(src[col])));
+  if constexpr (N > 1) {
+    for (int col = t + threads * N; col < n_cols; col += threads) f(f32(widen(src[col])));
+  }
 }
 
 template <class T>
@@ -56,51 +70,60 @@ __device__ inline T stored(f32 x) {
 }
 
 // dst[col] = f(x, col).
-template <class T, class F>
-__device__ inline void store_row(const T *src, T *dst, int n_cols, int t, int threads, const f32 (&held)[norm_held],
+template <int N, class T, class F>
+__device__ inline void store_row(const T *src, T *dst, int n_cols, int t, int threads, const f32 (&held)[N],
                                  const F &f) {
 #pragma unroll
-  for (int k = 0; k < norm_held; ++k) {
+  for (int k = 0; k < N; ++k) {
     const int col = t + threads * k;
     if (col < n_cols) dst[col] = stored<T>(f(held[k], col));
   }
-  for (int col = t + threads * norm_held; col < n_cols; col += threads) {
-    dst[col] = stored<T>(f(f32(widen(src[col])), col));
+  if constexpr (N > 1) {
+    for (int col = t + threads * N; col < n_cols; col += threads) {
+      dst[col] = stored<T>(f(f32(widen(src[col])), col));
+    }
   }
 }
 
 // (x / rms) * alpha; a null alpha is 1.
-template <class T>
-__device__ inline void rmsnorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha, int n_cols,
-                               int threads, f32 eps) {
-  __shared__ f32 shelf[1][group_lanes];
-  const size_t row = size_t(blockIdx.x) * n_cols;
+template <int N, class T>
+__device__ inline void rmsnorm_row(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
+                                   int n_cols, int threads, f32 eps, f32 (&shelf)[1][group_lanes]) {
   const int t = int(threadIdx.x);
-  src += row;
-  dst += row;
-  f32 held[norm_held];
+  const Weights<N, T> weights(alpha, t, n_cols);
+  f32 held[N];
   Sums<1> squares{};
   load_row(src, n_cols, t, threads, held, [&](f32 x) { squares.at[0] = fused(x, x, squares.at[0]); });
   squares = sum_block(squares, shelf, u32(t), u32(threads));
   const f32 scale = rsqrtf(squares.at[0] / f32(n_cols) + eps);
   if (alpha) {
-    store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int col) { return scale * x * f32(widen(alpha[col])); });
+    store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int col) { return scale * x * weights.at(col); });
   } else {
     store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int) { return scale * x; });
   }
 }
 
+template <class T>
+__device__ inline void rmsnorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha, int n_cols,
+                               int threads, f32 eps) {
+  __shared__ f32 shelf[1][group_lanes];
+  const size_t row = size_t(blockIdx.x) * n_cols;
+  if (n_cols <= threads) {
+    rmsnorm_row<1>(src + row, dst + row, alpha, n_cols, threads, eps, shelf);
+  } else {
+    rmsnorm_row<norm_held>(src + row, dst + row, alpha, n_cols, threads, eps, shelf);
+  }
+}
+
 // (x - mean) / deviation * alpha + beta; either may be null. The variance is the mean of the squares less the square
 // of the mean, as in Candle.
-template <class T>
-__device__ inline void layernorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
-                                 const T *__restrict__ beta, int n_cols, int threads, f32 eps) {
-  __shared__ f32 shelf[2][group_lanes];
-  const size_t row = size_t(blockIdx.x) * n_cols;
+template <int N, class T>
+__device__ inline void layernorm_row(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
+                                     const T *__restrict__ beta, int n_cols, int threads, f32 eps,
+                                     f32 (&shelf)[2][group_lanes]) {
   const int t = int(threadIdx.x);
-  src += row;
-  dst += row;
-  f32 held[norm_held];
+  const Weights<N, T> weights(alpha, t, n_cols), offsets(beta, t, n_cols);
+  f32 held[N];
   Sums<2> sums{};  // of x and of x * x
   load_row(src, n_cols, t, threads, held, [&](f32 x) {
     sums.at[0] += x;
@@ -113,14 +136,26 @@ __device__ inline void layernorm(const T *__restrict__ src, T *__restrict__ dst,
   const auto normal = [&](f32 x) { return (x - mean) * scale; };
   if (alpha && beta) {
     store_row(src, dst, n_cols, t, threads, held,
-              [&](f32 x, int col) { return fused(normal(x), f32(widen(alpha[col])), f32(widen(beta[col]))); });
+              [&](f32 x, int col) { return fused(normal(x), weights.at(col), offsets.at(col)); });
   } else if (alpha) {
-    store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int col) { return normal(x) * f32(widen(alpha[col])); });
+    store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int col) { return normal(x) * weights.at(col); });
   } else if (beta) {
     store_row(src, dst, n_cols, t, threads, held,
-              [&](f32 x, int col) { return fused(x - mean, scale, f32(widen(beta[col]))); });
+              [&](f32 x, int col) { return fused(x - mean, scale, offsets.at(col)); });
   } else {
     store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int) { return normal(x); });
+  }
+}
+
+template <class T>
+__device__ inline void layernorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
+                                 const T *__restrict__ beta, int n_cols, int threads, f32 eps) {
+  __shared__ f32 shelf[2][group_lanes];
+  const size_t row = size_t(blockIdx.x) * n_cols;
+  if (n_cols <= threads) {
+    layernorm_row<1>(src + row, dst + row, alpha, beta, n_cols, threads, eps, shelf);
+  } else {
+    layernorm_row<norm_held>(src + row, dst + row, alpha, beta, n_cols, threads, eps, shelf);
   }
 }
 
