@@ -158,8 +158,12 @@ class Bench:
                 launches += 1
                 yield k
 
-        for k in turn():  # each by itself, so that a fault is that tree's
-            self._device.synchronize(what + of[k])
+        for (first, *_), whose in zip(trees, of, strict=True):  # each by itself, so that a fault is that tree's
+            try:
+                first()
+                self._device.synchronize(what)
+            except HipError as error:
+                raise HipError(error.call, error.code, error.name, what + whose, error.detail) from None
         for _ in range(WARM_UP - 1):
             list(turn())
         self._device.synchronize(what)

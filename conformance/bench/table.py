@@ -36,7 +36,8 @@ def render_bench(record: BenchRecord, every: bool = False) -> str:
         align = ["left" if name in TEXT else "right" for name in head]
         parts.append(tabulate(body, head, disable_numparse=True, colalign=align))
         parts.append("\n".join([*summary(rows), *(f"  {cells[0]}  {cells[1]}" for cells in slower(rows)[1])]))
-    parts += [f"not timed: {lost(loss)}" for loss in record.losses]
+    if record.losses:
+        parts.append("\n".join(f"not timed: {lost(loss)}" for loss in record.losses))
     return "\n\n".join(parts)
 
 

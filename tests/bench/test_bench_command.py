@@ -1,0 +1,164 @@
+"""``candle-parity bench`` as a user meets it, on the cpu runtime with trees of a few lines."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from made import FOUR, record
+
+from conformance.bench.record import BenchRecord, bench_text, read_bench
+from conformance.cli.main import main
+
+UNARY = """#include <hip/hip_runtime.h>
+#define UNARY(NAME, VALUE) \\
+  extern "C" __global__ void NAME(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out) { \\
+    for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) VALUE; \\
+  }
+"""
+GOOD = "UNARY(uneg_f32, out[i] = -inp[i])\nUNARY(uceil_f32, out[i] = ceilf(inp[i]))\n"
+FAULTY = "UNARY(uabs_f32, out[(i + 1) << 34] = inp[i])\n"
+AFFINE = """#include <hip/hip_runtime.h>
+extern "C" __global__ void affine_f32(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out,
+                                      float mul, float add) {}
+"""
+ONLY_OURS = "UNARY(usqr_f32, out[i] = inp[i] * inp[i])\n"
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]):
+    """``said("--size", "small")``: what ``candle-parity bench`` with these words answers."""
+
+    def call(*words: object) -> Said:
+        capfd.readouterr()
+        code = main(["bench", *map(str, words)])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Said(code, out, err)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("trees")
+    ours, theirs = folder / "ours", folder / "theirs"
+    for tree, text in ((ours, GOOD + FAULTY + ONLY_OURS), (theirs, GOOD + FAULTY)):
+        tree.mkdir()
+        (tree / "unary.hip").write_text(UNARY + text)
+    (ours / "affine.hip").write_text(AFFINE)
+    (theirs / "affine.hip").write_text("#include <hip/hip_runtime.h>\nint broken(\n")
+    return ours, theirs
+
+
+def compared(trees: tuple[Path, Path], folder: Path) -> tuple[int, BenchRecord]:
+    ours, theirs = trees
+    cases = [f"{kernel}(shape=[{n}])" for kernel in ("uabs_f32", "usqr_f32") for n in (64, 70)]
+    cases += ["affine_f32(shape=[64])", "uneg_f32(shape=[64])", "uceil_f32(shape=[64])"]
+    words = ["--runtime", "cpu", "--kernels", ours, "--against", theirs, "-j", "1", "--json", folder / "bench.json"]
+    code = main(["bench", *map(str, [*cases, *words, "--md", folder / "bench.md"])])
+    return code, read_bench(folder / "bench.json")
+
+
+def test_two_trees_are_timed_in_turn_and_what_cannot_be_is_told_without_the_rest_being_lost(trees, tmp_path):
+    code, found = compared(trees, tmp_path)
+    assert code == 1
+    assert [row.case for row in found.workloads] == ["uneg_f32(shape=[64])", "uceil_f32(shape=[64])"]
+    for row in found.workloads:
+        assert row.size == "given"
+        assert row.against is not None
+        assert row.ours.launches == row.against.launches == 30
+        assert row.ratio is not None
+        assert row.grid == (1, 1, 1)
+    losses = {loss.cases: loss.why for loss in found.losses}
+    for n in (64, 70):  # two faults of one kernel: its second case was tried too, in a new process
+        why = losses[(f"uabs_f32(shape=[{n}])",)]
+        assert "hipErrorIllegalAddress" in why
+        assert "of --kernels" in why
+    assert losses["usqr_f32(shape=[64])", "usqr_f32(shape=[70])"].startswith("missing: no source defines it")
+    assert "--against" in losses["usqr_f32(shape=[64])", "usqr_f32(shape=[70])"]
+    why = losses[("affine_f32(shape=[64])",)]
+    assert why.startswith("compile_error: theirs/affine.hip:2")
+    assert "--against" in why
+    assert len(found.losses) == 4
+    run = found.bench
+    assert (run.runtime, run.git, run.against_git) == ("cpu", None, None)
+    assert run.copy_gbps > 0
+    assert run.sources != run.against_sources
+    assert "uceil_f32" not in (tmp_path / "bench.md").read_text()  # by family
+
+
+def test_a_record_is_shown_again_without_measuring(said, tmp_path):
+    path = tmp_path / "bench.json"
+    path.write_text(bench_text(record(*FOUR)), encoding="utf-8")
+    shown = said("--from", path, "--md", tmp_path / "again.md", "--every")
+    assert shown.code == 0
+    assert "uneg_f32(shape=[8])" in shown.out
+    assert "## Families" in (tmp_path / "again.md").read_text()
+
+
+def refused(answer: Said, *words: object) -> None:
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.startswith("candle-parity: ")
+    assert answer.err.strip().count("\n") == 0
+    for word in words:
+        assert str(word) in answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["uneg_f32"], ["--json", "x.json"], ["--against", "x"], ["--size", "small"], ["--runtime", "cpu"], ["-j", "1"]],
+)
+def test_a_record_that_is_shown_takes_nothing_that_says_what_to_measure(said, tmp_path, words):
+    path = tmp_path / "bench.json"
+    path.write_text(bench_text(record(*FOUR)), encoding="utf-8")
+    refused(said("--from", path, *words), "--from shows a record", "leave out")
+
+
+def test_a_record_that_does_not_exist_or_is_none(said, tmp_path):
+    refused(said("--from", tmp_path / "absent.json"), "absent.json", "cannot be read")
+    (tmp_path / "other.json").write_text('{"schema": 1, "run": {}, "kernels": []}')
+    refused(said("--from", tmp_path / "other.json"), "other.json", "not a record of `candle-parity bench --json`")
+
+
+@pytest.mark.parametrize("name", ["plot.pdf", "plot", "plot.SVGZ"])
+def test_a_plot_of_another_kind_is_refused_before_anything_is_measured(said, tmp_path, name):
+    refused(said("--from", tmp_path / "absent.json", "--plot", tmp_path / name), name, ".svg or .png")
+
+
+def test_without_matplotlib_a_plot_says_what_to_install(said, tmp_path, monkeypatch):
+    known = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(f"No module named {name!r}")
+        return known(name, *rest)
+
+    monkeypatch.delitem(sys.modules, "conformance.bench.plot", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without)
+    refused(said("--plot", tmp_path / "a.svg"), "pip install 'candle-parity[plot]'")
+
+
+def test_a_size_with_nothing_but_full_case_ids(said):
+    refused(said("uneg_f32(shape=[8])", "--size", "small", "--runtime", "cpu"), "--size", "full case id")
+
+
+def test_a_tree_to_compare_with_that_does_not_exist(said, trees, tmp_path):
+    words = ("uneg_f32", "--runtime", "cpu", "--kernels", trees[0])
+    refused(said(*words, "--against", tmp_path / "absent"), "absent", "does not exist")
+
+
+def test_a_gpu_that_is_not_there(said, trees, monkeypatch):
+    monkeypatch.setenv("CANDLE_PARITY_LIBCUDA", "/nowhere/libcuda.so.1")
+    refused(said("uneg_f32", "--runtime", "cuda", "--kernels", trees[0]), "/nowhere/libcuda.so.1", "--runtime cpu")

@@ -1,0 +1,59 @@
+"""The specs' rows of what is timed."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+import pytest
+
+from conformance.bench.traffic import bytes_moved, operations
+from conformance.bench.workload import PERIOD, SIZES, large_launch, workloads
+from conformance.cases.case import Case
+from conformance.cases.launch import Buffer
+from conformance.cases.layouts import MAX_ELEMENTS
+from conformance.spec.load import load_specs
+
+SPECS = load_specs()
+KERNELS = list(SPECS.kernels.values())
+COMPUTE = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "mmq")
+
+
+def smaller(case: str, most: int) -> str:
+    """The same case with every number at most ``most``."""
+    name, fields = case.split("(", 1)
+    return f"{name}({re.sub(r'[0-9]+(?=[^a-z])', lambda digits: str(min(int(digits[0]), most)), fields)}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_kernel_has_cases_of_each_size(size):
+    assert [kernel.name for kernel in KERNELS if not kernel.bench[size]] == []
+
+
+def test_every_case_can_be_built_and_its_traffic_told():
+    for kernel in KERNELS:
+        most = 256 if kernel.module == "quantized" else 16  # packed weights come in blocks
+        for _, case in workloads(kernel, SIZES, None):
+            launch = large_launch(kernel, smaller(case, most))
+            assert bytes_moved(kernel.launch, launch) > 1
+            assert (operations(kernel.launch, launch) is not None) == (kernel.launch in COMPUTE)
+
+
+def test_no_shape_has_more_elements_than_an_operand_may_have():
+    for kernel in KERNELS:
+        for _, case in workloads(kernel, SIZES, None):
+            parsed = Case.parse(case)
+            if parsed.get("shape", "") != "":
+                assert prod(parsed.integers("shape")) <= MAX_ELEMENTS, case
+
+
+def test_given_cases_take_the_place_of_those_of_the_spec():
+    given = list(workloads(SPECS.kernels["uneg_f32"], ("large",), ("uneg_f32(shape=[3])",)))
+    assert given == [("given", "uneg_f32(shape=[3])")]
+
+
+def test_operands_of_a_large_case_repeat_with_a_period_that_no_row_has():
+    launch = large_launch(SPECS.kernels["uneg_f16"], f"uneg_f16(shape=[{PERIOD + 7}])")
+    (operand,) = (arg.data.view("u2") for arg in launch.args if isinstance(arg, Buffer) and arg.name == "inp")
+    assert (operand[:7] == operand[PERIOD:]).all()
+    assert len(set(operand[:1000].tolist())) > 100
