@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.build import compiled, find_sources
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
-from conformance.device import Device
+from conformance.device import Device, Function
 from conformance.engine.run import default_kernels
 from conformance.runtimes import open_runtime
 
@@ -46,8 +46,8 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
         yield f"one launch, arguments ready to output back, {count} elements", best * 1e6, "best of 5 x 2,000"
 
 
-def _seconds(device: Device, function: object, launch: Launch) -> float:
+def _seconds(device: Device, function: Function, launch: Launch) -> float:
     started = time.perf_counter()
     for _ in range(_REPEATS):
-        device.launch(function, launch)  # type: ignore[arg-type]
+        device.launch(function, launch)
     return (time.perf_counter() - started) / _REPEATS
