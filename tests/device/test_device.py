@@ -67,6 +67,44 @@ try:
 except CompileError as error:
     said["compile"] = [str(error), error.log]
 
+twice, floats = device.function(module, "twice"), np.arange(4, dtype=np.float32)
+a, b, c = (device.allocate(16) for _ in range(3))
+prepared = {
+    to: device.prepare(twice, launch("twice", buffer("in", 4), buffer("out", 4), n), {"in": a, "out": to})
+    for to in (b, c)
+}
+first, last = device.event(), device.event()
+device.upload(a, floats)
+device.fill(b, 0xFF, 16)
+device.copy(c, b, 16)
+device.mark(first)
+prepared[b].start()
+device.mark(last)
+device.synchronize()
+there = [np.empty(4, np.float32) for _ in range(2)]
+for place, address in zip(there, (b, c)):
+    device.check("hipMemcpy", device.hip.hipMemcpy(place, address, 16, device.hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+said["prepared"] = [there[0].tolist(), there[1].view(np.uint8).tolist()]
+said["milliseconds"] = [device.milliseconds(first, first), device.milliseconds(first, last)]
+prepared[c].start()
+device.synchronize()
+device.check("hipMemcpy", device.hip.hipMemcpy(there[1], c, 16, device.hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+said["again"] = there[1].tolist()
+taken = device.resources(twice, launch("twice", block=64))
+said["resources"] = [taken.local, taken.shared, taken.blocks * 64, device.threads_per_multiprocessor]
+for address in (a, b, c):
+    device.free(address)
+said["too large"] = ""
+try:
+    device.allocate(1 << 60)
+except HipError as error:
+    said["too large"] = str(error)
+try:
+    device.prepare(device.function(module, "fault"), launch("fault", buffer("out", 4)), {"out": 0}).start()
+    device.synchronize("the fault")
+except HipError as error:
+    said["started"] = [error.is_fault, str(error)]
+
 runtime.set_option("guard", 0)  # as on a GPU: nothing but the harness's own canaries
 runtime.guards_memory = False
 unguarded = Device(runtime)
@@ -124,3 +162,31 @@ def test_a_source_that_does_not_compile_gives_the_first_error_and_the_log(said):
 def test_without_guard_pages_canaries_tell_writes_on_both_sides(said):
     assert said["damaged"] == {"out": "4 bytes before and 8 bytes after the buffer were overwritten"}
     assert said["inside"] == [0, 1, 2, 3]
+
+
+def test_a_prepared_launch_uses_the_memory_that_it_was_given(said):
+    assert said["prepared"] == [[0, 2, 4, 6], [0xFF] * 16]
+    assert said["again"] == [0, 2, 4, 6]
+
+
+def test_events_tell_the_time_between_them(said):
+    none, some = said["milliseconds"]
+    assert none == 0
+    assert some >= 0
+
+
+def test_a_function_tells_what_it_takes_and_how_much_of_it_is_resident(said):
+    local, shared, threads, most = said["resources"]
+    assert (local, shared) == (0, 0)
+    assert 64 <= threads <= most
+
+
+def test_memory_that_is_not_there_is_an_error_with_its_size(said):
+    assert "hipMalloc" in said["too large"]
+    assert f"{1 << 60} bytes" in said["too large"]
+
+
+def test_a_launch_that_was_only_started_faults_too(said):
+    is_fault, text = said["started"]
+    assert is_fault
+    assert "fault<<<" in text
