@@ -1,0 +1,76 @@
+"""A whole bench run with workers that answer what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from made import SPECS, timing
+
+from conformance.bench import run
+from conformance.bench.measure import Measurement
+from conformance.bench.run import BenchResult, bench
+from conformance.engine.pool import EngineError
+from conformance.engine.run import default_kernels
+from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
+
+CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
+
+
+def measured(case: str) -> Timed:
+    return Timed("uneg_f32", case, Measurement(case, "given", 8, None, (1, 1, 1), (1, 1, 1), 1.0, (timing(1.0),)))
+
+
+@pytest.fixture
+def benched(monkeypatch: pytest.MonkeyPatch):
+    """``benched(answers)``: a run over ``CASES``; an answer that is an exception is raised."""
+
+    def call(answers: Sequence[Timed | Exception], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
+        class Workers:
+            def __init__(self, setups: Sequence[Setup]) -> None: ...
+
+            def __enter__(self) -> Workers:
+                return self
+
+            def __exit__(self, *_: object) -> None: ...
+
+            def greet(self) -> Ready:
+                return Ready("a device", "", 32, "", "")
+
+            def answers(self, requests: Sequence[Compile | Time]) -> Iterator[Timed]:
+                if requests and isinstance(requests[0], Compile):
+                    return
+                for answer in answers:
+                    if isinstance(answer, Exception):
+                        raise answer
+                    yield answer
+
+        monkeypatch.setattr(run, "Pool", Workers)
+        setup = Setup("cuda", None, default_kernels(), (), 1, 0, "", None, None, "")
+        return bench(setup, [SPECS.kernels["uneg_f32"]], cases or {"uneg_f32": CASES}, sizes, 1)
+
+    return call
+
+
+def test_a_case_that_is_lost_costs_no_other(benched):
+    lost = Timed("uneg_f32", CASES[1], error="hipMalloc returned hipErrorOutOfMemory (2) for 4 bytes")
+    found = benched([measured(CASES[0]), lost, measured(CASES[2]), measured(CASES[3])])
+    assert [row.case for row in found.workloads] == [CASES[0], CASES[2], CASES[3]]
+    assert [(loss.cases, loss.why) for loss in found.losses] == [((CASES[1],), lost.error)]
+
+
+def test_what_has_one_reason_is_one_loss(benched):
+    found = benched([Timed("uneg_f32", case, error="missing") for case in CASES])
+    assert [(loss.kernel, loss.cases) for loss in found.losses] == [("uneg_f32", CASES)]
+
+
+def test_what_was_measured_is_kept_when_the_device_is_gone(benched):
+    found = benched([measured(CASES[0]), EngineError("no device can be taken")])
+    assert [row.case for row in found.workloads] == [CASES[0]]
+    assert [(loss.cases, loss.why) for loss in found.losses] == [(CASES[1:], "no device can be taken")]
+
+
+def test_a_kernel_without_a_case_of_the_size_is_said(benched):
+    found = benched([], sizes=("huge",), other=())
+    assert [loss.why for loss in found.losses] == ["its spec has no case of size huge to time"]
