@@ -95,7 +95,7 @@ def test_two_trees_are_timed_in_turn_and_what_cannot_be_is_told_without_the_rest
     assert (run.runtime, run.git, run.against_git) == ("cpu", None, None)
     assert run.copy_gbps > 0
     assert run.sources != run.against_sources
-    assert "uceil_f32" not in (tmp_path / "bench.md").read_text()  # by family
+    assert "| `unary` | `shape=[64]` | 2 |" in (tmp_path / "bench.md").read_text()
 
 
 def test_a_record_is_shown_again_without_measuring(said, tmp_path):
