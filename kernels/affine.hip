@@ -39,7 +39,7 @@ __device__ inline void affine(size_t numel, size_t num_dims, const size_t *info,
 }  // namespace
 
 #define AFFINE(T)                                                                                                      \
-  extern "C" __global__ void __launch_bounds__(1024) affine_##T(                                                       \
+  extern "C" __global__ void __launch_bounds__(1024, 2) affine_##T(                                                    \
       const size_t numel, const size_t num_dims, const size_t *info, const T *inp, T *out, const T mul, const T add) { \
     affine<T>(numel, num_dims, info, inp, out, mul, add);                                                              \
   }

@@ -171,13 +171,13 @@ struct Compare {
 }  // namespace
 
 #define BINARY(name, T)                                                                                                \
-  extern "C" __global__ void __launch_bounds__(1024) b##name##_##T(                                                    \
+  extern "C" __global__ void __launch_bounds__(1024, 2) b##name##_##T(                                                 \
       const size_t numel, const size_t num_dims, const size_t *dims_and_strides, const T *lhs, const T *rhs, T *out) { \
     map(numel, num_dims, dims_and_strides, Binary<op::name, T>{}, out, lhs, rhs);                                      \
   }
 
 #define COMPARE(name, T)                                                                                  \
-  extern "C" __global__ void __launch_bounds__(1024)                                                      \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                   \
       name##_##T(const size_t numel, const size_t num_dims, const size_t *dims_and_strides, const T *lhs, \
                  const T *rhs, u8 *out) {                                                                 \
     map(numel, num_dims, dims_and_strides, Compare<op::name, T>{}, out, lhs, rhs);                        \

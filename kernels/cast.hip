@@ -16,7 +16,7 @@ struct Cast {
 }  // namespace
 
 #define CAST(From, To)                                                                                              \
-  extern "C" __global__ void __launch_bounds__(1024)                                                                \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                             \
       cast_##From##_##To(const size_t numel, const size_t num_dims, const size_t *info, const From *inp, To *out) { \
     map(numel, num_dims, info, Cast<To, From>{}, out, inp);                                                         \
   }

@@ -7,37 +7,85 @@ using namespace candle;
 namespace {
 
 template <class T>
-__device__ inline void fill(size_t numel, T value, T *out) {
+__device__ inline void fill_packed(size_t numel, const Part &part, T value, T *out) {
   constexpr int width = pack_width(any_number, sizeof(T));
-  const size_t step = thread_count();
   size_t done = 0;
   if (is_aligned<width>(out)) {
     Pack<T, width> values;
 #pragma unroll
     for (int k = 0; k < width; ++k) values.at[k] = value;
     const size_t packs = numel / width;
-    for (size_t p = thread_index(); p < packs; p += step) reinterpret_cast<Pack<T, width> *>(out)[p] = values;
+    for (size_t p = part.first(); p < packs; p += part.step()) reinterpret_cast<Pack<T, width> *>(out)[p] = values;
     done = packs * width;
   }
-  for (size_t i = done + thread_index(); i < numel; i += step) out[i] = value;
+  for (size_t i = done + part.first(); i < numel; i += part.step()) out[i] = value;
+}
+
+// Without loads to wait for, a block's own elements are soon stored: nothing to win by sharing them out.
+template <class T>
+__device__ inline void fill(size_t numel, T value, T *out) {
+  const size_t first = thread_index(), step = thread_count();
+  if (first < numel) out[first] = value;
+  if (step >= numel) return;
+  for (size_t i = first + step; i < numel; i += step) out[i] = value;
+}
+
+// The dimensions of out, from the largest stride to the smallest: the order of elements that are all alike is free.
+__device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const size_t *info, Strides<1> &strides) {
+  constexpr u32 most = Strides<1>::most;
+  size_t sorted[2 * most];
+  size_t dims = 0;
+  for (size_t d = 0; d < num_dims; ++d) {
+    if (info[d] == 1) continue;
+    if (dims == most) {
+      strides.dims = most + 1;
+      return;
+    }
+    sorted[dims++] = d;
+  }
+  for (size_t first = 0; first < dims; ++first) {
+    size_t largest = first;
+    for (size_t d = first + 1; d < dims; ++d) {
+      if (info[num_dims + sorted[d]] > info[num_dims + sorted[largest]]) largest = d;
+    }
+    const size_t dim = sorted[largest];
+    sorted[largest] = sorted[first];
+    sorted[first] = dim;
+  }
+  for (size_t d = 0; d < dims; ++d) {
+    const size_t dim = sorted[d];
+    sorted[d] = info[dim];
+    strides.at[0][d] = info[num_dims + dim];
+  }
+  for (size_t d = 0; d < dims; ++d) sorted[dims + d] = strides.at[0][d];
+  join_dims<1>(numel, dims, sorted, strides);
 }
 
 // The strides are those of out.
 template <class T>
 __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
-  if (is_contiguous<1>(num_dims, info)) return fill(numel, value, out);
-  const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) out[offsets<1>(i, num_dims, info, wide).at[0]] = value;
+  if (!info) return fill(numel, value, out);
+  const u32 shift = shift_for_few_blocks(numel);
+  if (is_idle(shift)) return;
+  const Part part = part_of_grid(shift);
+  __shared__ Strides<1> strides;
+  if (threadIdx.x == 0 && numel != 0) sort_dims(numel, num_dims, info, strides);
+  __syncthreads();
+  if (numel == 0) return;
+  const bool ready = strides.dims <= Strides<1>::most;
+  if (strides.dims == 0 || (strides.dims == 1 && strides.at[0][0] == 1)) return fill_packed(numel, part, value, out);
+  for (size_t i = part.first(); i < numel; i += part.step()) {
+    out[ready ? strides.offsets(u32(i)).at[0] : offsets<1>(i, num_dims, info, bool(numel >> 32)).at[0]] = value;
+  }
 }
 
 // Lengths in units of U, which is an element or a pack.
 template <class U>
-__device__ inline void copy_rows(const U *src, U *dst, size_t rows, u32 cols, size_t src_pitch, size_t dst_pitch) {
+__device__ inline void copy_rows(const Part &part, const U *src, U *dst, size_t rows, u32 cols, size_t src_pitch,
+                                 size_t dst_pitch) {
   const size_t numel = rows * cols;
   const bool wide = numel >> 32;
-  const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) {
+  for (size_t i = part.first(); i < numel; i += part.step()) {
     size_t row = i;
     const size_t col = divide(row, cols, wide);
     dst[row * dst_pitch + col] = src[row * src_pitch + col];
@@ -49,29 +97,33 @@ __device__ inline void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u
   constexpr int width = pack_width(any_number, sizeof(T));
   // A single row has no use for its pitch.
   const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
-  if (whole_packs && is_aligned<width>(src) && is_aligned<width>(dst)) {
-    copy_rows(reinterpret_cast<const Pack<T, width> *>(src), reinterpret_cast<Pack<T, width> *>(dst), d1, d2 / width,
-              src_s / width, dst_s / width);
+  const bool packed = whole_packs && is_aligned<width>(src) && is_aligned<width>(dst);
+  const u32 shift = packed && thread_count() >= size_t(d1) * d2 ? log2_of(width) : 0;
+  if (is_idle(shift)) return;
+  const Part part = part_of_grid(shift);
+  if (packed) {
+    copy_rows(part, reinterpret_cast<const Pack<T, width> *>(src), reinterpret_cast<Pack<T, width> *>(dst), d1,
+              d2 / width, src_s / width, dst_s / width);
   } else {
-    copy_rows(src, dst, d1, d2, src_s, dst_s);
+    copy_rows(part, src, dst, d1, d2, src_s, dst_s);
   }
 }
 
 }  // namespace
 
-#define FILL(T)                                                                                      \
-  extern "C" __global__ void __launch_bounds__(1024) fill_##T(T *buf, T value, const size_t numel) { \
-    fill(numel, value, buf);                                                                         \
+#define FILL(T)                                                                                         \
+  extern "C" __global__ void __launch_bounds__(1024, 2) fill_##T(T *buf, T value, const size_t numel) { \
+    fill(numel, value, buf);                                                                            \
   }
 
 #define COPY2D(T)                                                              \
-  extern "C" __global__ void __launch_bounds__(1024)                           \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                        \
       copy2d_##T(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s) { \
     copy2d(src, dst, d1, d2, src_s, dst_s);                                    \
   }
 
 #define CONST_SET(T)                                                                                      \
-  extern "C" __global__ void __launch_bounds__(1024)                                                      \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                   \
       const_set_##T(const size_t numel, const size_t num_dims, const size_t *info, const T inp, T *out) { \
     const_set(numel, num_dims, info, inp, out);                                                           \
   }

@@ -17,7 +17,7 @@ struct Where {
 }  // namespace
 
 #define WHERE(Id, T)                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(1024) where_##Id##_##T(                                                \
+  extern "C" __global__ void __launch_bounds__(1024, 2) where_##Id##_##T(                                             \
       const size_t numel, const size_t num_dims, const size_t *info, const Id *ids, const T *t, const T *f, T *out) { \
     map(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                                       \
   }

@@ -35,13 +35,13 @@ __device__ inline void run(size_t numel, size_t num_dims, const size_t *info, co
 }  // namespace
 
 #define UNARY(name, T)                                                                                     \
-  extern "C" __global__ void __launch_bounds__(1024)                                                       \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                    \
       u##name##_##T(const size_t numel, const size_t num_dims, const size_t *info, const T *inp, T *out) { \
     run(numel, num_dims, info, Unary<op::name, T>{}, inp, out);                                            \
   }
 
 #define UNARY_PARAM(name, T)                                                                                \
-  extern "C" __global__ void __launch_bounds__(1024) u##name##_##T(                                         \
+  extern "C" __global__ void __launch_bounds__(1024, 2) u##name##_##T(                                      \
       const size_t numel, const size_t num_dims, const size_t *info, const T param, const T *inp, T *out) { \
     run(numel, num_dims, info, UnaryWithParam<op::name, T>{param}, inp, out);                               \
   }

@@ -91,12 +91,12 @@ struct log : LibraryLong {
   static __device__ f64 f(f64 x) { return ::log(x); }
 };
 
-struct sin : LibraryHeavy {
+struct sin : LibraryLong {
   static __device__ f32 f(f32 x) { return ::sinf(x); }
   static __device__ f64 f(f64 x) { return ::sin(x); }
 };
 
-struct cos : LibraryHeavy {
+struct cos : LibraryLong {
   static __device__ f32 f(f32 x) { return ::cosf(x); }
   static __device__ f64 f(f64 x) { return ::cos(x); }
 };
