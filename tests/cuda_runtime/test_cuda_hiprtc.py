@@ -45,7 +45,7 @@ def _given() -> None:
     machine = Machine()
     assert compile_(machine, b"k", b"kernels/k.hip", "-I/mine", "-O3", "-D", "A=1", expression=b"f<int>") == (0, "")
     assert machine.nvrtc_calls() == [
-        "create kernels/k.hip",
+        "create /candle-parity-source/kernels/k.hip",
         "header my/header.h #pragma once",
         "option --gpu-architecture=sm_90",
         "option --std=c++20",

@@ -59,6 +59,8 @@ _FAST: tuple[str, ...] = (
     "shape=[2,3,1030],values=ties",  # R05 in the second strip
     "shape=[{eighth},8],values=special",  # R01, R02, R03, R10
     "shape=[6,50],layout=transposed,values=unit",  # S01, L07
+    "shape=[24,1024],layout=transposed,values=unit",  # S01: a block may read neighbouring rows together
+    "shape=[21,700],layout=transposed,values=ties",  # S01: rows that are left over then
     "shape=[3,4,70],layout=permuted,values=unit",  # S01
     "shape=[3,4,40],layout=narrowed,values=unit",  # L08, L09
     "shape=[2,3,130],layout=narrowed_transposed,values=unit",  # L08, L09, S01

@@ -14,6 +14,17 @@ using Words = std::vector<std::string>;
 
 bool is_cuda(const std::string &name) { return name.size() > 3 && name.compare(name.size() - 3, 3, ".cu") == 0; }
 
+// NVRTC looks for a source's includes beside its name first, as if that were a file: it is a label, and would find the
+// headers of whatever lies in the working directory. In this folder there are none.
+const std::string nowhere = "/candle-parity-source/";
+
+std::string without_nowhere(std::string text) {
+  for (std::size_t at = text.find(nowhere); at != std::string::npos; at = text.find(nowhere, at)) {
+    text.erase(at, nowhere.size());
+  }
+  return text;
+}
+
 std::vector<const char *> pointers(const Words &words) {
   std::vector<const char *> result;
   for (const std::string &word : words) result.push_back(word.c_str());
@@ -111,11 +122,12 @@ Program::Outcome Program::build(const Words &words) {
     contents.push_back(content);
     names.push_back(name);
   }
-  const Handle program(compiler, source_, name_, contents, names);
+  const Handle program(compiler, source_, nowhere + name_, contents, names);
   for (const std::string &expression : expressions_)
     program.check("nvrtcAddNameExpression", compiler.nvrtcAddNameExpression(program.get(), expression.c_str()));
   const int result = compiler.nvrtcCompileProgram(program.get(), static_cast<int>(all.size()), pointers(all).data());
-  log_ = program.read("nvrtcGetProgramLog", compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog);
+  log_ =
+      without_nowhere(program.read("nvrtcGetProgramLog", compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog));
   while (!log_.empty() && log_.back() == '\0') log_.pop_back();
   if (result != 0) {
     if (log_.empty()) log_ = std::string("nvrtcCompileProgram returned ") + compiler.nvrtcGetErrorString(result) + "\n";
