@@ -24,40 +24,32 @@ __device__ inline void fill_packed(size_t numel, const Part &part, T value, T *o
 // Without loads to wait for, a block's own elements are soon stored: nothing to win by sharing them out.
 template <class T>
 __device__ inline void fill(size_t numel, T value, T *out) {
-  const size_t first = thread_index(), step = thread_count();
-  if (first < numel) out[first] = value;
-  if (step >= numel) return;
-  for (size_t i = first + step; i < numel; i += step) out[i] = value;
+  const size_t step = thread_count();
+  for (size_t i = thread_index(); i < numel; i += step) out[i] = value;
 }
 
 // The dimensions of out, from the largest stride to the smallest: the order of elements that are all alike is free.
-__device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const size_t *info, Strides<1> &strides) {
+__device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const size_t *info, size_t *sorted,
+                                          Strides<1> &strides) {
   constexpr u32 most = Strides<1>::most;
-  size_t sorted[2 * most];
-  size_t dims = 0;
+  u32 dims = 0;
   for (size_t d = 0; d < num_dims; ++d) {
     if (info[d] == 1) continue;
     if (dims == most) {
       strides.dims = most + 1;
       return;
     }
-    sorted[dims++] = d;
-  }
-  for (size_t first = 0; first < dims; ++first) {
-    size_t largest = first;
-    for (size_t d = first + 1; d < dims; ++d) {
-      if (info[num_dims + sorted[d]] > info[num_dims + sorted[largest]]) largest = d;
+    // Insertion: sorted is dims, then strides, `most` apart until all are known.
+    const size_t stride = info[num_dims + d];
+    u32 at = dims++;
+    for (; at > 0 && sorted[most + at - 1] < stride; --at) {
+      sorted[at] = sorted[at - 1];
+      sorted[most + at] = sorted[most + at - 1];
     }
-    const size_t dim = sorted[largest];
-    sorted[largest] = sorted[first];
-    sorted[first] = dim;
+    sorted[at] = info[d];
+    sorted[most + at] = stride;
   }
-  for (size_t d = 0; d < dims; ++d) {
-    const size_t dim = sorted[d];
-    sorted[d] = info[dim];
-    strides.at[0][d] = info[num_dims + dim];
-  }
-  for (size_t d = 0; d < dims; ++d) sorted[dims + d] = strides.at[0][d];
+  for (u32 d = 0; d < dims; ++d) sorted[dims + d] = sorted[most + d];
   join_dims<1>(numel, dims, sorted, strides);
 }
 
@@ -69,7 +61,8 @@ __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *in
   if (is_idle(shift)) return;
   const Part part = part_of_grid(shift);
   __shared__ Strides<1> strides;
-  if (threadIdx.x == 0 && numel != 0) sort_dims(numel, num_dims, info, strides);
+  __shared__ size_t sorted[2 * Strides<1>::most];
+  if (threadIdx.x == 0 && numel != 0) sort_dims(numel, num_dims, info, sorted, strides);
   __syncthreads();
   if (numel == 0) return;
   const bool ready = strides.dims <= Strides<1>::most;

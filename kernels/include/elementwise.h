@@ -52,7 +52,7 @@ struct first_indices<3> {
 // ---- contiguous
 
 template <int width, class Op, class Out, class... In>
-__device__ inline void map_contiguous(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_INLINED void map_contiguous(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
   size_t done = 0;
   if constexpr (width > 1) {
     if (is_aligned<width>(out) && (is_aligned<width>(in) && ...)) {
@@ -138,10 +138,10 @@ __device__ CANDLE_ONE_COPY void make_plan(size_t numel, size_t num_dims, const s
   plan.side = side;
   plan.moving = plan.transposed = plan.rows_dim = 0;
   plan.rows = false;
-  plan.flat = is_contiguous<N>(num_dims, info);
+  plan.flat = width > 1 && is_contiguous<N>(num_dims, info);  // else one way more is only code
   if (plan.flat) return;
   join_dims<N>(numel, num_dims, info, plan.strides);
-  if (plan.strides.dims > Strides<N>::most || numel == 0) return;
+  if (plan.strides.dims == 0 || plan.strides.dims > Strides<N>::most) return;
   if (width > 1) find_rows(plan, width);
   if (!plan.rows && blockDim.x == tile_threads) find_tiles(plan);
   if (plan.transposed) count_tiles(plan);
@@ -158,8 +158,8 @@ __device__ inline Pack<T, width> load_row_pack(const T *p, bool moving) {
 }
 
 template <int width, class Op, class Out, class... In, int... K>
-__device__ inline void map_rows(Indices<K...>, size_t numel, const Part &part, const Plan<sizeof...(In)> &plan,
-                                const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_INLINED void map_rows(Indices<K...>, size_t numel, const Part &part, const Plan<sizeof...(In)> &plan,
+                                        const Op &op, Out *out, const In *...in) {
   const u32 packs = u32(numel / width), step = u32(part.step()), moving = plan.moving;
   for (u32 p = u32(part.first()); p < packs; p += step) {
     const auto where = plan.strides.offsets(p * width);
@@ -249,8 +249,8 @@ __device__ inline auto &values_of(TileValues<held, T, More...> &values) {
 
 // For blocks of tile_threads, each of which takes tiles that follow each other.
 template <class Op, class Out, class... In, int... K>
-__device__ inline void map_tiles(Indices<K...>, const Part &part, const Plan<sizeof...(In)> &plan, const Op &op,
-                                 Out *out, const In *...in) {
+__device__ CANDLE_INLINED void map_tiles(Indices<K...>, const Part &part, const Plan<sizeof...(In)> &plan, const Op &op,
+                                         Out *out, const In *...in) {
   constexpr u32 side = side_of_tile<widest_of<In...>()>, step = tile_threads / side, held = side / step;
   __shared__ u64 lds[side * side * widest_of<In...>() / 8];
   const auto &s = plan.strides;
@@ -284,13 +284,12 @@ __device__ inline void map_tiles(Indices<K...>, const Part &part, const Plan<siz
 // ---- any strides
 
 template <class Op, class Out, class... In, int... K>
-__device__ inline void map_elements(Indices<K...>, size_t numel, size_t num_dims, const size_t *__restrict__ info,
-                                    const Part &part, const Plan<sizeof...(In)> &plan, const Op &op, Out *out,
-                                    const In *...in) {
+__device__ CANDLE_INLINED void map_elements(Indices<K...>, size_t numel, size_t num_dims,
+                                            const size_t *__restrict__ info, const Part &part,
+                                            const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
   const bool ready = plan.strides.dims <= Strides<sizeof...(In)>::most;
   for (size_t i = part.first(); i < numel; i += part.step()) {
-    const auto where =
-        ready ? plan.strides.offsets(u32(i)) : offsets<sizeof...(In)>(i, num_dims, info, bool(numel >> 32));
+    const auto where = ready ? plan.strides.offsets(u32(i)) : offsets<sizeof...(In)>(i, num_dims, info, true);
     out[i] = op(in[where.at[K]]...);
   }
 }
@@ -312,13 +311,13 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
     return;
   }
   const u32 shift = shift_for_few_blocks(numel);
-  if (is_idle(shift)) return;
+  if (numel == 0 || is_idle(shift)) return;
   const Part part = part_of_grid(shift);
   __shared__ Plan<inputs> plan;
   if (threadIdx.x == 0)
     make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, side_of_tile<widest_of<In...>()>, plan);
   __syncthreads();
-  if (plan.flat) {
+  if (width > 1 && plan.flat) {
     map_contiguous<width>(numel, part, op, out, in...);
   } else if (width > 1 && plan.rows) {
     map_rows<width>(Each{}, numel, part, plan, op, out, in...);

@@ -142,7 +142,6 @@ __device__ CANDLE_ONE_COPY void join_dims(size_t numel, size_t num_dims, const s
     strides.dims = Strides<N>::most + 1;
     return;
   }
-  u32 sizes[Strides<N>::most];
   for (size_t d = 0; d < num_dims; ++d) {
     const u32 size = u32(info[d]);
     if (size == 1) continue;
@@ -154,12 +153,12 @@ __device__ CANDLE_ONE_COPY void join_dims(size_t numel, size_t num_dims, const s
       ++strides.dims;
       return;
     }
-    if (!joined) sizes[strides.dims++] = 1;
+    if (!joined) strides.size[strides.dims++].size = 1;
     const u32 last = strides.dims - 1;
-    sizes[last] *= size;
+    strides.size[last].size *= size;
     for (int k = 0; k < N; ++k) strides.at[k][last] = info[(k + 1) * num_dims + d];
   }
-  for (u32 d = 0; d < strides.dims; ++d) strides.size[d] = divisor(sizes[d]);
+  for (u32 d = 0; d < strides.dims; ++d) strides.size[d] = divisor(strides.size[d].size);
 }
 
 }  // namespace candle

@@ -13,6 +13,7 @@
 //
 //   CANDLE_REQUIRE(condition, why)        a fault unless the condition holds
 //   CANDLE_ONE_COPY                       of code that every kernel has
+//   CANDLE_INLINED                        of code that a call would give a stack on an AMD GPU
 //   CANDLE_UNROLL_COLUMNS                 before loops whose rounds have an array's element each
 #pragma once
 

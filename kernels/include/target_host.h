@@ -5,6 +5,7 @@
 #define CANDLE_REQUIRE(condition, why) assert((condition) && why)
 // Inlined into every kernel, these functions were a third of the compile time.
 #define CANDLE_ONE_COPY __attribute__((noinline)) inline
+#define CANDLE_INLINED inline
 // Would make several times the code, and clang 19 vectorises the four or eight copies of q8_0 wrongly.
 #define CANDLE_UNROLL_COLUMNS
 

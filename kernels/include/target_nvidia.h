@@ -3,6 +3,7 @@
 
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __trap())
 #define CANDLE_ONE_COPY inline
+#define CANDLE_INLINED inline
 #define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
 
 namespace candle::target {

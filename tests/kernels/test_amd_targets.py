@@ -34,7 +34,14 @@ SPECS = load_specs()
 MODULES = tuple(SPECS.modules)
 
 # The most threads of a block where Candle's launch is not up to 1024: a row of softmax is one warp's.
-BLOCK = {"softmax": 32, "mmvq": 128, "mmq": 128, "indexed_moe_forward": 128}
+BLOCK = {"softmax": 32, "dmmv": 32, "mmvq": 128, "mmq": 128, "indexed_moe_forward": 128}
+
+
+def most_threads(kernel: Kernel) -> int:
+    """Of a block in Candle's launch."""
+    few_warps = kernel.launch == "mmvq" and int(kernel.variant["ncols_y"]) > 4
+    return 64 if few_warps else BLOCK.get(kernel.launch, 1024)
+
 
 Compile = Callable[[str, str], CodeObject]
 
@@ -79,7 +86,7 @@ def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> N
     used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
     assert {name: row for name, row in used.items() if any(row)} == {}
     threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
-    assert threads == {name: BLOCK.get(kernel.launch, 1024) for name, kernel in wanted.items()}
+    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
 
 
 @pytest.mark.parametrize("module", MODULES)
