@@ -142,13 +142,9 @@ struct ge {
 
 }  // namespace op
 
-// Sixteen pairs of f8, widened, are more live values than gfx90a has scalar registers for.
-template <class T>
-constexpr int elements_per_thread = is_f8<T> ? 8 : any_number;
-
 template <class Op, class T>
 struct Binary {
-  static constexpr int most_per_thread = elements_per_thread<T>;
+  static constexpr int most_per_thread = any_number;
 
   __device__ T operator()(T a, T b) const {
     if constexpr (is_f8<T>) {
@@ -163,7 +159,7 @@ struct Binary {
 
 template <class Op, class T>
 struct Compare {
-  static constexpr int most_per_thread = elements_per_thread<T>;
+  static constexpr int most_per_thread = any_number;
 
   __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
 };

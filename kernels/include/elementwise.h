@@ -52,19 +52,16 @@ struct first_indices<3> {
 // ---- contiguous
 
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_INLINED void map_contiguous(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
-  size_t done = 0;
-  if constexpr (width > 1) {
-    if (is_aligned<width>(out) && (is_aligned<width>(in) && ...)) {
-      const size_t packs = numel / width;
-      for (size_t p = part.first(); p < packs; p += part.step()) {
-        *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
-            apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
-      }
-      done = packs * width;
-    }
-  }
-  for (size_t i = done + part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
+__device__ CANDLE_INLINED void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
+  *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
+      apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
+}
+
+template <int width, class Op, class Out, class... In>
+__device__ CANDLE_INLINED void map_packs(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
+  const size_t packs = numel / width;
+  for (size_t p = part.first(); p < packs; p += part.step()) map_pack<width>(p, op, out, in...);
+  for (size_t i = packs * width + part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
 }
 
 // ---- strided: one thread of a block finds out how, for all
@@ -294,31 +291,38 @@ __device__ CANDLE_INLINED void map_elements(Indices<K...>, size_t numel, size_t 
   }
 }
 
-// `info` is dims, then the strides of each input in order; null when all are contiguous. Op::most_per_thread bounds
-// the elements that a thread takes at a time, which a library function would otherwise unroll sixteen times.
-template <class Op, class Out, class... In>
-__device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
-                           const In *...in) {
-  constexpr int inputs = sizeof...(In);
-  constexpr int width = pack_width(Op::most_per_thread, widest_of<Out, In...>());
-  using Each = typename first_indices<inputs>::type;
-  const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
-  if (__builtin_expect(!info, true)) {
-    // Heavy operations take several elements one after another: a block has less of a beginning and an end.
-    const u32 many = width > 1 ? log2_of(width) : gridDim.x >= 256 << 4 ? 2 : 0;
-    const u32 shift = aligned && thread_count() >= numel ? many : 0;
-    if (!is_idle(shift)) map_contiguous<width>(numel, part_of_grid(shift), op, out, in...);
-    return;
+// An operation whose code is too long to be in every loop: constants for which an AMD GPU has not enough scalar
+// registers, and on NVIDIA GPUs what a library's subroutine has to save.
+template <class Op>
+struct Apart {
+  Op op;
+
+  template <class... T>
+  __device__ CANDLE_NOT_INLINED auto operator()(T... x) const {
+    return op(x...);
   }
+};
+
+// Anything but a thread per element of contiguous tensors.
+template <int width, class Op, class Out, class... In>
+__device__ CANDLE_APART void map_any(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op op,
+                                     Out *out, const In *...in) {
+  constexpr int inputs = sizeof...(In);
+  using Each = typename first_indices<inputs>::type;
   const u32 shift = shift_for_few_blocks(numel);
   if (numel == 0 || is_idle(shift)) return;
   const Part part = part_of_grid(shift);
+  const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
+  if (!info && (width == 1 || !aligned)) {
+    for (size_t i = part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
+    return;
+  }
   __shared__ Plan<inputs> plan;
   if (threadIdx.x == 0)
     make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, side_of_tile<widest_of<In...>()>, plan);
   __syncthreads();
   if (width > 1 && plan.flat) {
-    map_contiguous<width>(numel, part, op, out, in...);
+    map_packs<width>(numel, part, op, out, in...);
   } else if (width > 1 && plan.rows) {
     map_rows<width>(Each{}, numel, part, plan, op, out, in...);
   } else if (plan.transposed) {
@@ -326,6 +330,32 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
   } else {
     map_elements(Each{}, numel, num_dims, info, part, plan, op, out, in...);
   }
+}
+
+// `info` is dims, then the strides of each input in order; null when all are contiguous. Op::most_per_thread bounds
+// the elements that a thread takes at a time, which a library function would otherwise unroll eight times.
+template <class Op, class Out, class... In>
+__device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
+                           const In *...in) {
+  constexpr int width = pack_width(Op::most_per_thread, widest_of<Out, In...>());
+  if (info || thread_count() < numel) {
+    if constexpr (Op::most_per_thread == 1) {
+      return map_any<width>(numel, num_dims, info, Apart<Op>{op}, out, in...);
+    } else {
+      return map_any<width>(numel, num_dims, info, op, out, in...);
+    }
+  }
+  // As Candle launches: no loops.
+  if (width == 1 || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
+    const size_t i = thread_index();
+    if (i < numel) out[i] = op(in[i]...);
+    return;
+  }
+  constexpr u32 shift = log2_of(width);
+  if (is_idle(shift)) return;
+  const size_t packs = numel / width, p = part_of_grid(shift).first(), rest = packs * width + p;
+  if (p < packs) map_pack<width>(p, op, out, in...);
+  if (rest < numel) out[rest] = op(in[rest]...);
 }
 
 }  // namespace candle

@@ -13,6 +13,7 @@ namespace candle {
 struct Stepwise {
   static constexpr bool library = false;
   static constexpr bool on_bits = false;
+  static constexpr bool periodic = false;
   static constexpr int most_per_thread = any_number;
 };
 
@@ -20,9 +21,14 @@ struct StepwiseLong : Stepwise {
   static constexpr int most_per_thread = 4;
 };
 
+struct StepwiseHeavy : Stepwise {
+  static constexpr int most_per_thread = 1;
+};
+
 struct Library {
   static constexpr bool library = true;
   static constexpr bool on_bits = false;
+  static constexpr bool periodic = false;
   static constexpr int most_per_thread = any_number;
 };
 
@@ -30,16 +36,30 @@ struct LibraryLong : Library {
   static constexpr int most_per_thread = 4;
 };
 
-// Range reduction and table code: the memory is not what they wait for.
+// The memory is not what these wait for.
 struct LibraryHeavy : Library {
   static constexpr int most_per_thread = 1;
 };
+
+// Libraries reduce large arguments the long way, for which some need memory of the thread's own.
+struct LibraryPeriodic : LibraryLong {
+  static constexpr bool periodic = true;
+};
+
+constexpr f32 long_way_from = 105615.0f;  // in CUDA's sinf and cosf
+
+// Finite numbers of f16 and f8 end before: the compiler need not know the long way.
+template <class T>
+constexpr bool is_small = same<T, f16> || same<T, f8>;
 
 // Op at x (and more arguments), rounded as Op asks for in T.
 template <class Op, class T, class... More>
 __device__ inline T apply(T x, More... more) {
   if constexpr (Op::on_bits) {
     return Op::f(x, more...);
+  } else if constexpr (is_small<T> && Op::periodic) {
+    const f32 y = widen(x);
+    return narrow<T>(__builtin_fabsf(y) >= long_way_from ? y - y : Op::f(y));
   } else if constexpr (is_f8<T> || (is_half<T> && Op::library)) {
     return narrow<T>(Op::f(widen(x), widen(more)...));
   } else {
@@ -91,12 +111,12 @@ struct log : LibraryLong {
   static __device__ f64 f(f64 x) { return ::log(x); }
 };
 
-struct sin : LibraryLong {
+struct sin : LibraryPeriodic {
   static __device__ f32 f(f32 x) { return ::sinf(x); }
   static __device__ f64 f(f64 x) { return ::sin(x); }
 };
 
-struct cos : LibraryLong {
+struct cos : LibraryPeriodic {
   static __device__ f32 f(f32 x) { return ::cosf(x); }
   static __device__ f64 f(f64 x) { return ::cos(x); }
 };
@@ -106,7 +126,7 @@ struct tanh : LibraryLong {
   static __device__ f64 f(f64 x) { return ::tanh(x); }
 };
 
-struct erf : LibraryLong {
+struct erf : LibraryHeavy {
   static __device__ f32 f(f32 x) { return ::erff(x); }
   static __device__ f64 f(f64 x) { return ::erf(x); }
 };
@@ -127,14 +147,14 @@ struct round : Library {
   static __device__ f64 f(f64 x) { return __builtin_round(x); }
 };
 
-struct sqrt : Library {
+struct sqrt : LibraryLong {
   static __device__ f32 f(f32 x) { return __builtin_sqrtf(x); }
   static __device__ f64 f(f64 x) { return __builtin_sqrt(x); }
 };
 
 // The normal distribution function, erfc(h) / 2 with h = -x / sqrt(2). erfc magnifies the rounding of h by 2 h^2, so
 // what h lost is put back to first order: erfc'(h) is near -2 h erfc(h) where that matters.
-struct normcdf : LibraryLong {
+struct normcdf : LibraryHeavy {
   template <class T, class Erfc>
   static __device__ T compensated(T x, T root_hi, T root_lo, Erfc erfc) {
     // Beyond 40 standard deviations the answer is 0 or 1 in every type; clamped, h has no infinity to lose from.
@@ -206,7 +226,7 @@ struct gelu : StepwiseLong {
   }
 };
 
-struct gelu_erf : StepwiseLong {
+struct gelu_erf : StepwiseHeavy {
   template <class T>
   static __device__ T f(T x) {
     return x * apply<normcdf>(x);

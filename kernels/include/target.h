@@ -14,6 +14,8 @@
 //   CANDLE_REQUIRE(condition, why)        a fault unless the condition holds
 //   CANDLE_ONE_COPY                       of code that every kernel has
 //   CANDLE_INLINED                        of code that a call would give a stack on an AMD GPU
+//   CANDLE_APART                          the same, where an NVIDIA GPU does better with a call
+//   CANDLE_NOT_INLINED                    of code that is better called on every GPU
 //   CANDLE_UNROLL_COLUMNS                 before loops whose rounds have an array's element each
 #pragma once
 

@@ -4,6 +4,8 @@
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __builtin_trap())
 #define CANDLE_ONE_COPY __attribute__((always_inline)) inline
 #define CANDLE_INLINED __attribute__((always_inline)) inline
+#define CANDLE_APART __attribute__((always_inline)) inline
+#define CANDLE_NOT_INLINED __attribute__((noinline))
 #define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
 
 // v_dot4_i32_i8 (Vega 20, CDNA, RDNA 2) and v_dot4_i32_iu8 (RDNA 3 and 4, where each side says whether it is signed).

@@ -6,6 +6,8 @@
 // Inlined into every kernel, these functions were a third of the compile time.
 #define CANDLE_ONE_COPY __attribute__((noinline)) inline
 #define CANDLE_INLINED inline
+#define CANDLE_APART inline
+#define CANDLE_NOT_INLINED inline
 // Would make several times the code, and clang 19 vectorises the four or eight copies of q8_0 wrongly.
 #define CANDLE_UNROLL_COLUMNS
 

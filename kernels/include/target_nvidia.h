@@ -4,6 +4,8 @@
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __trap())
 #define CANDLE_ONE_COPY inline
 #define CANDLE_INLINED inline
+#define CANDLE_APART __noinline__
+#define CANDLE_NOT_INLINED __noinline__
 #define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
 
 namespace candle::target {

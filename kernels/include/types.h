@@ -33,8 +33,8 @@ using fp8_e4m3 = f8;
 static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(size_t) == 8, "an LP64 target");
 static_assert(sizeof(f16) == 2 && sizeof(bf16) == 2 && sizeof(f8) == 1, "packed storage");
 
-// No limit on the elements a thread takes at a time: sixteen bytes hold no more.
-constexpr int any_number = 16;
+// No limit on the elements a thread takes at a time but the eight that keep enough threads busy.
+constexpr int any_number = 8;
 
 template <class A, class B>
 constexpr bool same = false;
