@@ -39,21 +39,21 @@ using namespace candle;
   }
 
 #define AVG_POOL2D(T)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024)                                                    \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                 \
       avg_pool2d_##T(const size_t src_numel, const size_t w_k, const size_t h_k, const size_t w_stride, \
                      const size_t h_stride, const size_t *info, const T *src, T *dst) {                 \
     pool2d<Average>(w_k, h_k, w_stride, h_stride, info, src, dst);                                      \
   }
 
 #define MAX_POOL2D(T)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024)                                                    \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                 \
       max_pool2d_##T(const size_t src_numel, const size_t w_k, const size_t h_k, const size_t w_stride, \
                      const size_t h_stride, const size_t *info, const T *src, T *dst) {                 \
     pool2d<Maximum>(w_k, h_k, w_stride, h_stride, info, src, dst);                                      \
   }
 
 #define UPSAMPLE_NEAREST2D(T)                                                                              \
-  extern "C" __global__ void __launch_bounds__(1024)                                                       \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                                    \
       upsample_nearest2d_##T(const size_t w_out, const size_t h_out, const f64 w_scale, const f64 h_scale, \
                              const size_t *info, const T *src, T *dst) {                                   \
     upsample_nearest2d(w_out, h_out, w_scale, h_scale, info, src, dst);                                    \
@@ -69,7 +69,7 @@ using namespace candle;
   }
 
 #define IM2COL(T)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(1024) im2col_##T(                                                    \
+  extern "C" __global__ void __launch_bounds__(1024, 2) im2col_##T(                                                 \
       const size_t dst_numel, const size_t h_out, const size_t w_out, const size_t h_k, const size_t w_k,           \
       const size_t stride, const size_t padding, const size_t dilation, const size_t *info, const T *src, T *dst) { \
     im2col(dst_numel, h_out, w_out, h_k, w_k, stride, padding, dilation, info, src, dst);                           \

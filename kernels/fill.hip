@@ -21,11 +21,12 @@ __device__ inline void fill_packed(size_t numel, const Part &part, T value, T *o
   for (size_t i = done + part.first(); i < numel; i += part.step()) out[i] = value;
 }
 
-// Without loads to wait for, a block's own elements are soon stored: nothing to win by sharing them out.
+// Without loads to wait for, blocks that end at once cost as much as those that store: each takes its own. It is the
+// instructions that count; Candle launches fewer than 2^32 threads.
 template <class T>
 __device__ inline void fill(size_t numel, T value, T *out) {
   const size_t step = thread_count();
-  for (size_t i = thread_index(); i < numel; i += step) out[i] = value;
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += step) out[i] = value;
 }
 
 // The dimensions of out, from the largest stride to the smallest: the order of elements that are all alike is free.

@@ -51,35 +51,69 @@ __device__ inline void im2col(size_t numel, size_t h_out, size_t w_out, size_t h
   }
 }
 
-// dst (b, c, l_out) of a contiguous source (b, l_in, c, k): the sum, in T, of what reaches a position, from the last
-// source position down.
+// What reaches output l of one channel, from the last source position down; `from` is the channel's at position 0.
+template <class T, class Index>
+__device__ inline T sum_of_columns(Index l, Index l_in, Index taps, Index stride, Index row,
+                                   const T *__restrict__ from) {
+  Index last = l / stride;
+  T sum{};
+  for (Index tap = l - last * stride; tap < taps; tap += stride) {
+    if (last < l_in) sum = add(sum, from[size_t(last) * row + tap]);
+    if (last-- == 0) break;
+  }
+  return sum;
+}
+
+constexpr u32 column_side = 32;
+
+// Tiles of side << log_each outputs of side channels: more for a thread to do makes finding a tile cost each less.
+template <u32 log_each, class T>
+__device__ inline void col2im1d_tiles(const Part &part, u32 batches, u32 l_out, u32 l_in, u32 channels, u32 taps,
+                                      u32 stride, const T *__restrict__ src, T *__restrict__ dst,
+                                      T (*lds)[column_side + 1]) {
+  constexpr u32 side = column_side, length = side << log_each;
+  const u32 x = threadIdx.x % side, y = threadIdx.x / side, row = channels * taps;
+  const u32 tiles_l = (l_out + length - 1) / length, tiles_c = (channels + side - 1) / side;
+  for (u32 i = part.block; i < batches * tiles_l * tiles_c; i += part.blocks) {
+    const u32 line = i / tiles_l, b = line / tiles_c;
+    const u32 l = (i - line * tiles_l) * length, c = (line - b * tiles_c) * side;
+    const T *from = src + size_t(b) * l_in * row + (c + x) * taps;
+#pragma unroll
+    for (u32 k = 0; k < length; k += side) {
+      if (l + k + y < l_out && c + x < channels)
+        lds[k + y][x] = sum_of_columns(l + k + y, l_in, taps, stride, row, from);
+    }
+    __syncthreads();
+    T *to = dst + size_t(b * channels + c + y) * l_out + l + x;
+#pragma unroll
+    for (u32 k = 0; k < length; k += side) {
+      if (l + k + x < l_out && c + y < channels) to[k] = lds[k + x][y];
+    }
+    __syncthreads();
+  }
+}
+
+// dst (b, c, l_out) of a contiguous source (b, l_in, c, k), each sum in T. Neighbours in c lie together in the source,
+// neighbours in l in the output: threads compute along c and store along l, and in between a tile changes hands in LDS.
 template <class T>
 __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t channels, size_t taps, size_t stride,
                                 const T *__restrict__ src, T *__restrict__ dst) {
-  // Neighbours in l are far apart in the source, neighbours in c in the output: a tile has some of both.
-  constexpr size_t tile_l = 8, tile_c = 4;
-  const size_t tiles_l = (l_out + tile_l - 1) / tile_l, tiles_c = (channels + tile_c - 1) / tile_c;
-  if (numel == 0) return;
-  size_t batches = numel;
-  divide(batches, channels * l_out, numel >> 32);
-  const size_t places = batches * (tiles_l * tile_l) * (tiles_c * tile_c);
-  const bool wide = (places + stride) >> 32;
-  const size_t step = thread_count();
+  constexpr u32 side = column_side, log_each = 2;
   const size_t row = channels * taps;
-  for (size_t i = thread_index(); i < places; i += step) {
-    size_t b = i / (tile_l * tile_c);
-    const size_t l = divide(b, tiles_l, wide) * tile_l + i % tile_l;
-    const size_t c = divide(b, tiles_c, wide) * tile_c + i / tile_l % tile_c;
-    if (l >= l_out || c >= channels) continue;
-    size_t last = l;
-    size_t tap = divide(last, stride, wide);
-    const T *from = src + b * l_in * row + c * taps;
-    T sum{};
-    for (; tap < taps; tap += stride) {
-      if (last < l_in) sum = add(sum, from[last * row + tap]);
-      if (last-- == 0) break;
+  if (blockDim.x != side * side || channels < side || (numel | l_in * row | (l_out + stride)) >> 31) {
+    const size_t step = thread_count();
+    for (size_t i = thread_index(); i < numel; i += step) {
+      const size_t line = i / l_out, b = line / channels, c = line - b * channels;
+      dst[i] = sum_of_columns(i - line * l_out, l_in, taps, stride, row, src + b * l_in * row + c * taps);
     }
-    dst[(b * channels + c) * l_out + l] = sum;
+    return;
+  }
+  __shared__ T lds[side << log_each][side + 1];
+  const u32 batches = u32(numel) / (u32(l_out) * u32(channels));
+  if (gridDim.x < 256 << log_each) {
+    col2im1d_tiles<0>(part_of_grid(0), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
+  } else if (!is_idle(log_each)) {
+    col2im1d_tiles<log_each>(part_of_grid(log_each), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
   }
 }
 

@@ -172,12 +172,11 @@ constexpr int tile_positions = sizeof(T) == 8 ? 1 : 2;
 
 // A tile-th of the threads work: whole blocks, as long as there are enough of them for every multiprocessor of a large
 // GPU, and with fewer blocks a part of more of them. The others must not wait for them.
-template <class T>
+constexpr u32 enough_blocks = 128;  // multiprocessors
+
+template <u32 log_tile>
 __device__ inline Share share_of_tiles() {
-  constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3;
-  static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
-  constexpr u32 enough_blocks = 128;  // multiprocessors
-  u32 part = 0;                       // a block's threads, halved so often, work
+  u32 part = 0;  // a block's threads, halved so often, work
   while (part < log_tile && gridDim.x >> (log_tile - part) < enough_blocks) ++part;
   const u32 one_in = 1u << (log_tile - part), threads = (blockDim.x + (1u << part) - 1) >> part;
   const u32 blocks = (gridDim.x + one_in - 1) >> (log_tile - part);
@@ -256,13 +255,27 @@ __device__ inline void convolve(const Convolution<Index> &of, const Share &share
   }
 }
 
-template <bool transposed, class T>
-__device__ inline void convolve(const Convolution<size_t> &of, const Share &share, const T *src, const T *kernel,
-                                T *dst) {
-  if (fits_32_bits(of, tile_channels)) {
-    convolve<transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
+// Sizes beyond 32 bits are rare, and their code must not cost the others registers.
+template <bool transposed, class T, class Describe>
+__device__ CANDLE_NOT_INLINED void convolve_wide(Describe describe, Share share, const T *src, const T *kernel,
+                                                 T *dst) {
+  convolve<transposed, 1, 1>(describe(), share, src, kernel, dst);
+}
+
+template <bool transposed, class T, class Describe>
+__device__ inline void convolve(Describe describe, const T *src, const T *kernel, T *dst) {
+  constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small = 1;
+  static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
+  const bool few = gridDim.x <= 2 * enough_blocks;
+  const Share share = few ? share_of_tiles<log_small>() : share_of_tiles<log_tile>();
+  if (share.none) return;
+  const Convolution<size_t> of = describe();
+  if (!fits_32_bits(of, tile_channels)) {
+    convolve_wide<transposed>(describe, share, src, kernel, dst);
+  } else if (few) {
+    convolve<transposed, 1 << log_small, 1>(narrowed(of), share, src, kernel, dst);
   } else {
-    convolve<transposed, 1, 1>(of, share, src, kernel, dst);
+    convolve<transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
   }
 }
 
@@ -270,39 +283,43 @@ __device__ inline void convolve(const Convolution<size_t> &of, const Share &shar
 template <class T>
 __device__ inline void conv1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
                               const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const Share share = share_of_tiles<T>();
-  if (share.none) return;
-  const Axis<size_t> w{info[2], l_out, info[8], stride * dilation, padding, dilation, info[5], info[11]};
-  convolve<false>({info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w}, share, src, kernel, dst);
+  const auto describe = [=] {
+    const Axis<size_t> w{info[2], l_out, info[8], stride * dilation, padding, dilation, info[5], info[11]};
+    return Convolution<size_t>{info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w};
+  };
+  convolve<false>(describe, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
                               const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const Share share = share_of_tiles<T>();
-  if (share.none) return;
-  const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
-  const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
-  convolve<false>({info[0], info[1], info[8], info[4], info[5], info[12], info[13], h, w}, share, src, kernel, dst);
+  const auto describe = [=] {
+    const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
+    const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
+    return Convolution<size_t>{info[0], info[1], info[8], info[4], info[5], info[12], info[13], h, w};
+  };
+  convolve<false>(describe, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv_transpose1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
                                         const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const Share share = share_of_tiles<T>();
-  if (share.none) return;
-  const Axis<size_t> w{info[2], l_out, info[8], stride, padding, dilation, info[5], info[11]};
-  convolve<true>({info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w}, share, src, kernel, dst);
+  const auto describe = [=] {
+    const Axis<size_t> w{info[2], l_out, info[8], stride, padding, dilation, info[5], info[11]};
+    return Convolution<size_t>{info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w};
+  };
+  convolve<true>(describe, src, kernel, dst);
 }
 
 template <class T>
 __device__ inline void conv_transpose2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
                                         const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const Share share = share_of_tiles<T>();
-  if (share.none) return;
-  const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
-  const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
-  convolve<true>({info[0], info[1], info[9], info[4], info[5], info[13], info[12], h, w}, share, src, kernel, dst);
+  const auto describe = [=] {
+    const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
+    const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
+    return Convolution<size_t>{info[0], info[1], info[9], info[4], info[5], info[13], info[12], h, w};
+  };
+  convolve<true>(describe, src, kernel, dst);
 }
 
 }  // namespace candle
