@@ -14,12 +14,13 @@ namespace {
 // Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its
 // thread t those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
 //
-// Of rows that lie side by side, the first blocks take several each and the others have nothing to do: by itself a
-// block would read a sector of memory for each element.
+// Where the rows allow it, the first blocks take several each and the others have nothing to do; the last rows, too few
+// for that, have a block each.
 template <class Op, class T, class Out>
 __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims, const size_t *__restrict__ info,
                                    const T *__restrict__ src, Out *__restrict__ dst) {
-  using Several = Abreast<Op, T>;
+  using Side = Abreast<Op, T>;
+  using Short = Together<Op, T>;
   __shared__ Shelf<typename Op::State> shelf;
   const u32 t = threadIdx.x;
   const u32 threads = blockDim.x;
@@ -28,17 +29,19 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
   auto state = Op::start();
   Rows rows;
   if ((row + size_t(1)) * length <= numel && length >> 31 == 0 && find_rows(length, num_dims, info, rows)) {
-    if (__builtin_expect(Several::fits(rows, src, threads), false) && gridDim.x * length == numel) {
-      const u32 several = gridDim.x / Several::rows;
-      if (row < several) {
-        state = Several::reduce(src + row * Several::rows, rows.stride, u32(length), shelf, t);
-        const u32 own = row * Several::rows + t / group_lanes;
-        if (t % group_lanes == 0 && t / group_lanes < Several::rows) {
-          dst[own] = Op::result(state, own, length, innermost());
-        }
+    const bool one_each = gridDim.x * length == numel;
+    const bool is_short = one_each && Short::fits(rows, u32(length), threads);
+    const bool abreast = one_each && !is_short && Side::fits(rows, src, threads);
+    if (is_short || abreast) {
+      const u32 several = is_short ? Short::rows : Side::rows, blocks = gridDim.x / several;
+      const u32 first = row * several, own = first + t / group_lanes;
+      if (row < blocks) {
+        state = is_short ? Short::reduce(src + first * rows.step, rows.step, u32(length), shelf, t)
+                         : Side::reduce(src + first, rows.stride, u32(length), shelf, t);
+        if (t % group_lanes == 0 && t / group_lanes < several) dst[own] = Op::result(state, own, length, innermost());
         return;
       }
-      if (row < several * Several::rows) return;
+      if (row < blocks * several) return;
     }
     state = visit_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
   } else {

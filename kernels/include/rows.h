@@ -108,10 +108,55 @@ __device__ inline typename Op::State visit_row(const T *__restrict__ row, size_t
   return state;
 }
 
-// ---- rows that lie side by side, several by one block
+// ---- several rows by one block
 
-// Pairs of threads read `rows` neighbouring elements, together a whole sector of memory where the type is narrow enough
-// for the registers. Of a row's 1024 threads, a thread stands for two: t / 2 and 512 after it.
+// Rows of at most a block's elements: a part of the threads stands for all, and goes through the first levels of the
+// tree alone. Many short blocks would wait for memory one after another.
+template <class Op, class T>
+struct Together {
+  using State = typename Op::State;
+  static constexpr u32 threads = 1024;
+  static constexpr u32 part = 4 * group_lanes;
+  static constexpr int rows = threads / part;
+  static constexpr int each = threads / part;  // elements of a thread
+
+  static __device__ bool fits(const Rows &found, u32 length, u32 block_threads) {
+    return found.kept == 0 && found.stride == 1 && length <= threads && block_threads == threads &&
+           gridDim.x >= 64 * rows;
+  }
+
+  // The joined state of row t / 32 of those that start at src, in thread t where t % 32 == 0 and the row is one.
+  static __device__ State reduce(const T *__restrict__ src, size_t step, u32 length, Shelf<State> &shelf, u32 t) {
+    const u32 u = t % part;
+    src += t / part * step + u;
+    T x[each];
+#pragma unroll
+    for (int k = 0; k < each; ++k) x[k] = u + k * part < length ? src[k * part] : T{};
+    shelf.put(t, own_levels<1>(x, length, u));
+    __syncthreads();
+    const u32 row = t / group_lanes;
+    if (row >= rows) return Op::start();
+    return join_group<Op>(fold<4, 1, Op>(shelf, row * part + t % group_lanes), group_lanes);
+  }
+
+  // Position u joined with those after it, by the levels down to `apart` parts apart. Depth first: few states at a
+  // time.
+  template <int apart>
+  static __device__ State own_levels(const T (&x)[each], u32 length, u32 u, int k = 0) {
+    if constexpr (apart == each) {
+      State state = Op::start();
+      if (u + k * part < length) Op::visit(state, x[k], u + k * part);
+      return state;
+    } else {
+      const State low = own_levels<2 * apart>(x, length, u, k);
+      return Op::join(low, own_levels<2 * apart>(x, length, u, k + apart));
+    }
+  }
+};
+
+// Rows that lie side by side. Pairs of threads read `rows` neighbouring elements, together a whole sector of memory
+// where the type is narrow enough for the registers. Of a row's 1024 threads, a thread stands for two: t / 2 and 512
+// after it.
 template <class Op, class T>
 struct Abreast {
   using State = typename Op::State;
@@ -121,7 +166,6 @@ struct Abreast {
   static constexpr int rows = 2 * each;
   static constexpr u32 last = 4 * group_lanes;  // states of a row that a group joins at the end
 
-  // Whether the launch's rows can be taken so, but for the last ones that make no whole number of `rows`.
   static __device__ bool fits(const Rows &found, const T *src, u32 block_threads) {
     return found.kept == 0 && found.step == 1 && found.stride % each == 0 && is_aligned<each>(src) &&
            block_threads == threads;
