@@ -54,10 +54,8 @@ __device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const s
   join_dims<1>(numel, dims, sorted, strides);
 }
 
-// The strides are those of out.
 template <class T>
-__device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
-  if (!info) return fill(numel, value, out);
+__device__ CANDLE_APART void const_set_strided(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
   const u32 shift = shift_for_few_blocks(numel);
   if (is_idle(shift)) return;
   const Part part = part_of_grid(shift);
@@ -73,16 +71,31 @@ __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *in
   }
 }
 
+// The strides are those of out.
+template <class T>
+__device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
+  if (info) return const_set_strided(numel, num_dims, info, value, out);
+  fill(numel, value, out);
+}
+
 // Lengths in units of U, which is an element or a pack.
+template <class Index, class U>
+__device__ inline void copy_units(const Part &part, const U *src, U *dst, Index numel, u32 cols, u32 src_pitch,
+                                  u32 dst_pitch) {
+  for (Index i = Index(part.first()), step = Index(part.step()); i < numel; i += step) {
+    const Index row = i / cols, col = i - row * cols;
+    dst[size_t(row) * dst_pitch + col] = src[size_t(row) * src_pitch + col];
+  }
+}
+
 template <class U>
-__device__ inline void copy_rows(const Part &part, const U *src, U *dst, size_t rows, u32 cols, size_t src_pitch,
-                                 size_t dst_pitch) {
-  const size_t numel = rows * cols;
-  const bool wide = numel >> 32;
-  for (size_t i = part.first(); i < numel; i += part.step()) {
-    size_t row = i;
-    const size_t col = divide(row, cols, wide);
-    dst[row * dst_pitch + col] = src[row * src_pitch + col];
+__device__ inline void copy_rows(const Part &part, const U *src, U *dst, u32 rows, u32 cols, u32 src_pitch,
+                                 u32 dst_pitch) {
+  const size_t numel = size_t(rows) * cols;
+  if (numel + part.step() >> 32) {
+    copy_units<size_t>(part, src, dst, numel, cols, src_pitch, dst_pitch);
+  } else {
+    copy_units<u32>(part, src, dst, u32(numel), cols, src_pitch, dst_pitch);
   }
 }
 
