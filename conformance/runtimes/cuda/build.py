@@ -10,19 +10,21 @@ from conformance.runtimes.cpu.build import Plan
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 
-_SHARED_HEADERS = (CPU / "runtime" / "error.h", CPU / "runtime" / "properties.h")
+_SHARED_HEADERS = (
+    *(CPU / "runtime" / "error.h", CPU / "runtime" / "properties.h"),
+    CPU / "hiprtc" / "program.h",
+)
 _DRIVER = HERE / "runtime" / "driver.cpp"
 
 
 def cuda_plan() -> Plan:
     """``libamdhip64`` over the driver and ``libhiprtc`` over NVRTC; no CUDA is needed to build them."""
-    program = HERE / "hiprtc" / "program.h"
     return Plan(
         runtime="cuda",
         sources={
             "libamdhip64.so": (HERE / "runtime", CPU / "runtime" / "error.cpp"),
             "libhiprtc.so": (HERE / "hiprtc", _DRIVER, CPU / "hiprtc" / "api.cpp"),
         },
-        words=(f"-I{CPU / 'runtime'}", f'-DHIPRTC_PROGRAM="{program}"'),
+        words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}"),
         headers=_SHARED_HEADERS,
     )

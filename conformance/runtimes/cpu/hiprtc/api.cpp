@@ -9,12 +9,7 @@
 #include <tuple>
 #include <vector>
 
-// Another runtime's libhiprtc is this file over a Program of its own.
-#ifdef HIPRTC_PROGRAM
-#include HIPRTC_PROGRAM
-#else
 #include "program.h"
-#endif
 
 #define API extern "C" __attribute__((visibility("default")))
 

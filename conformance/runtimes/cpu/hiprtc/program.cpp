@@ -67,7 +67,21 @@ Words joined(std::initializer_list<Words> parts) {
   return all;
 }
 
+// Without the names of the folder that it was compiled in.
+void add_to_log(std::string &log, const std::string &text, const std::string &folder) {
+  std::string clean = text;
+  replace_all(clean, folder + "/headers/", "");
+  replace_all(clean, folder + "/", "");
+  log += clean;
+  if (log.size() > log_limit) {
+    log.resize(log_limit);
+    log += "\n[log cut here]\n";
+  }
+}
+
 }  // namespace
+
+std::pair<int, int> version() { return {9, 0}; }
 
 Program::Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers)
     : source_(std::move(source)), name_(name.empty() ? "hip_program" : std::move(name)), headers_(std::move(headers)) {}
@@ -75,17 +89,6 @@ Program::Program(std::string source, std::string name, std::vector<std::pair<std
 const std::string *Program::lowered_name(const std::string &expression) const {
   auto found = lowered_.find(expression);
   return found == lowered_.end() ? nullptr : &found->second;
-}
-
-void Program::add_to_log(const std::string &text, const std::string &folder) {
-  std::string clean = text;
-  replace_all(clean, folder + "/headers/", "");
-  replace_all(clean, folder + "/", "");
-  log_ += clean;
-  if (log_.size() > log_limit) {
-    log_.resize(log_limit);
-    log_ += "\n[log cut here]\n";
-  }
 }
 
 Program::Outcome Program::compile(const Words &options) {
@@ -149,7 +152,7 @@ Program::Outcome Program::build(const Words &words) {
       step = again;
     }
   }
-  add_to_log(step.output, folder.path());
+  add_to_log(log_, step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;
 
   // 2. Find the kernels and append their registration.
@@ -185,10 +188,10 @@ Program::Outcome Program::build(const Words &words) {
     Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
                                  options.preprocess, written}),
                          folder.file("output"));
-    add_to_log(again.started && again.status != 0 ? again.output : step.output, folder.path());
+    add_to_log(log_, again.started && again.status != 0 ? again.output : step.output, folder.path());
     return Outcome::failed;
   }
-  add_to_log(step.output, folder.path());
+  add_to_log(log_, step.output, folder.path());
 
   // 4. Give every kernel the name that the compiler gave its symbol.
   std::string object = read_file(object_file);
@@ -207,7 +210,7 @@ Program::Outcome Program::build(const Words &words) {
                "-o", folder.file("module.so"), object_file, path_of_library("libm.so.6"), path_of_library("libc.so.6")},
               tools.libraries}),
       folder.file("output"));
-  add_to_log(step.output, folder.path());
+  add_to_log(log_, step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;
   code_ = read_file(folder.file("module.so"));
   simt_append_seal(code_);

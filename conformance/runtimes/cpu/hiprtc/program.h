@@ -1,4 +1,5 @@
-// One hiprtc program: source, headers and name expressions in; module, lowered names and log out.
+// One hiprtc program: source, headers and name expressions in; module, lowered names and log out. Each runtime compiles
+// it in its own way.
 #pragma once
 
 #include <map>
@@ -9,7 +10,7 @@
 namespace hiprtc {
 
 // What hiprtcVersion answers: major, minor.
-inline std::pair<int, int> version() { return {9, 0}; }
+std::pair<int, int> version();
 
 class Program {
  public:
@@ -29,7 +30,6 @@ class Program {
 
  private:
   Outcome build(const std::vector<std::string> &options);
-  void add_to_log(const std::string &text, const std::string &folder);
 
   std::string source_, name_;
   std::vector<std::pair<std::string, std::string>> headers_;

@@ -12,6 +12,7 @@ namespace {
 using nvrtc::Compiler;
 using Words = std::vector<std::string>;
 
+// All others are HIP, unless -x says otherwise.
 bool is_cuda(const std::string &name) { return name.size() > 3 && name.compare(name.size() - 3, 3, ".cu") == 0; }
 
 // NVRTC looks for a source's includes beside its name first, as if that were a file: it is a label, and would find the
