@@ -12,6 +12,10 @@ constexpr int thread_groups(int columns) { return columns <= 4 ? 4 : 2; }
 constexpr int mmvq_threads(int columns) { return group_lanes * thread_groups(columns); }
 constexpr int rows_at_once(int columns) { return columns == 1 ? 1 : 2; }
 
+// The least number of waves on a SIMD, 0 for any. Where a low one is stated, compilers give the registers of further
+// waves to loads that several columns need at a time.
+constexpr int mmvq_waves(int columns) { return columns == 1 ? 0 : 2; }
+
 // A thread's part of one block of weights.
 template <class F>
 struct Part {
@@ -192,7 +196,7 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   const u8 *d = reinterpret_cast<const u8 *>(y + F::group(own, 0)) + i64(first) * apart;
   const u8 *quants = d + sizeof(BlockQ8_1) - group_length + 4 * F::word(own, 0);
   f32 acc[columns][rows] = {};
-  for (int block = first; block < blocks; block += step) {
+  const auto add_block = [&] {
     Part<F> parts[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
@@ -208,6 +212,13 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
     }
     d += step * apart;
     quants += step * apart;
+  };
+  if constexpr (columns == 1) {
+    // One step has too few loads to wait for at a time.
+#pragma unroll 2
+    for (int block = first; block < blocks; block += step) add_block();
+  } else {
+    for (int block = first; block < blocks; block += step) add_block();
   }
   if (group > 0) {
     CANDLE_UNROLL_COLUMNS
