@@ -57,46 +57,73 @@ __device__ inline void multiply_simple(const void *__restrict__ vx, const f32 *_
   if (lane == 0) dst[row] = sum;
 }
 
+// n values from an address that is a multiple of `alignment`: one load where the target takes such addresses.
+template <int n, int alignment>
+struct __attribute__((packed, aligned(alignment))) Values {
+  f32 at[n];
+};
+
+template <int n, int alignment>
+__device__ inline Values<n, alignment> load_values(const f32 *p) {
+  return *reinterpret_cast<const Values<n, alignment> *>(p);
+}
+
 // K blocks: Part::add adds what lanes 2 * part and 2 * part + 1 take of the even and of the odd blocks.
+template <class Part, int alignment>
+__device__ inline f32 sum_super(const typename Part::Block *x, const f32 *y, int blocks) {
+  const int part = threadIdx.x / 2;
+  f32 sum = 0;
+  for (int i = threadIdx.x % 2; i < blocks; i += 2) {
+    sum = Part::template add<alignment>(sum, x[i], y + i64(i) * super_length, part);
+  }
+  return sum;
+}
+
 template <class Part>
 __device__ inline void multiply_super(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
                                       int ncols, int row) {
   const int blocks = ncols / super_length;
   const auto *x = static_cast<const typename Part::Block *>(vx) + i64(row) * blocks;
-  const int part = threadIdx.x / 2;
-  f32 sum = 0;
-  for (int i = threadIdx.x % 2; i < blocks; i += 2) sum = Part::add(sum, x[i], y + i64(i) * super_length, part);
-  sum = sum_lanes(sum);
+  const bool aligned = reinterpret_cast<size_t>(y) % (Part::side_by_side * sizeof(f32)) == 0;
+  constexpr int most = Part::side_by_side * sizeof(f32);
+  const f32 sum = sum_lanes(aligned ? sum_super<Part, most>(x, y, blocks) : sum_super<Part, sizeof(f32)>(x, y, blocks));
   if (threadIdx.x == 0) dst[row] = sum;
 }
 
 struct PartQ2_K {
   using Block = BlockQ2_K;
+  static constexpr int side_by_side = 2;
+  template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, first = 2 * (part % 8);
     y += 128 * half + first;
     const u8 *q = b.qs + 32 * half + first;
-    const u8 *scales = b.scales + 8 * half;
+    const u32 quants[2] = {load_half(q), load_half(q + 16)};
+    const u32 scales[2] = {load_word<4>(b.scales + 8 * half), load_word<4>(b.scales + 8 * half + 4)};
+    // Columns 0, 32, 64, 96, then 16, 48, 80, 112.
+    Values<2, alignment> at[8];
+    f32 scale[8], least[8];
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const int k = n & 3, side = n >> 2;
+      at[n] = load_values<2, alignment>(y + 32 * k + 16 * side);
+      const u32 both = scales[k >> 1] >> (16 * (k & 1) + 8 * side);
+      scale[n] = f32(i32(both & 15));
+      least[n] = f32(i32(both >> 4 & 15));
+    }
     f32 products = 0, minima = 0;
 #pragma unroll
     for (int l = 0; l < 2; ++l) {
-      // Columns 0, 32, 64, 96, then 16, 48, 80, 112.
-      f32 at[8], weight[8], scale[8], least[8];
+      f32 weight[8];
 #pragma unroll
-      for (int n = 0; n < 8; ++n) {
-        const int k = n & 3, side = n >> 2;
-        at[n] = y[l + 32 * k + 16 * side];
-        weight[n] = f32(q[l + 16 * side] >> 2 * k & 3);
-        scale[n] = f32(scales[2 * k + side] & 15);
-        least[n] = f32(scales[2 * k + side] >> 4);
-      }
+      for (int n = 0; n < 8; ++n) weight[n] = f32(i32(quants[n >> 2] >> (8 * l + 2 * (n & 3)) & 3));
       // The second product is rounded, the others are fused.
-      f32 product = fused(at[0] * scale[0], weight[0], at[1] * scale[1] * weight[1]);
-      f32 minimum = fused(at[0], least[0], at[1] * least[1]);
+      f32 product = fused(at[0].at[l] * scale[0], weight[0], at[1].at[l] * scale[1] * weight[1]);
+      f32 minimum = fused(at[0].at[l], least[0], at[1].at[l] * least[1]);
 #pragma unroll
       for (int n = 2; n < 8; ++n) {
-        product = fused(at[n] * scale[n], weight[n], product);
-        minimum = fused(at[n], least[n], minimum);
+        product = fused(at[n].at[l] * scale[n], weight[n], product);
+        minimum = fused(at[n].at[l], least[n], minimum);
       }
       products += product;
       minima += minimum;
@@ -107,22 +134,33 @@ struct PartQ2_K {
 
 struct PartQ3_K {
   using Block = BlockQ3_K;
+  static constexpr int side_by_side = 2;
+  template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, first = 2 * (part % 8);
+    y += 128 * half + first;
+    // Of the 32 bytes that four groups share.
+    const u32 low[2] = {load_half(b.qs + 32 * half + first), load_half(b.qs + 32 * half + first + 16)};
+    const u32 high[2] = {~load_half(b.hmask + first) >> 4 * half, ~load_half(b.hmask + first + 16) >> 4 * half};
+    const u32 top = load_word<2>(b.scales + 8) >> 4 * half;
+    const u32 scales[2] = {
+        (load_word<2>(b.scales) >> 4 * half & 0x0f0f0f0f) | (top & 0x03030303) << 4,
+        (load_word<2>(b.scales + 4) >> 4 * half & 0x0f0f0f0f) | (top >> 2 & 0x03030303) << 4,
+    };
+    Values<2, alignment> at[2][4];
+#pragma unroll
+    for (int n = 0; n < 8; ++n) at[n >> 2][n & 3] = load_values<2, alignment>(y + 32 * (n & 3) + 16 * (n >> 2));
     f32 total = 0;
 #pragma unroll
     for (int l = 0; l < 2; ++l) {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
-        const int at = first + l + 16 * side;  // of the 32 bytes that four groups share
         f32 scaled[4], weight[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          const int group = 4 * half + k;
-          const Scales s = Q3_K::scales(b, group);
-          const i32 high = b.hmask[at] >> group & 1 ? 0 : 4;
-          weight[k] = f32((b.qs[32 * half + at] >> 2 * k & 3) - high);
-          scaled[k] = y[128 * half + 32 * k + at] * f32(side ? s.signed_b() : s.signed_a());
+          const i32 scale = byte_of(scales[k >> 1], 2 * (k & 1) + side) - 32;
+          weight[k] = f32(i32(low[side] >> (8 * l + 2 * k) & 3) - i32(high[side] >> (8 * l + k) & 1) * 4);
+          scaled[k] = at[side][k].at[l] * f32(scale);
         }
         f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
         sum = fused(scaled[2], weight[2], sum);
@@ -133,92 +171,120 @@ struct PartQ3_K {
   }
 };
 
+// The scales and minima of pairs of groups 0 and 2, or 1 and 3.
+struct PairScales {
+  f32 scale[4], least[4];
+  __device__ PairScales(const u8 *scales, int pair) {
+    const u32 a = load_half(scales + 2 * pair), b = load_half(scales + 2 * pair + 4),
+              c = load_half(scales + 2 * pair + 8);
+    const u32 s[2] = {a & 0x3f3f, (c & 0x0f0f) | (a & 0xc0c0) >> 2};
+    const u32 m[2] = {b & 0x3f3f, (c >> 4 & 0x0f0f) | (b & 0xc0c0) >> 2};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      scale[k] = f32(byte_of(s[k >> 1], k & 1));
+      least[k] = f32(byte_of(m[k >> 1], k & 1));
+    }
+  }
+};
+
 // Parts 0-7 take groups 0, 1, 4, 5, parts 8-15 groups 2, 3, 6, 7.
 struct PartQ4_K {
   using Block = BlockQ4_K;
+  static constexpr int side_by_side = 4;
+  template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int pair = part / 8, first = 4 * (2 * (part % 4) + part / 4 % 2);
     y += 64 * pair + first;
     const u32 words[2] = {load_word<4>(b.qs + 32 * pair + first), load_word<4>(b.qs + 32 * pair + first + 64)};
-    f32 scale[4], least[4], product[4] = {};
+    const PairScales s(b.scales, pair);
+    Values<4, alignment> at[4];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const Scales s = Q4_K::scales(b, 2 * pair + (k & 1) + 2 * (k & 2));
-      scale[k] = f32(s.a());
-      least[k] = f32(s.b());
-    }
-    f32 minima = 0;
+    for (int k = 0; k < 4; ++k) at[k] = load_values<4, alignment>(y + 32 * (k & 1) + 64 * (k & 2));
+    f32 minima = 0, product[4] = {};
 #pragma unroll
     for (int l = 0; l < 4; ++l) {
-      const f32 at[4] = {y[l], y[l + 32], y[l + 128], y[l + 160]};
       // The upper nibbles stay where they are: 16 times too large.
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        product[k] = fused(at[k], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
+        product[k] = fused(at[k].at[l], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
       }
-      const f32 minimum = fused(at[2], least[2], fused(at[0], least[0], at[1] * least[1]));
-      minima += fused(at[3], least[3], minimum);
+      f32 minimum = fused(at[0].at[l], s.least[0], at[1].at[l] * s.least[1]);
+      minimum = fused(at[2].at[l], s.least[2], minimum);
+      minima += fused(at[3].at[l], s.least[3], minimum);
     }
-    f32 total = fused(product[0], scale[0], product[1] * scale[1] * 0.0625f);
-    total = fused(product[2], scale[2], total);
-    total = fused(product[3] * scale[3], 0.0625f, total);
+    f32 total = fused(product[0], s.scale[0], product[1] * s.scale[1] * 0.0625f);
+    total = fused(product[2], s.scale[2], total);
+    total = fused(product[3] * s.scale[3], 0.0625f, total);
     return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
 struct PartQ5_K {
   using Block = BlockQ5_K;
+  static constexpr int side_by_side = 2;
+  template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int pair = part / 8, first = 2 * (2 * (part % 4) + part / 4 % 2);
-    y += 64 * pair;
-    f32 scale[4], least[4], product[4] = {};
+    y += 64 * pair + first;
+    const PairScales s(b.scales, pair);
+    u32 low[2][2], high[2];
+    Values<2, alignment> at[4][2];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const Scales s = Q5_K::scales(b, 2 * pair + (k & 1) + 2 * (k & 2));
-      scale[k] = f32(s.a());
-      least[k] = f32(s.b());
+    for (int side = 0; side < 2; ++side) {
+      const int e = first + 16 * side;
+      high[side] = load_half(b.qh + e) >> 2 * pair;
+      low[0][side] = load_half(b.qs + 32 * pair + e);
+      low[1][side] = load_half(b.qs + 32 * pair + e + 64);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) at[k][side] = load_values<2, alignment>(y + 32 * (k & 1) + 64 * (k & 2) + 16 * side);
     }
-    f32 minima = 0;
+    f32 minima = 0, product[4] = {};
 #pragma unroll
     for (int l = 0; l < 2; ++l) {
       f32 both[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        const int group = 2 * pair + (k & 1) + 2 * (k & 2);
-        f32 at[2], weight[2];
+        f32 weight[2];
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
-          const int e = first + l + 16 * side;
-          at[side] = y[e + 32 * (k & 1) + 64 * (k & 2)];
-          const i32 low = b.qs[32 * (group >> 1) + e] >> 4 * (k & 1) & 15;
-          weight[side] = f32(low + 16 * (b.qh[e] >> group & 1));
+          const u32 fifth = high[side] >> (8 * l + (k & 1) + 2 * (k & 2)) & 1;
+          weight[side] = f32(i32((low[k >> 1][side] >> (8 * l + 4 * (k & 1)) & 15) | fifth << 4));
         }
-        product[k] += fused(at[0], weight[0], at[1] * weight[1]);
-        both[k] = at[0] + at[1];
+        const f32 first_at = at[k][0].at[l], second_at = at[k][1].at[l];
+        product[k] += fused(first_at, weight[0], second_at * weight[1]);
+        both[k] = first_at + second_at;
       }
-      const f32 minimum = fused(both[2], least[2], fused(both[0], least[0], both[1] * least[1]));
-      minima += fused(both[3], least[3], minimum);
+      f32 minimum = fused(both[0], s.least[0], both[1] * s.least[1]);
+      minimum = fused(both[2], s.least[2], minimum);
+      minima += fused(both[3], s.least[3], minimum);
     }
-    f32 total = fused(product[1], scale[1], product[0] * scale[0]);
-    total = fused(product[2], scale[2], total);
-    total = fused(product[3], scale[3], total);
+    f32 total = fused(product[1], s.scale[1], product[0] * s.scale[0]);
+    total = fused(product[2], s.scale[2], total);
+    total = fused(product[3], s.scale[3], total);
     return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
 struct PartQ6_K {
   using Block = BlockQ6_K;
+  static constexpr int side_by_side = 4;
+  template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, word = part % 8;
     y += 128 * half + 4 * word;
     const f32 d = widen(b.d);
+    const u8 *ql = b.ql + 64 * half + 4 * word;
+    const u32 low[2] = {load_word<2>(ql), load_word<2>(ql + 32)};
+    const u32 high = load_word<2>(b.qh + 32 * half + 4 * word);
+    const u8 *scales = b.scales + 8 * half + word / 4;
     u32 quants[4];
     f32 scale[4];
+    Values<4, alignment> at[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      quants[k] = Q6_K::quants(b, 4 * half + k, word);
-      const Scales s = Q6_K::of_word(Q6_K::scales(b, 4 * half + k), word);
-      scale[k] = f32(s.signed_a());
+      at[k] = load_values<4, alignment>(y + 32 * k);
+      scale[k] = f32(i32(u32(scales[2 * k]) << 24) >> 24);
+      quants[k] = (low[k & 1] >> 2 * (k & 2) & 0x0f0f0f0f) | (high >> 2 * k & 0x03030303) << 4;
     }
     f32 total = 0;
 #pragma unroll
@@ -226,8 +292,8 @@ struct PartQ6_K {
       f32 scaled[4], weight[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        scaled[k] = y[l + 32 * k] * scale[k] * d;
-        weight[k] = f32(i32(quants[k] << (24 - 8 * l)) >> 24);
+        scaled[k] = at[k].at[l] * scale[k] * d;
+        weight[k] = f32(byte_of(quants[k], l) - 32);
       }
       f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
       sum = fused(scaled[2], weight[2], sum);
