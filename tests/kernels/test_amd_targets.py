@@ -38,7 +38,7 @@ BLOCK = {"softmax": 32, "dmmv": 32, "mmvq": 128, "mmq": 128, "indexed_moe_forwar
 
 
 # Up to four scalar registers go to lanes of a vector register, not to memory.
-SCALARS_TO_LANES = ("uerf_f64", "unormcdf_f64", "ugelu_erf_f64", "sa_i64_f8_e4m3")
+SCALARS_TO_LANES = ("uerf_f64", "unormcdf_f64", "ugelu_erf_f64")
 
 
 def most_threads(kernel: Kernel) -> int:
