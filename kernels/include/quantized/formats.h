@@ -2,7 +2,11 @@
 //
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
-// packed, packed_scales: the memory that either is made of; unpacked makes it.
+// shares: the words that have the same bytes in memory, 4 words apart in a block of 32, else of neighbouring groups.
+// packed: the memory that a word is made of; unpacked makes it.
+// packed_scales: the scale and minimum of a block.
+// scale_word: of a K block, four bytes of scales as they are in memory; decode_scales makes them bytes a and b of its
+// groups, which in_group finds.
 // two: the quants e and e + 16 of a block of 32, of bytes e and e + 1, as the low two bytes.
 // value: the number that quant q stands for; `half` is which 16 of the group it is in.
 //
@@ -27,13 +31,9 @@ struct Scales {
   __device__ i32 signed_b() const { return i32(ab << 16) >> 24; }
 };
 
-// Of a word, and of the scales of a group.
 template <int alignment>
 struct Packed {
   Pending<alignment> low, high;
-};
-struct PackedScales {
-  u32 dm, bytes[3];
 };
 
 template <class F, class B>
@@ -44,7 +44,6 @@ struct Format {
   static __device__ u32 quants(const B &b, int group, int word) {
     return F::unpacked(F::packed(b, group, word), group, word);
   }
-  static __device__ Scales scales(const B &b, int group) { return F::unpacked(F::packed_scales(b, group), group); }
 };
 
 // Part of a block against one column: sums over the words of each piece.
@@ -78,6 +77,7 @@ struct Nibbles {
   static constexpr int length = 32;
   static constexpr int lanes = 2, pieces = 1, words = 4, span = 1;
   static constexpr bool uses_sums = false, halves = false;
+  static constexpr int shares = 2;
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + (k & 1) + 2 * (k & 2); }
   static __device__ u32 nibbles(u32 both) { return (both & 15) | (both & 0xf0) << 4; }
@@ -89,8 +89,8 @@ struct Q4_0 : Nibbles, Format<Q4_0, BlockQ4_0> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
   static __device__ u32 unpacked(const PackedWord &p, int, int word) { return p.low.word() >> (word & 4) & 0x0f0f0f0f; }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {b.d.bits}; }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, 0}; }
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
@@ -109,8 +109,8 @@ struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
   static __device__ u32 unpacked(const PackedWord &p, int, int word) { return p.low.word() >> (word & 4) & 0x0f0f0f0f; }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {load_word<4>(&b.d)}; }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, 0}; }
+  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
+  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
@@ -128,8 +128,8 @@ struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0> {
   static __device__ u32 unpacked(const PackedWord &p, int, int word) {
     return (p.low.word() >> (word & 4) & 0x0f0f0f0f) | spread_bits(p.high.word() >> 4 * word) << 4;
   }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {b.d.bits}; }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, 0}; }
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 16) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
@@ -141,7 +141,6 @@ struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0> {
 
 // The matrix product, which unpacks what it has loaded, subtracts 16 in integers.
 struct Q5_0Signed : Q5_0 {
-  using Q5_0::unpacked;
   static __device__ u32 unpacked(const PackedWord &p, int group, int word) {
     return minus_each(Q5_0::unpacked(p, group, word), 16);
   }
@@ -155,8 +154,8 @@ struct Q5_1 : Nibbles, Format<Q5_1, BlockQ5_1> {
   static __device__ u32 unpacked(const PackedWord &p, int, int word) {
     return (p.low.word() >> (word & 4) & 0x0f0f0f0f) | spread_bits(p.high.word() >> 4 * word) << 4;
   }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {load_word<4>(&b.d)}; }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, 0}; }
+  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
+  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q4_1::value(s, q, half); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return Q4_1::vector(acc, s, v);
@@ -170,13 +169,14 @@ struct Q8_0 : Format<Q8_0, BlockQ8_0> {
   static constexpr int length = 32;
   static constexpr int lanes = 4, pieces = 1, words = 2, span = 1;
   static constexpr bool uses_sums = false, halves = false;
+  static constexpr int shares = 1;
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + k; }
   static __device__ u32 two(const Block &b, u32 e) { return load_half(b.qs + e); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
   static __device__ u32 unpacked(const PackedWord &p, int, int) { return p.low.word(); }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {b.d.bits}; }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, 0}; }
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d() * v.d[0], f32(v.dot[0]), acc);
@@ -192,6 +192,8 @@ struct TwoBits {
   static constexpr int length = 256;
   static constexpr int lanes = 16, pieces = 4, words = 1, span = 1;
   static constexpr bool halves = true;
+  static constexpr int shares = 2;
+  static __device__ u32 in_group(const u32 *words, int group) { return words[group >> 1] >> 16 * (group & 1); }
   static __device__ int group(int t, int i) { return 4 * (t >> 3) + i; }
   static __device__ int word(int t, int) { return t & 7; }
 };
@@ -205,10 +207,12 @@ struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
     return p.low.word() >> 2 * (group & 3) & 0x03030303;
   }
   // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
-  static __device__ PackedScales packed_scales(const Block &b, int group) {
-    return {load_word<4>(&b.d), {load_half(b.scales + 2 * group)}};
+  static __device__ Scales scales(const Block &b, int group) {
+    return {load_word<4>(&b.d), load_half(b.scales + 2 * group)};
   }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, p.bytes[0]}; }
+  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
+  static __device__ Pending<4> scale_word(const Block &b, int k) { return load(b.scales + 4 * k); }
+  static __device__ void decode_scales(u32 (&)[4]) {}
   static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     const i32 sm = of_half(s, half);
@@ -241,12 +245,19 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K> {
     return minus_each((p.low.word() >> 2 * (group & 3) & 0x03030303) | high << 2, 4);
   }
   // Two of the sixteen 6-bit scales, less 32.
-  static __device__ PackedScales packed_scales(const Block &b, int group) {
-    return {b.d.bits, {load_half(b.scales + (2 * group & 7)), load_half(b.scales + 8 + (2 * group & 3))}};
+  static __device__ Scales scales(const Block &b, int group) {
+    const u32 low = load_half(b.scales + (2 * group & 7)) >> (group & 4) & 0x0f0f;
+    const u32 high = load_half(b.scales + 8 + (2 * group & 3)) >> 2 * (group >> 1) & 0x0303;
+    return {b.d.bits, minus_each(low | high << 4, 32) & 0xffff};
   }
-  static __device__ Scales unpacked(const PackedScales &p, int group) {
-    const u32 low = p.bytes[0] >> (group & 4) & 0x0f0f, high = p.bytes[1] >> 2 * (group >> 1) & 0x0303;
-    return {p.dm, minus_each(low | high << 4, 32) & 0xffff};
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Pending<2> scale_word(const Block &b, int k) { return load(b.scales + 4 * (k < 3 ? k : 2)); }
+  static __device__ void decode_scales(u32 (&words)[4]) {
+    const u32 low[2] = {words[0], words[1]}, high = words[2];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      words[k] = minus_each((low[k & 1] >> 2 * (k & 2) & 0x0f0f0f0f) | (high >> 2 * k & 0x03030303) << 4, 32);
+    }
   }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     return s.d() * f32(half ? s.signed_b() : s.signed_a()) * f32(q);
@@ -263,24 +274,39 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K> {
   }
 };
 
+// Scale a and minimum b of group j: 6 bits each. The last four groups have their upper two bits in the first eight
+// bytes.
+__device__ inline u32 scale_and_minimum(const u8 *scales, int j) {
+  if (j < 4) return u32(scales[j] & 63) | u32(scales[j + 4] & 63) << 8;
+  const u32 a = (scales[j + 4] & 15) | scales[j - 4] >> 6 << 4;
+  const u32 b = scales[j + 4] >> 4 | scales[j] >> 6 << 4;
+  return a | b << 8;
+}
+
 template <class F, class B>
 struct Pairs : Format<F, B> {
   static constexpr int length = 256;
   static constexpr int lanes = 16, pieces = 2, words = 2, span = 2;
   static constexpr bool uses_sums = true, halves = false;
+  static constexpr int shares = 2;
   static __device__ int group(int t, int i) { return 2 * (t >> 2) + i; }
   static __device__ int word(int t, int k) { return (t & 3) + 4 * k; }
-  // A scale and a minimum a group, 6 bits each: bytes of the scales and of the minima of groups 0 to 3, whose upper two
-  // bits are those of groups 4 to 7, and bytes with the lower four bits of both of groups 4 to 7.
-  static __device__ PackedScales packed_scales(const B &b, int group) {
-    const u8 *pair = b.scales + (group & 2);
-    return {load_word<4>(&b.d), {load_half(pair), load_half(pair + 4), load_half(pair + 8)}};
+  static __device__ Scales scales(const B &b, int group) {
+    return {load_word<4>(&b.d), scale_and_minimum(b.scales, group)};
   }
-  static __device__ Scales unpacked(const PackedScales &p, int group) {
-    const int shift = 8 * (group & 1);
-    const u32 first = p.bytes[0] >> shift, second = p.bytes[1] >> shift, third = p.bytes[2] >> shift;
-    if (group < 4) return {p.dm, (first & 63) | (second & 63) << 8};
-    return {p.dm, (third & 0x0f) | (first & 0xc0) >> 2 | (third & 0xf0) << 4 | (second & 0xc0) << 6};
+  static __device__ u32 packed_scales(const B &b) { return load_word<4>(&b.d); }
+  static __device__ Pending<4> scale_word(const B &b, int k) { return begin_load<4>(b.scales + 4 * (k < 3 ? k : 2)); }
+  // Scales of groups 0 to 3 and 4 to 7, minima of both.
+  static __device__ void decode_scales(u32 (&words)[4]) {
+    const u32 a = words[0], b = words[1], low = words[2];
+    words[0] = a & 0x3f3f3f3f;
+    words[1] = (low & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
+    words[2] = b & 0x3f3f3f3f;
+    words[3] = (low >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+  }
+  static __device__ u32 in_group(const u32 *words, int group) {
+    const u32 a = words[group >> 2], b = words[2 + (group >> 2)];
+    return (a >> 8 * (group & 3) & 0xff) | (b >> 8 * (group & 3) & 0xff) << 8;
   }
   static __device__ f32 value(const Scales &s, i32 q, int) {
     return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
@@ -307,7 +333,6 @@ struct Pairs : Format<F, B> {
 };
 
 struct Q4_K : Pairs<Q4_K, BlockQ4_K> {
-  using Pairs::unpacked;
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 1) + 4 * word), {}};
   }
@@ -317,7 +342,6 @@ struct Q4_K : Pairs<Q4_K, BlockQ4_K> {
 };
 
 struct Q5_K : Pairs<Q5_K, BlockQ5_K> {
-  using Pairs::unpacked;
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 1) + 4 * word), load(b.qh + 4 * word)};
   }
@@ -331,6 +355,7 @@ struct Q6_K : Format<Q6_K, BlockQ6_K> {
   static constexpr int length = 256;
   static constexpr int lanes = 32, pieces = 2, words = 1, span = 2;
   static constexpr bool uses_sums = false, halves = true;
+  static constexpr int shares = 2;
   static __device__ int group(int t, int i) { return 4 * (t >> 4) + (t >> 3 & 1) + 2 * i; }
   static __device__ int word(int t, int) { return t & 7; }
   static __device__ PackedWord packed(const Block &b, int group, int word) {
@@ -341,10 +366,11 @@ struct Q6_K : Format<Q6_K, BlockQ6_K> {
     const u32 high = p.high.word() >> 2 * (group & 3) & 0x03030303;
     return minus_each((p.low.word() >> 2 * (group & 2) & 0x0f0f0f0f) | high << 4, 32);
   }
-  static __device__ PackedScales packed_scales(const Block &b, int group) {
-    return {b.d.bits, {load_half(b.scales + 2 * group)}};
-  }
-  static __device__ Scales unpacked(const PackedScales &p, int) { return {p.dm, p.bytes[0]}; }
+  static __device__ Scales scales(const Block &b, int group) { return {b.d.bits, load_half(b.scales + 2 * group)}; }
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Pending<2> scale_word(const Block &b, int k) { return load(b.scales + 4 * k); }
+  static __device__ void decode_scales(u32 (&)[4]) {}
+  static __device__ u32 in_group(const u32 *words, int group) { return Q3_K::in_group(words, group); }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
   static __device__ Scales of_word(const Scales &s, int word) { return Q3_K::of_word(s, word); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {

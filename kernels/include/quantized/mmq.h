@@ -18,100 +18,149 @@ struct alignas(16) Quad {
 };
 
 // What a tile has of a row of weights or of a column of activations. Its five quads keep lanes with neighbouring rows
-// in different banks.
-template <class Scale>
+// in different banks. The last has, of activations, d of each group and s or the sums of its halves, whichever the
+// format uses; of weights the scales of each group, or, of K blocks, those of the whole block.
 struct alignas(16) Step {
   Quad quads[step_groups][2];
-  Scale scales[step_groups];
-};
-
-// Of a group of activations: d, and s or the sums of its halves, whichever the format uses.
-struct Column {
-  f32 d;
-  u32 extra;
+  u32 scales[4];
 };
 
 struct Q8_1 : Format<Q8_1, BlockQ8_1> {
-  static constexpr int length = 32;
+  static constexpr int length = 32, shares = 1;
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
   static __device__ u32 unpacked(const PackedWord &p, int, int) { return p.low.word(); }
-  static __device__ PackedScales packed_scales(const Block &b, int) { return {load_word<4>(&b.d)}; }
-  static __device__ Column unpacked(const PackedScales &p, int) {
-    const Scales scales{p.dm, 0};
-    return {scales.d(), bit_cast<u32>(scales.m())};
-  }
+  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
 };
+
+__device__ inline int at_most(int i, int last) { return i < last ? i : last; }
 
 // What a thread brings into one side of a tile of `rows` rows, as it is in memory: the loads of the next step are on
-// their way while this one is multiplied. Eight threads share a row; each takes words that share their bytes: two of a
-// block of 32, or one word of both groups. A row or group that does not exist is the last one again, and no result has
-// it.
-template <class F, int rows, bool half_sums = false>
-struct Side {
-  using Block = typename F::Block;
-  static constexpr int sharers = step_groups * group_words / 2, apart = mmq_threads / sharers;
-  static constexpr int items = rows / apart, units = rows * step_groups / mmq_threads;
-  static constexpr bool super = F::length == super_length;
-  typename F::PackedWord packed[items][2];
-  PackedScales scales[units];
+// their way while this one is multiplied. Threads side by side take words side by side, and those that share their
+// bytes. A row or group that does not exist is the last one again, and no result has it.
+template <class F, int rows>
+struct Words {
+  static constexpr int sharers = step_groups * group_words / F::shares, apart = mmq_threads / sharers;
+  static constexpr int in_block = F::length / group_length;
+  typename F::PackedWord packed[rows / apart][F::shares];
 
-  static __device__ int group_of(int t, int k) { return super ? k : t % sharers / 4; }
-  static __device__ int word_of(int t, int k) { return super ? t % sharers : t % 4 + 4 * k; }
+  static __device__ int group_of(int t, int k) { return in_block > 1 ? k : t % sharers / (sharers / step_groups); }
+  static __device__ int word_of(int t, int k) {
+    return in_block > 1 ? t % sharers : t % (sharers / step_groups) + sharers / step_groups * k;
+  }
 
-  __device__ void load(const Block *x, int last_row, i64 stride, int t, int group0, int last_group) {
-    constexpr int in_block = F::length / group_length;
-    const auto limited = [&](int group) { return super || group < last_group ? group : last_group; };
+  __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
+    const int own = group0 + group_of(t, 0), group = in_block > 1 ? own : at_most(own, last_group);
+    x += group / in_block;
 #pragma unroll
-    for (int p = 0; p < items; ++p) {
-      const int row = t / sharers + apart * p < last_row ? t / sharers + apart * p : last_row;
+    for (int p = 0; p < rows / apart; ++p) {
+      const typename F::Block &block = x[at_most(t / sharers + apart * p, last_row) * stride];
 #pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        const int group = limited(group0 + group_of(t, k));
-        packed[p][k] = F::packed(x[row * stride + group / in_block], group % in_block, word_of(t, k));
+      for (int k = 0; k < F::shares; ++k) {
+        packed[p][k] = F::packed(block, (group + (in_block > 1 ? k : 0)) % in_block, word_of(t, k));
       }
-    }
-#pragma unroll
-    for (int p = 0; p < units; ++p) {
-      const int unit = t * units + p, group = limited(group0 + unit % step_groups);
-      const int row = unit / step_groups < last_row ? unit / step_groups : last_row;
-      scales[p] = F::packed_scales(x[row * stride + group / in_block], group % in_block);
     }
   }
 
-  template <class Scale>
-  __device__ void store(Step<Scale> *tile, int t, int group0) const {
+  __device__ void store(Step *tile, int t, int group0) const {
 #pragma unroll
-    for (int p = 0; p < items; ++p) {
+    for (int p = 0; p < rows / apart; ++p) {
 #pragma unroll
-      for (int k = 0; k < 2; ++k) {
+      for (int k = 0; k < F::shares; ++k) {
         const int group = group_of(t, k), word = word_of(t, k);
         tile[t / sharers + apart * p].quads[group][word / 4].at[word % 4] =
-            F::unpacked(packed[p][k], (group0 + group) % (F::length / group_length), word);
-      }
-      if constexpr (half_sums) {  // over the four threads that have a group
-        i32 sums[2];
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          sums[k] = sum4(F::unpacked(packed[p][k], 0, 0), 0);
-          sums[k] += swap<1>(sums[k]);
-          sums[k] += swap<2>(sums[k]);
-        }
-        const u32 extra = u32(u16(sums[0])) | u32(sums[1]) << 16;
-        if (t % 4 == 0) tile[t / sharers + apart * p].scales[group_of(t, 0)].extra = extra;
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < units; ++p) {
-      const int unit = t * units + p, group = unit % step_groups;
-      const auto all = F::unpacked(scales[p], (group0 + group) % (F::length / group_length));
-      if constexpr (half_sums) {
-        tile[unit / step_groups].scales[group].d = all.d;
-      } else {
-        tile[unit / step_groups].scales[group] = all;
+            F::unpacked(packed[p][k], (group0 + group) % in_block, word);
       }
     }
   }
 };
+
+// The scales of the groups of a step: of blocks of 32.
+template <class F, int rows>
+struct GroupScales {
+  static constexpr int apart = mmq_threads / step_groups;
+  u32 packed[rows / apart];
+
+  __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
+    x += at_most(group0 + t % step_groups, last_group);
+#pragma unroll
+    for (int p = 0; p < rows / apart; ++p) {
+      packed[p] = F::packed_scales(x[at_most(t / step_groups + apart * p, last_row) * stride]);
+    }
+  }
+
+  __device__ void store(Step *tile, u32 *, int t, int) const {
+#pragma unroll
+    for (int p = 0; p < rows / apart; ++p) tile[t / step_groups + apart * p].scales[t % step_groups] = packed[p];
+  }
+
+  static __device__ Scales get(const Step &row, u32, int, int g) { return {row.scales[g], 0}; }
+};
+
+// The scales of a K block, with its first step; one or two threads share a row.
+template <class F, int rows>
+struct BlockScales {
+  static constexpr int sharers = mmq_threads / rows, words = 4 / sharers;
+  u32 dm;
+  Pending<alignof(typename F::Block)> packed[words];
+
+  __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int) {
+    if (group0 % 8 != 0) return;
+    const typename F::Block &block = x[at_most(t / sharers, last_row) * stride + group0 / 8];
+    dm = F::packed_scales(block);
+#pragma unroll
+    for (int k = 0; k < words; ++k) packed[k] = F::scale_word(block, words * (t % sharers) + k);
+  }
+
+  __device__ void store(Step *tile, u32 *dms, int t, int group0) const {
+    if (group0 % 8 != 0) return;
+    u32 bytes[words];
+#pragma unroll
+    for (int k = 0; k < words; ++k) bytes[k] = packed[k].word();
+    if constexpr (words == 4) F::decode_scales(bytes);
+    dms[t / sharers] = dm;
+#pragma unroll
+    for (int k = 0; k < words; ++k) tile[t / sharers].scales[words * (t % sharers) + k] = bytes[k];
+  }
+
+  static __device__ Scales get(const Step &row, u32 dm, int group0, int g) {
+    return {dm, F::in_group(row.scales, (group0 + g) % 8)};
+  }
+};
+
+template <bool super, class F, int rows>
+struct scales_of {
+  using type = GroupScales<F, rows>;
+};
+template <class F, int rows>
+struct scales_of<true, F, rows> {
+  using type = BlockScales<F, rows>;
+};
+
+// d of activations as a number, and s or the sums of halves: over the four threads that have one.
+template <int columns, bool half_sums>
+__device__ inline void store_columns(Step *tile, const Words<Q8_1, columns> &words,
+                                     const GroupScales<Q8_1, columns> &scales, int t) {
+  using Side = Words<Q8_1, columns>;
+  constexpr int apart = mmq_threads / step_groups;
+#pragma unroll
+  for (int p = 0; p < columns / apart; ++p) {
+    const Scales both{scales.packed[p], 0};
+    u32 *to = tile[t / step_groups + apart * p].scales + 2 * (t % step_groups);
+    to[0] = bit_cast<u32>(both.d());
+    if constexpr (!half_sums) to[1] = bit_cast<u32>(both.m());
+  }
+  if constexpr (half_sums) {
+#pragma unroll
+    for (int p = 0; p < columns / Side::apart; ++p) {
+      i32 sum = sum4(words.packed[p][0].low.word(), 0);
+      sum += swap<1>(sum);
+      sum += swap<2>(sum);
+      const i32 other = swap<4>(sum);
+      u32 *to = tile[t / Side::sharers + Side::apart * p].scales + 2 * Side::group_of(t, 0);
+      if (t % group_words == 0) to[1] = u32(u16(sum)) | u32(other) << 16;
+    }
+  }
+}
 
 __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
 #pragma unroll
@@ -119,27 +168,35 @@ __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
   return sum;
 }
 
-// Block (bx, by) of 32 x 4 threads computes rows bx * tile_rows.. of columns by * tile_columns..: thread (tx, ty) rows
-// tx + 32 i of columns ty + 4 j. dst[column * nrows_dst + row]. Candle reads on into the next row where a row is no
-// multiple of its step, times activations of zero; here the step is shorter.
-template <class F, int tile_columns, int tile_rows>
-__device__ inline void mul_mat(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst,
-                               int ncols_x, int nrows_x, int ncols_y, int nrows_y, int nrows_dst) {
-  constexpr int rows = tile_rows / 32, columns = tile_columns / 4, span = F::span;
-  __shared__ Step<Scales> tile_x[tile_rows];
-  __shared__ Step<Column> tile_y[tile_columns];
-  const int tx = threadIdx.x, ty = threadIdx.y, t = 32 * ty + tx;
+// Block (bx, by) of 32 x 4 threads computes rows bx * tile_rows.. of columns by * tile_columns.., each thread those of
+// `rows` rows: LDS is read the least where a thread has as many rows as columns, but rows cost registers.
+// dst[column * nrows_dst + row]. Candle reads on into the next row where a row is no multiple of its step, times
+// activations of zero; here the step is shorter.
+template <class F, int tile_columns, int tile_rows, int rows>
+__device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst,
+                                       int ncols_x, int nrows_x, int ncols_y, int nrows_y, int nrows_dst) {
+  constexpr bool super = F::length == super_length;
+  constexpr int row_threads = tile_rows / rows, column_threads = mmq_threads / row_threads;
+  constexpr int columns = tile_columns / column_threads, span = F::span;
+  using OwnScales = typename scales_of<super, F, tile_rows>::type;
+  __shared__ Step tile_x[tile_rows], tile_y[tile_columns];
+  __shared__ u32 dms[super ? tile_rows : 1];
+  const int t = 32 * threadIdx.y + threadIdx.x, tx = t % row_threads, ty = t / row_threads;
   const int row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
-  const i64 stride_x = ncols_x / F::length, stride_y = nrows_y / group_length;
-  const auto *x = static_cast<const typename F::Block *>(vx) + row0 * stride_x;
-  const auto *y = static_cast<const BlockQ8_1 *>(vy) + column0 * stride_y;
-  const int used = ncols_y - column0 < tile_columns ? ncols_y - column0 : tile_columns;
+  const int stride_x = ncols_x / F::length, stride_y = nrows_y / group_length;
+  const auto *x = static_cast<const typename F::Block *>(vx) + i64(row0) * stride_x;
+  const auto *y = static_cast<const BlockQ8_1 *>(vy) + i64(column0) * stride_y;
+  const int used = at_most(ncols_y - column0, tile_columns);
   const int groups = ncols_x / group_length;
-  Side<F, tile_rows> weights;
-  Side<Q8_1, tile_columns, F::uses_sums && F::halves> activations;
+  Words<F, tile_rows> weights;
+  Words<Q8_1, tile_columns> activations;
+  OwnScales weight_scales;
+  GroupScales<Q8_1, tile_columns> activation_scales;
   const auto load = [&](int group0) {
     weights.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
+    if constexpr (!super) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     activations.load(y, used - 1, stride_y, t, group0, groups - 1);
+    activation_scales.load(y, used - 1, stride_y, t, group0, groups - 1);
   };
   constexpr bool ahead = rows * columns <= 64;  // else registers would spill
   if constexpr (ahead) {
@@ -147,11 +204,15 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
   }
   f32 acc[rows][columns] = {};
   for (int group0 = 0; group0 < groups; group0 += step_groups) {
-    const int here = groups - group0 < step_groups ? groups - group0 : step_groups;
+    const int here = at_most(groups - group0, step_groups);
     if constexpr (!ahead) load(group0);
+    // Of every fourth step only: registers until then would cost more than waiting.
+    if constexpr (super) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     __syncthreads();
     weights.store(tile_x, t, group0);
+    weight_scales.store(tile_x, dms, t, group0);
     activations.store(tile_y, t, group0);
+    store_columns<tile_columns, F::uses_sums && F::halves>(tile_y, activations, activation_scales, t);
     __syncthreads();
     if constexpr (ahead) load(group0 + step_groups < groups ? group0 + step_groups : group0);
 #pragma unroll 1
@@ -160,25 +221,27 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
       Scales scales[rows][span];
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
+        const Step &row = tile_x[tx + row_threads * i];
 #pragma unroll
         for (int s = 0; s < span; ++s) {
-          own[i][s][0] = tile_x[tx + 32 * i].quads[g + s][0];
-          own[i][s][1] = tile_x[tx + 32 * i].quads[g + s][1];
-          scales[i][s] = tile_x[tx + 32 * i].scales[g + s];
+          own[i][s][0] = row.quads[g + s][0];
+          own[i][s][1] = row.quads[g + s][1];
+          scales[i][s] = OwnScales::get(row, dms[super ? tx + row_threads * i : 0], group0, g + s);
         }
       }
       CANDLE_UNROLL_COLUMNS
       for (int j = 0; j < columns; ++j) {
         // On a GPU a branch for each column costs registers, and columns are free.
-        if (!target::on_gpu && 4 * j >= used) break;
-        const int c = ty + 4 * j;
+        if (!target::on_gpu && column_threads * j >= used) break;
+        const Step &column = tile_y[ty + column_threads * j];
         Quad other[span][2];
-        Column column[span];
+        u32 d[span], extra[span];
 #pragma unroll
         for (int s = 0; s < span; ++s) {
-          other[s][0] = tile_y[c].quads[g + s][0];
-          other[s][1] = tile_y[c].quads[g + s][1];
-          column[s] = tile_y[c].scales[g + s];
+          other[s][0] = column.quads[g + s][0];
+          other[s][1] = column.quads[g + s][1];
+          d[s] = column.scales[2 * (g + s)];
+          extra[s] = column.scales[2 * (g + s) + 1];
         }
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
@@ -187,10 +250,10 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
           for (int s = 0; s < span; ++s) {
             sums[s].low = dot16(own[i][s][0], other[s][0], 0);
             (F::halves ? sums[s].high : sums[s].low) = dot16(own[i][s][1], other[s][1], F::halves ? 0 : sums[s].low);
-            sums[s].sum_low = i32(column[s].extra << 16) >> 16;
-            sums[s].sum_high = i32(column[s].extra) >> 16;
-            sums[s].d = column[s].d;
-            sums[s].s = bit_cast<f32>(column[s].extra);
+            sums[s].sum_low = i32(extra[s] << 16) >> 16;
+            sums[s].sum_high = i32(extra[s]) >> 16;
+            sums[s].d = bit_cast<f32>(d[s]);
+            sums[s].s = bit_cast<f32>(extra[s]);
           }
           acc[i][j] = F::matrix(acc[i][j], scales[i], sums);
           target::keep_order(acc[i][j]);  // else the loads of all columns come first, and hundreds of registers spill
@@ -200,10 +263,10 @@ __device__ inline void mul_mat(const void *__restrict__ vx, const void *__restri
   }
   CANDLE_UNROLL_COLUMNS
   for (int j = 0; j < columns; ++j) {
-    const int column = column0 + ty + 4 * j;
+    const int column = column0 + ty + column_threads * j;
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const int row = row0 + tx + 32 * i;
+      const int row = row0 + tx + row_threads * i;
       if (column < ncols_y && row < nrows_dst) dst[i64(column) * nrows_dst + row] = acc[i][j];
     }
   }
