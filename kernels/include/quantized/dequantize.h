@@ -6,7 +6,7 @@
 namespace candle {
 
 template <class F>
-constexpr int words_of = F::length / 4;
+constexpr u32 words_of = F::length / 4;
 
 // N values that move in one load or store.
 template <class T, int N>
@@ -19,53 +19,66 @@ __device__ inline bool is_vector(const T *p) {
   return reinterpret_cast<size_t>(p) % sizeof(Vector<T, N>) == 0;
 }
 
-// count * 4 values from word `word` of a block to y.
+__device__ inline u32 bits_of(f32 x) { return bit_cast<u32>(x); }
+__device__ inline u32 bits_of(f16 x) { return x.bits; }
+
+// count * 4 values from word `word` of a block to y: to a multiple of 16 bytes, or of all of them, if `aligned`.
 template <int count, class F, class T>
-__device__ inline void decode_words(const typename F::Block &block, int word, T *y) {
-  constexpr int each = 4 * count * sizeof(T) <= 16 ? 4 * count : 4;
-  const int group = word >> 3, in_group = word & 7;
+__device__ inline void decode_words(bool aligned, const typename F::Block &block, u32 word, T *y) {
+  constexpr int bytes = 4 * count * sizeof(T), each = bytes < 16 ? bytes : 16;
+  const int group = int(word >> 3), in_group = int(word & 7);
   const auto scales = F::scales(block, group);
-  Vector<T, each> values[4 * count / each];
+  T values[4 * count];
 #pragma unroll
   for (int n = 0; n < count; ++n) {
     const u32 quants = F::quants(block, group, in_group + n);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       // Quants of 7 bits or fewer are the same signed and unsigned.
-      values[(4 * n + k) / each].at[(4 * n + k) % each] =
-          narrow<T>(F::value(scales, i32(quants << (24 - 8 * k)) >> 24, in_group >> 2));
+      values[4 * n + k] = narrow<T>(F::value(scales, i32(quants << (24 - 8 * k)) >> 24, in_group >> 2));
     }
   }
-  const bool aligned = is_vector<each>(y);
+  if (aligned) {
+    using Words = Vector<u32, each / 4>;
+    // As words: compilers store halves one by one.
 #pragma unroll
-  for (int n = 0; n < 4 * count / each; ++n) {
-    if (aligned) {
-      *reinterpret_cast<Vector<T, each> *>(y + each * n) = values[n];
-    } else {
+    for (int n = 0; n < bytes / each; ++n) {
+      Words words;
 #pragma unroll
-      for (int k = 0; k < each; ++k) y[each * n + k] = values[n].at[k];
+      for (int k = 0; k < each / 4; ++k) {
+        const T *from = values + (each * n + 4 * k) / sizeof(T);
+        words.at[k] = bits_of(from[0]);
+        if constexpr (sizeof(T) == 2) words.at[k] |= bits_of(from[1]) << 16;
+      }
+      reinterpret_cast<Words *>(y)[n] = words;
     }
+  } else {
+#pragma unroll
+    for (int k = 0; k < 4 * count; ++k) y[k] = values[k];
   }
 }
 
 // A thread block decodes 256 values, those of blocks that exist.
-template <int count, class F, class T>
+template <int count, bool aligned, class F, class T>
 __device__ inline void dequantize_words(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
   const auto *x = static_cast<const typename F::Block *>(vx);
   const i64 first = i64(blockIdx.x) * (super_length / F::length);
-  for (int word = count * threadIdx.x; word < super_length / 4; word += count * blockDim.x) {
+  for (u32 word = count * threadIdx.x; word < super_length / 4; word += count * blockDim.x) {
     const i64 block = first + word / words_of<F>;
-    const int in_block = word % words_of<F>;
-    if (block < blocks) decode_words<count, F>(x[block], in_block, y + block * F::length + 4 * in_block);
+    if (block < blocks) {
+      decode_words<count, F>(aligned, x[block], word % words_of<F>, y + first * F::length + 4 * word);
+    }
   }
 }
 
 template <class F, class T>
 __device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
-  if (blockDim.x < super_length / 4) {
-    dequantize_words<2, F>(vx, y, blocks);
+  if (!is_vector<16 / sizeof(T)>(y)) {
+    dequantize_words<1, false, F>(vx, y, blocks);
+  } else if (blockDim.x < super_length / 4) {
+    dequantize_words<2, true, F>(vx, y, blocks);
   } else {
-    dequantize_words<1, F>(vx, y, blocks);
+    dequantize_words<1, true, F>(vx, y, blocks);
   }
 }
 
@@ -74,18 +87,27 @@ __device__ inline void dequantize_super(const void *__restrict__ vx, T *__restri
   dequantize_256<F>(vx, y, i64(gridDim.x));
 }
 
-// Which items a thread takes. Candle launches a thread for every value or two; where a thread takes more, every block
-// but one of 2 or 4 ends at once. Were those the last blocks, the memory would stand still while they come and go.
+// Which items of which row a thread takes, in a grid of rows x parts of rows. Candle launches a thread for every value
+// or two; where a thread takes more, all blocks but one of 2 or 4 neighbours end at once. Were the last blocks those,
+// the memory would stand still while they come and go.
 struct Share {
-  u32 block, blocks;
+  u32 row, block, blocks;
   bool idle;
 
-  __device__ Share(u32 index, u32 count, size_t items) {
-    const size_t threads = size_t(count) * blockDim.x;
-    const u32 shift = threads >= 4 * items ? 2 : threads >= 2 * items ? 1 : 0;
-    block = index >> shift;
-    blocks = (count + (1u << shift) - 1) >> shift;
+  __device__ Share(u32 x, u32 rows, u32 y, u32 parts, size_t items) {
+    const size_t threads = size_t(parts) * blockDim.x;
+    const bool countable = size_t(rows) * parts >> 32 == 0;
+    u32 shift = 0;
+    if (countable && parts % 2 == 0 && threads >= 2 * items) shift = parts % 4 == 0 && threads >= 4 * items ? 2 : 1;
+    const u32 index = y * rows + x;
     idle = (index & ((1u << shift) - 1)) != 0;
+    row = x;
+    block = y;
+    blocks = parts >> shift;
+    if (shift > 0 && !idle) {
+      block = (index >> shift) / rows;
+      row = (index >> shift) % rows;
+    }
   }
   __device__ size_t first() const { return size_t(block) * blockDim.x + threadIdx.x; }
   __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
@@ -96,10 +118,11 @@ template <class F, class T>
 __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restrict__ y, int k) {
   const auto *x = static_cast<const typename F::Block *>(vx);
   const size_t words = size_t(k) / 4;
-  const Share share(blockIdx.x, gridDim.x, words);
+  const Share share(0, 1, blockIdx.x, gridDim.x, words);
   if (share.idle) return;
+  const bool aligned = is_vector<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
-    decode_words<1, F>(x[word / words_of<F>], int(word % words_of<F>), y + 4 * word);
+    decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
 }
 
@@ -108,13 +131,14 @@ template <class F>
 __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__restrict__ ids, f32 *__restrict__ dst,
                                 i64 ne00, size_t nb01) {
   const size_t words = size_t(ne00) / 4;
-  const Share share(blockIdx.y, gridDim.y, words);
+  const Share share(blockIdx.x, gridDim.x, blockIdx.y, gridDim.y, words);
   if (share.idle) return;
-  const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[blockIdx.x])) * i64(nb01);
+  const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[share.row])) * i64(nb01);
   const auto *x = reinterpret_cast<const typename F::Block *>(row);
-  f32 *y = dst + i64(blockIdx.x) * ne00;
+  f32 *y = dst + i64(share.row) * ne00;
+  const bool aligned = is_vector<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
-    decode_words<1, F>(x[word / words_of<F>], int(word % words_of<F>), y + 4 * word);
+    decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
 }
 
@@ -124,10 +148,10 @@ __device__ inline void get_rows_plain(const T *__restrict__ src0, const u32 *__r
   constexpr int each = 4;
   const bool packed = ne00 % each == 0 && is_vector<each>(src0) && is_vector<each>(dst);
   const size_t needed = packed ? ne00 / each : ne00;
-  const Share share(blockIdx.y, gridDim.y, needed);
+  const Share share(blockIdx.x, gridDim.x, blockIdx.y, gridDim.y, needed);
   if (share.idle) return;
-  const T *x = src0 + i64(i32(ids[blockIdx.x])) * ne00;
-  f32 *y = dst + i64(blockIdx.x) * ne00;
+  const T *x = src0 + i64(i32(ids[share.row])) * ne00;
+  f32 *y = dst + i64(share.row) * ne00;
 #pragma unroll 1
   for (size_t i = share.first(); i < needed; i += share.step()) {
     if (packed) {
