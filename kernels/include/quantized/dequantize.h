@@ -87,27 +87,18 @@ __device__ inline void dequantize_super(const void *__restrict__ vx, T *__restri
   dequantize_256<F>(vx, y, i64(gridDim.x));
 }
 
-// Which items of which row a thread takes, in a grid of rows x parts of rows. Candle launches a thread for every value
-// or two; where a thread takes more, all blocks but one of 2 or 4 neighbours end at once. Were the last blocks those,
-// the memory would stand still while they come and go.
+// Which items a thread takes. Candle launches a thread for every value or two; where a thread takes more, every block
+// but one of 2 or 4 ends at once. Were those the last blocks, the memory would stand still while they come and go.
 struct Share {
-  u32 row, block, blocks;
+  u32 block, blocks;
   bool idle;
 
-  __device__ Share(u32 x, u32 rows, u32 y, u32 parts, size_t items) {
-    const size_t threads = size_t(parts) * blockDim.x;
-    const bool countable = size_t(rows) * parts >> 32 == 0;
-    u32 shift = 0;
-    if (countable && parts % 2 == 0 && threads >= 2 * items) shift = parts % 4 == 0 && threads >= 4 * items ? 2 : 1;
-    const u32 index = y * rows + x;
+  __device__ Share(u32 index, u32 count, size_t items) {
+    const size_t threads = size_t(count) * blockDim.x;
+    const u32 shift = threads >= 4 * items ? 2 : threads >= 2 * items ? 1 : 0;
+    block = index >> shift;
+    blocks = (count + (1u << shift) - 1) >> shift;
     idle = (index & ((1u << shift) - 1)) != 0;
-    row = x;
-    block = y;
-    blocks = parts >> shift;
-    if (shift > 0 && !idle) {
-      block = (index >> shift) / rows;
-      row = (index >> shift) % rows;
-    }
   }
   __device__ size_t first() const { return size_t(block) * blockDim.x + threadIdx.x; }
   __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
@@ -118,7 +109,7 @@ template <class F, class T>
 __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restrict__ y, int k) {
   const auto *x = static_cast<const typename F::Block *>(vx);
   const size_t words = size_t(k) / 4;
-  const Share share(0, 1, blockIdx.x, gridDim.x, words);
+  const Share share(blockIdx.x, gridDim.x, words);
   if (share.idle) return;
   const bool aligned = is_vector<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
@@ -131,11 +122,11 @@ template <class F>
 __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__restrict__ ids, f32 *__restrict__ dst,
                                 i64 ne00, size_t nb01) {
   const size_t words = size_t(ne00) / 4;
-  const Share share(blockIdx.x, gridDim.x, blockIdx.y, gridDim.y, words);
+  const Share share(blockIdx.y, gridDim.y, words);
   if (share.idle) return;
-  const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[share.row])) * i64(nb01);
+  const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[blockIdx.x])) * i64(nb01);
   const auto *x = reinterpret_cast<const typename F::Block *>(row);
-  f32 *y = dst + i64(share.row) * ne00;
+  f32 *y = dst + i64(blockIdx.x) * ne00;
   const bool aligned = is_vector<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
     decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
@@ -145,25 +136,23 @@ __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__rest
 template <class T>
 __device__ inline void get_rows_plain(const T *__restrict__ src0, const u32 *__restrict__ ids, f32 *__restrict__ dst,
                                       i64 ne00) {
-  constexpr int each = 4;
-  const bool packed = ne00 % each == 0 && is_vector<each>(src0) && is_vector<each>(dst);
-  const size_t needed = packed ? ne00 / each : ne00;
-  const Share share(blockIdx.x, gridDim.x, blockIdx.y, gridDim.y, needed);
-  if (share.idle) return;
-  const T *x = src0 + i64(i32(ids[share.row])) * ne00;
-  f32 *y = dst + i64(share.row) * ne00;
+  const T *x = src0 + i64(i32(ids[blockIdx.x])) * ne00;
+  f32 *y = dst + i64(blockIdx.x) * ne00;
+  if constexpr (sizeof(T) == sizeof(f32)) {
+    if (ne00 % 4 == 0 && is_vector<4>(src0) && is_vector<4>(dst)) {
+      const Share share(blockIdx.y, gridDim.y, ne00 / 4);
+      if (share.idle) return;
+      const auto *from = reinterpret_cast<const Vector<T, 4> *>(x);
+      auto *to = reinterpret_cast<Vector<T, 4> *>(y);
 #pragma unroll 1
-  for (size_t i = share.first(); i < needed; i += share.step()) {
-    if (packed) {
-      const auto from = *reinterpret_cast<const Vector<T, each> *>(x + each * i);
-      Vector<f32, each> to;
-#pragma unroll
-      for (int k = 0; k < each; ++k) to.at[k] = widen(from.at[k]);
-      *reinterpret_cast<Vector<f32, each> *>(y + each * i) = to;
-    } else {
-      y[i] = widen(x[i]);
+      for (i64 i = share.first(); i < ne00 / 4; i += share.step()) to[i] = from[i];
+      return;
     }
   }
+  // Halves go one by one: fours leave idle blocks, and were slower. So was a loop unrolled for rows of one round.
+  const i64 step = i64(gridDim.y) * blockDim.x;
+#pragma unroll 1
+  for (i64 i = i64(blockIdx.y) * blockDim.x + threadIdx.x; i < ne00; i += step) y[i] = widen(x[i]);
 }
 
 }  // namespace candle

@@ -3,8 +3,8 @@
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
 // shares: the words that have the same bytes in memory, 4 words apart in a block of 32, else of neighbouring groups.
-// packed: the memory that a word is made of; unpacked makes it.
-// packed_scales: the scale and minimum of a block.
+// packed: the memory that a word is made of, which unpacked makes from its low and high bits.
+// packed_scales: the scale and minimum of a K block.
 // scale_word: of a K block, four bytes of scales as they are in memory; decode_scales makes them bytes a and b of its
 // groups, which in_group finds.
 // two: the quants e and e + 16 of a block of 32, of bytes e and e + 1, as the low two bytes.
@@ -42,7 +42,8 @@ struct Format {
   using PackedWord = Packed<alignof(B)>;
   static __device__ Pending<alignof(B)> load(const u8 *p) { return begin_load<alignof(B)>(p); }
   static __device__ u32 quants(const B &b, int group, int word) {
-    return F::unpacked(F::packed(b, group, word), group, word);
+    const PackedWord p = F::packed(b, group, word);
+    return F::unpacked(p.low.word(), p.high.word(), group, word);
   }
 };
 
@@ -88,9 +89,8 @@ struct Nibbles {
 struct Q4_0 : Nibbles, Format<Q4_0, BlockQ4_0> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
-  static __device__ u32 unpacked(const PackedWord &p, int, int word) { return p.low.word() >> (word & 4) & 0x0f0f0f0f; }
-  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
-  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
+  static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
@@ -108,9 +108,8 @@ struct Q4_0Sum : Q4_0 {
 struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
-  static __device__ u32 unpacked(const PackedWord &p, int, int word) { return p.low.word() >> (word & 4) & 0x0f0f0f0f; }
-  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
-  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
+  static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
+  static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
@@ -125,11 +124,10 @@ struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0> {
   static __device__ PackedWord packed(const Block &b, int, int word) {
     return {load(b.qs + 4 * (word & 3)), load(b.qh)};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int, int word) {
-    return (p.low.word() >> (word & 4) & 0x0f0f0f0f) | spread_bits(p.high.word() >> 4 * word) << 4;
+  static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
+    return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
-  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
-  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 16) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
@@ -141,8 +139,8 @@ struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0> {
 
 // The matrix product, which unpacks what it has loaded, subtracts 16 in integers.
 struct Q5_0Signed : Q5_0 {
-  static __device__ u32 unpacked(const PackedWord &p, int group, int word) {
-    return minus_each(Q5_0::unpacked(p, group, word), 16);
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int word) {
+    return minus_each(Q5_0::unpacked(low, high, group, word), 16);
   }
 };
 
@@ -151,11 +149,10 @@ struct Q5_1 : Nibbles, Format<Q5_1, BlockQ5_1> {
   static __device__ PackedWord packed(const Block &b, int, int word) {
     return {load(b.qs + 4 * (word & 3)), load(b.qh)};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int, int word) {
-    return (p.low.word() >> (word & 4) & 0x0f0f0f0f) | spread_bits(p.high.word() >> 4 * word) << 4;
+  static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
+    return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
-  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
-  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
+  static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q4_1::value(s, q, half); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return Q4_1::vector(acc, s, v);
@@ -174,9 +171,8 @@ struct Q8_0 : Format<Q8_0, BlockQ8_0> {
   static __device__ int word(int t, int k) { return 2 * t + k; }
   static __device__ u32 two(const Block &b, u32 e) { return load_half(b.qs + e); }
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
-  static __device__ u32 unpacked(const PackedWord &p, int, int) { return p.low.word(); }
-  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
-  static __device__ Scales scales(const Block &b, int) { return {packed_scales(b), 0}; }
+  static __device__ u32 unpacked(u32 low, u32, int, int) { return low; }
+  static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d() * v.d[0], f32(v.dot[0]), acc);
@@ -203,9 +199,7 @@ struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 2) + 4 * word), {}};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int group, int) {
-    return p.low.word() >> 2 * (group & 3) & 0x03030303;
-  }
+  static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 2 * (group & 3) & 0x03030303; }
   // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
   static __device__ Scales scales(const Block &b, int group) {
     return {load_word<4>(&b.d), load_half(b.scales + 2 * group)};
@@ -240,9 +234,8 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K> {
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 2) + 4 * word), load(b.hmask + 4 * word)};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int group, int) {
-    const u32 high = p.high.word() >> group & 0x01010101;
-    return minus_each((p.low.word() >> 2 * (group & 3) & 0x03030303) | high << 2, 4);
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    return minus_each((low >> 2 * (group & 3) & 0x03030303) | (high >> group & 0x01010101) << 2, 4);
   }
   // Two of the sixteen 6-bit scales, less 32.
   static __device__ Scales scales(const Block &b, int group) {
@@ -336,18 +329,15 @@ struct Q4_K : Pairs<Q4_K, BlockQ4_K> {
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 1) + 4 * word), {}};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int group, int) {
-    return p.low.word() >> 4 * (group & 1) & 0x0f0f0f0f;
-  }
+  static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 4 * (group & 1) & 0x0f0f0f0f; }
 };
 
 struct Q5_K : Pairs<Q5_K, BlockQ5_K> {
   static __device__ PackedWord packed(const Block &b, int group, int word) {
     return {load(b.qs + 32 * (group >> 1) + 4 * word), load(b.qh + 4 * word)};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int group, int) {
-    const u32 low = p.low.word() >> 4 * (group & 1) & 0x0f0f0f0f;
-    return low | (p.high.word() >> group & 0x01010101) << 4;
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    return (low >> 4 * (group & 1) & 0x0f0f0f0f) | (high >> group & 0x01010101) << 4;
   }
 };
 
@@ -362,15 +352,11 @@ struct Q6_K : Format<Q6_K, BlockQ6_K> {
     const u8 *ql = b.ql + 64 * (group >> 2) + 32 * (group & 1);
     return {load(ql + 4 * word), load(b.qh + 32 * (group >> 2) + 4 * word)};
   }
-  static __device__ u32 unpacked(const PackedWord &p, int group, int) {
-    const u32 high = p.high.word() >> 2 * (group & 3) & 0x03030303;
-    return minus_each((p.low.word() >> 2 * (group & 2) & 0x0f0f0f0f) | high << 4, 32);
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    const u32 upper = high >> 2 * (group & 3) & 0x03030303;
+    return minus_each((low >> 2 * (group & 2) & 0x0f0f0f0f) | upper << 4, 32);
   }
   static __device__ Scales scales(const Block &b, int group) { return {b.d.bits, load_half(b.scales + 2 * group)}; }
-  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
-  static __device__ Pending<2> scale_word(const Block &b, int k) { return load(b.scales + 4 * k); }
-  static __device__ void decode_scales(u32 (&)[4]) {}
-  static __device__ u32 in_group(const u32 *words, int group) { return Q3_K::in_group(words, group); }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
   static __device__ Scales of_word(const Scales &s, int word) { return Q3_K::of_word(s, word); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {

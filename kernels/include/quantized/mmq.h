@@ -28,8 +28,8 @@ struct alignas(16) Step {
 struct Q8_1 : Format<Q8_1, BlockQ8_1> {
   static constexpr int length = 32, shares = 1;
   static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
-  static __device__ u32 unpacked(const PackedWord &p, int, int) { return p.low.word(); }
-  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
+  static __device__ u32 unpacked(u32 low, u32, int, int) { return low; }
+  static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
 };
 
 __device__ inline int at_most(int i, int last) { return i < last ? i : last; }
@@ -37,11 +37,13 @@ __device__ inline int at_most(int i, int last) { return i < last ? i : last; }
 // What a thread brings into one side of a tile of `rows` rows, as it is in memory: the loads of the next step are on
 // their way while this one is multiplied. Threads side by side take words side by side, and those that share their
 // bytes. A row or group that does not exist is the last one again, and no result has it.
-template <class F, int rows>
+template <class F, int rows, bool ahead>
 struct Words {
   static constexpr int sharers = step_groups * group_words / F::shares, apart = mmq_threads / sharers;
   static constexpr int in_block = F::length / group_length;
-  typename F::PackedWord packed[rows / apart][F::shares];
+  // Halves of words take a register each: only where nothing must wait for them.
+  static constexpr int alignment = ahead ? alignof(typename F::Block) : 4;
+  Packed<alignment> packed[rows / apart][F::shares];
 
   static __device__ int group_of(int t, int k) { return in_block > 1 ? k : t % sharers / (sharers / step_groups); }
   static __device__ int word_of(int t, int k) {
@@ -50,13 +52,20 @@ struct Words {
 
   __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
     const int own = group0 + group_of(t, 0), group = in_block > 1 ? own : at_most(own, last_group);
-    x += group / in_block;
+    const int moved = group / in_block, from = t / sharers * stride + moved, last = last_row * stride + moved;
 #pragma unroll
     for (int p = 0; p < rows / apart; ++p) {
-      const typename F::Block &block = x[at_most(t / sharers + apart * p, last_row) * stride];
+      // The places of rows, which do not change, stay in registers; where there are none left, everything changes.
+      const int row = at_most(t / sharers + apart * p, last_row) * stride;
+      const typename F::Block &block = ahead ? (x + moved)[row] : x[at_most(from + apart * p * stride, last)];
 #pragma unroll
       for (int k = 0; k < F::shares; ++k) {
-        packed[p][k] = F::packed(block, (group + (in_block > 1 ? k : 0)) % in_block, word_of(t, k));
+        const auto found = F::packed(block, (group + (in_block > 1 ? k : 0)) % in_block, word_of(t, k));
+        if constexpr (ahead) {
+          packed[p][k] = found;
+        } else {
+          packed[p][k] = {{found.low.word()}, {found.high.word()}};
+        }
       }
     }
   }
@@ -68,86 +77,91 @@ struct Words {
       for (int k = 0; k < F::shares; ++k) {
         const int group = group_of(t, k), word = word_of(t, k);
         tile[t / sharers + apart * p].quads[group][word / 4].at[word % 4] =
-            F::unpacked(packed[p][k], (group0 + group) % in_block, word);
+            F::unpacked(packed[p][k].low.word(), packed[p][k].high.word(), (group0 + group) % in_block, word);
       }
     }
   }
 };
 
-// The scales of the groups of a step: of blocks of 32.
+// The scales of the groups of a step.
 template <class F, int rows>
 struct GroupScales {
-  static constexpr int apart = mmq_threads / step_groups;
-  u32 packed[rows / apart];
+  static constexpr int apart = mmq_threads / step_groups, in_block = F::length / group_length;
+  Scales found[rows / apart];
 
   __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
-    x += at_most(group0 + t % step_groups, last_group);
+    const int group = at_most(group0 + t % step_groups, last_group);
+    x += group / in_block;
 #pragma unroll
     for (int p = 0; p < rows / apart; ++p) {
-      packed[p] = F::packed_scales(x[at_most(t / step_groups + apart * p, last_row) * stride]);
+      found[p] = F::scales(x[at_most(t / step_groups + apart * p, last_row) * stride], group % in_block);
     }
   }
 
   __device__ void store(Step *tile, u32 *, int t, int) const {
 #pragma unroll
-    for (int p = 0; p < rows / apart; ++p) tile[t / step_groups + apart * p].scales[t % step_groups] = packed[p];
+    for (int p = 0; p < rows / apart; ++p) {
+      u32 *to = tile[t / step_groups + apart * p].scales + 2 * (t % step_groups);
+      to[0] = found[p].dm;
+      if constexpr (in_block > 1) to[1] = found[p].ab;
+    }
   }
 
-  static __device__ Scales get(const Step &row, u32, int, int g) { return {row.scales[g], 0}; }
+  static __device__ Scales get(const Step &row, const u32 *, int, int g) {
+    return {row.scales[2 * g], in_block > 1 ? row.scales[2 * g + 1] : 0};
+  }
 };
 
-// The scales of a K block, with its first step; one or two threads share a row.
-template <class F, int rows>
+// The scales of a K block, with its first step: where every thread has a row.
+template <class F>
 struct BlockScales {
-  static constexpr int sharers = mmq_threads / rows, words = 4 / sharers;
   u32 dm;
-  Pending<alignof(typename F::Block)> packed[words];
+  Pending<alignof(typename F::Block)> words[4];
 
   __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int) {
     if (group0 % 8 != 0) return;
-    const typename F::Block &block = x[at_most(t / sharers, last_row) * stride + group0 / 8];
+    const typename F::Block &block = x[at_most(t, last_row) * stride + group0 / 8];
     dm = F::packed_scales(block);
 #pragma unroll
-    for (int k = 0; k < words; ++k) packed[k] = F::scale_word(block, words * (t % sharers) + k);
+    for (int k = 0; k < 4; ++k) words[k] = F::scale_word(block, k);
   }
 
   __device__ void store(Step *tile, u32 *dms, int t, int group0) const {
     if (group0 % 8 != 0) return;
-    u32 bytes[words];
+    u32 bytes[4];
 #pragma unroll
-    for (int k = 0; k < words; ++k) bytes[k] = packed[k].word();
-    if constexpr (words == 4) F::decode_scales(bytes);
-    dms[t / sharers] = dm;
+    for (int k = 0; k < 4; ++k) bytes[k] = words[k].word();
+    F::decode_scales(bytes);
+    dms[t] = dm;
 #pragma unroll
-    for (int k = 0; k < words; ++k) tile[t / sharers].scales[words * (t % sharers) + k] = bytes[k];
+    for (int k = 0; k < 4; ++k) tile[t].scales[k] = bytes[k];
   }
 
-  static __device__ Scales get(const Step &row, u32 dm, int group0, int g) {
-    return {dm, F::in_group(row.scales, (group0 + g) % 8)};
+  static __device__ Scales get(const Step &row, const u32 *dm, int group0, int g) {
+    return {*dm, F::in_group(row.scales, (group0 + g) % 8)};
   }
 };
 
-template <bool super, class F, int rows>
+template <bool by_block, class F, int rows>
 struct scales_of {
   using type = GroupScales<F, rows>;
 };
 template <class F, int rows>
 struct scales_of<true, F, rows> {
-  using type = BlockScales<F, rows>;
+  using type = BlockScales<F>;
 };
 
 // d of activations as a number, and s or the sums of halves: over the four threads that have one.
-template <int columns, bool half_sums>
-__device__ inline void store_columns(Step *tile, const Words<Q8_1, columns> &words,
+template <bool half_sums, int columns, bool ahead>
+__device__ inline void store_columns(Step *tile, const Words<Q8_1, columns, ahead> &words,
                                      const GroupScales<Q8_1, columns> &scales, int t) {
-  using Side = Words<Q8_1, columns>;
+  using Side = Words<Q8_1, columns, ahead>;
   constexpr int apart = mmq_threads / step_groups;
 #pragma unroll
   for (int p = 0; p < columns / apart; ++p) {
-    const Scales both{scales.packed[p], 0};
     u32 *to = tile[t / step_groups + apart * p].scales + 2 * (t % step_groups);
-    to[0] = bit_cast<u32>(both.d());
-    if constexpr (!half_sums) to[1] = bit_cast<u32>(both.m());
+    to[0] = bit_cast<u32>(scales.found[p].d());
+    if constexpr (!half_sums) to[1] = bit_cast<u32>(scales.found[p].m());
   }
   if constexpr (half_sums) {
 #pragma unroll
@@ -172,15 +186,15 @@ __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
 // `rows` rows: LDS is read the least where a thread has as many rows as columns, but rows cost registers.
 // dst[column * nrows_dst + row]. Candle reads on into the next row where a row is no multiple of its step, times
 // activations of zero; here the step is shorter.
-template <class F, int tile_columns, int tile_rows, int rows>
+template <class F, int tile_columns, int tile_rows, int rows, bool ahead>
 __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst,
                                        int ncols_x, int nrows_x, int ncols_y, int nrows_y, int nrows_dst) {
-  constexpr bool super = F::length == super_length;
+  constexpr bool by_block = F::length == super_length && tile_rows == mmq_threads;
   constexpr int row_threads = tile_rows / rows, column_threads = mmq_threads / row_threads;
   constexpr int columns = tile_columns / column_threads, span = F::span;
-  using OwnScales = typename scales_of<super, F, tile_rows>::type;
+  using OwnScales = typename scales_of<by_block, F, tile_rows>::type;
   __shared__ Step tile_x[tile_rows], tile_y[tile_columns];
-  __shared__ u32 dms[super ? tile_rows : 1];
+  __shared__ u32 dms[by_block ? tile_rows : 1];
   const int t = 32 * threadIdx.y + threadIdx.x, tx = t % row_threads, ty = t / row_threads;
   const int row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
   const int stride_x = ncols_x / F::length, stride_y = nrows_y / group_length;
@@ -188,33 +202,30 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
   const auto *y = static_cast<const BlockQ8_1 *>(vy) + i64(column0) * stride_y;
   const int used = at_most(ncols_y - column0, tile_columns);
   const int groups = ncols_x / group_length;
-  Words<F, tile_rows> weights;
-  Words<Q8_1, tile_columns> activations;
+  Words<F, tile_rows, ahead> weights;
+  Words<Q8_1, tile_columns, ahead> activations;
   OwnScales weight_scales;
   GroupScales<Q8_1, tile_columns> activation_scales;
   const auto load = [&](int group0) {
     weights.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
-    if constexpr (!super) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
+    if constexpr (!by_block) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     activations.load(y, used - 1, stride_y, t, group0, groups - 1);
     activation_scales.load(y, used - 1, stride_y, t, group0, groups - 1);
   };
-  constexpr bool ahead = rows * columns <= 64;  // else registers would spill
-  if constexpr (ahead) {
-    if (groups > 0) load(0);
-  }
+  if (ahead && groups > 0) load(0);
   f32 acc[rows][columns] = {};
   for (int group0 = 0; group0 < groups; group0 += step_groups) {
     const int here = at_most(groups - group0, step_groups);
-    if constexpr (!ahead) load(group0);
+    if (!ahead) load(group0);
     // Of every fourth step only: registers until then would cost more than waiting.
-    if constexpr (super) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
+    if constexpr (by_block) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     __syncthreads();
     weights.store(tile_x, t, group0);
     weight_scales.store(tile_x, dms, t, group0);
     activations.store(tile_y, t, group0);
-    store_columns<tile_columns, F::uses_sums && F::halves>(tile_y, activations, activation_scales, t);
+    store_columns<F::uses_sums && F::halves>(tile_y, activations, activation_scales, t);
     __syncthreads();
-    if constexpr (ahead) load(group0 + step_groups < groups ? group0 + step_groups : group0);
+    if (ahead) load(group0 + step_groups < groups ? group0 + step_groups : group0);
 #pragma unroll 1
     for (int g = 0; g < here; g += span) {
       Quad own[rows][span][2];
@@ -226,7 +237,7 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
         for (int s = 0; s < span; ++s) {
           own[i][s][0] = row.quads[g + s][0];
           own[i][s][1] = row.quads[g + s][1];
-          scales[i][s] = OwnScales::get(row, dms[super ? tx + row_threads * i : 0], group0, g + s);
+          scales[i][s] = OwnScales::get(row, dms + (by_block ? tx + row_threads * i : 0), group0, g + s);
         }
       }
       CANDLE_UNROLL_COLUMNS
