@@ -2,11 +2,10 @@
 //
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
-// shares: the words that have the same bytes in memory, 4 words apart in a block of 32, else of neighbouring groups.
-// packed: the memory that a word is made of, which unpacked makes from its low and high bits.
-// packed_scales: the scale and minimum of a K block.
-// scale_word: of a K block, four bytes of scales as they are in memory; decode_scales makes them bytes a and b of its
-// groups, which in_group finds.
+// low, high: where the low and the high bits of a word are; unpacked makes the word of them.
+// shares: how many words have the same low bits: 4 words apart in a block of 32, else of neighbouring groups.
+// packed_scales, scale_word: of a K block, scale and minimum, and four bytes of the scales of its groups as they are in
+// memory; decode_scales makes those the bytes a and b of each group, which in_group finds.
 // two: the quants e and e + 16 of a block of 32, of bytes e and e + 1, as the low two bytes.
 // value: the number that quant q stands for; `half` is which 16 of the group it is in.
 //
@@ -36,14 +35,20 @@ struct Packed {
   Pending<alignment> low, high;
 };
 
-template <class F, class B>
+template <class F, class B, bool has_high = false>
 struct Format {
   using Block = B;
   using PackedWord = Packed<alignof(B)>;
-  static __device__ Pending<alignof(B)> load(const u8 *p) { return begin_load<alignof(B)>(p); }
+  static __device__ const u8 *high(const B &, int, int) { return nullptr; }
+  static __device__ PackedWord packed(const B &b, int group, int word) {
+    PackedWord p{begin_load<alignof(B)>(F::low(b, group, word)), {}};
+    if constexpr (has_high) p.high = begin_load<alignof(B)>(F::high(b, group, word));
+    return p;
+  }
   static __device__ u32 quants(const B &b, int group, int word) {
-    const PackedWord p = F::packed(b, group, word);
-    return F::unpacked(p.low.word(), p.high.word(), group, word);
+    u32 high = 0;
+    if constexpr (has_high) high = load_word<alignof(B)>(F::high(b, group, word));
+    return F::unpacked(load_word<alignof(B)>(F::low(b, group, word)), high, group, word);
   }
 };
 
@@ -88,7 +93,7 @@ struct Nibbles {
 
 struct Q4_0 : Nibbles, Format<Q4_0, BlockQ4_0> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
-  static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
   static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
@@ -107,7 +112,7 @@ struct Q4_0Sum : Q4_0 {
 
 struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
-  static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * (word & 3)), {}}; }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
   static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
@@ -119,11 +124,10 @@ struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   }
 };
 
-struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0> {
+struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0, true> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<2>(b.qh) >> e); }
-  static __device__ PackedWord packed(const Block &b, int, int word) {
-    return {load(b.qs + 4 * (word & 3)), load(b.qh)};
-  }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ const u8 *high(const Block &b, int, int) { return b.qh; }
   static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
     return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
@@ -144,11 +148,10 @@ struct Q5_0Signed : Q5_0 {
   }
 };
 
-struct Q5_1 : Nibbles, Format<Q5_1, BlockQ5_1> {
+struct Q5_1 : Nibbles, Format<Q5_1, BlockQ5_1, true> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<4>(b.qh) >> e); }
-  static __device__ PackedWord packed(const Block &b, int, int word) {
-    return {load(b.qs + 4 * (word & 3)), load(b.qh)};
-  }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ const u8 *high(const Block &b, int, int) { return b.qh; }
   static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
     return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
@@ -170,7 +173,7 @@ struct Q8_0 : Format<Q8_0, BlockQ8_0> {
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + k; }
   static __device__ u32 two(const Block &b, u32 e) { return load_half(b.qs + e); }
-  static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32, int, int) { return low; }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
@@ -196,16 +199,16 @@ struct TwoBits {
 
 struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
   static constexpr bool uses_sums = true;
-  static __device__ PackedWord packed(const Block &b, int group, int word) {
-    return {load(b.qs + 32 * (group >> 2) + 4 * word), {}};
-  }
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 2) + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 2 * (group & 3) & 0x03030303; }
   // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
   static __device__ Scales scales(const Block &b, int group) {
     return {load_word<4>(&b.d), load_half(b.scales + 2 * group)};
   }
   static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
-  static __device__ Pending<4> scale_word(const Block &b, int k) { return load(b.scales + 4 * k); }
+  static __device__ Pending<4> scale_word(const Block &b, int k) {
+    return begin_load<alignof(Block)>(b.scales + 4 * k);
+  }
   static __device__ void decode_scales(u32 (&)[4]) {}
   static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
@@ -229,11 +232,10 @@ struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
   }
 };
 
-struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K> {
+struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K, true> {
   static constexpr bool uses_sums = false;
-  static __device__ PackedWord packed(const Block &b, int group, int word) {
-    return {load(b.qs + 32 * (group >> 2) + 4 * word), load(b.hmask + 4 * word)};
-  }
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 2) + 4 * word; }
+  static __device__ const u8 *high(const Block &b, int, int word) { return b.hmask + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
     return minus_each((low >> 2 * (group & 3) & 0x03030303) | (high >> group & 0x01010101) << 2, 4);
   }
@@ -244,7 +246,9 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K> {
     return {b.d.bits, minus_each(low | high << 4, 32) & 0xffff};
   }
   static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
-  static __device__ Pending<2> scale_word(const Block &b, int k) { return load(b.scales + 4 * (k < 3 ? k : 2)); }
+  static __device__ Pending<2> scale_word(const Block &b, int k) {
+    return begin_load<alignof(Block)>(b.scales + 4 * (k < 3 ? k : 2));
+  }
   static __device__ void decode_scales(u32 (&words)[4]) {
     const u32 low[2] = {words[0], words[1]}, high = words[2];
 #pragma unroll
@@ -276,8 +280,8 @@ __device__ inline u32 scale_and_minimum(const u8 *scales, int j) {
   return a | b << 8;
 }
 
-template <class F, class B>
-struct Pairs : Format<F, B> {
+template <class F, class B, bool has_high = false>
+struct Pairs : Format<F, B, has_high> {
   static constexpr int length = 256;
   static constexpr int lanes = 16, pieces = 2, words = 2, span = 2;
   static constexpr bool uses_sums = true, halves = false;
@@ -326,32 +330,29 @@ struct Pairs : Format<F, B> {
 };
 
 struct Q4_K : Pairs<Q4_K, BlockQ4_K> {
-  static __device__ PackedWord packed(const Block &b, int group, int word) {
-    return {load(b.qs + 32 * (group >> 1) + 4 * word), {}};
-  }
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 1) + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 4 * (group & 1) & 0x0f0f0f0f; }
 };
 
-struct Q5_K : Pairs<Q5_K, BlockQ5_K> {
-  static __device__ PackedWord packed(const Block &b, int group, int word) {
-    return {load(b.qs + 32 * (group >> 1) + 4 * word), load(b.qh + 4 * word)};
-  }
+struct Q5_K : Pairs<Q5_K, BlockQ5_K, true> {
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 1) + 4 * word; }
+  static __device__ const u8 *high(const Block &b, int, int word) { return b.qh + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
     return (low >> 4 * (group & 1) & 0x0f0f0f0f) | (high >> group & 0x01010101) << 4;
   }
 };
 
-struct Q6_K : Format<Q6_K, BlockQ6_K> {
+struct Q6_K : Format<Q6_K, BlockQ6_K, true> {
   static constexpr int length = 256;
   static constexpr int lanes = 32, pieces = 2, words = 1, span = 2;
   static constexpr bool uses_sums = false, halves = true;
   static constexpr int shares = 2;
   static __device__ int group(int t, int i) { return 4 * (t >> 4) + (t >> 3 & 1) + 2 * i; }
   static __device__ int word(int t, int) { return t & 7; }
-  static __device__ PackedWord packed(const Block &b, int group, int word) {
-    const u8 *ql = b.ql + 64 * (group >> 2) + 32 * (group & 1);
-    return {load(ql + 4 * word), load(b.qh + 32 * (group >> 2) + 4 * word)};
+  static __device__ const u8 *low(const Block &b, int group, int word) {
+    return b.ql + 64 * (group >> 2) + 32 * (group & 1) + 4 * word;
   }
+  static __device__ const u8 *high(const Block &b, int group, int word) { return b.qh + 32 * (group >> 2) + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
     const u32 upper = high >> 2 * (group & 3) & 0x03030303;
     return minus_each((low >> 2 * (group & 2) & 0x0f0f0f0f) | upper << 4, 32);

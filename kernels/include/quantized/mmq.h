@@ -27,7 +27,7 @@ struct alignas(16) Step {
 
 struct Q8_1 : Format<Q8_1, BlockQ8_1> {
   static constexpr int length = 32, shares = 1;
-  static __device__ PackedWord packed(const Block &b, int, int word) { return {load(b.qs + 4 * word), {}}; }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * word; }
   static __device__ u32 unpacked(u32 low, u32, int, int) { return low; }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
 };
