@@ -17,6 +17,27 @@ __device__ inline u32 load_word(const void *p) {
   return static_cast<const Word<alignment> *>(p)->bits;
 }
 
+// A word on its way from memory: halves are joined where it is used, so that nothing waits for it before.
+template <int alignment>
+struct Pending {
+  u32 bits;
+  __device__ u32 word() const { return bits; }
+};
+template <>
+struct Pending<2> {
+  u16 low, high;
+  __device__ u32 word() const { return low | u32(high) << 16; }
+};
+
+template <int alignment>
+__device__ inline Pending<alignment> begin_load(const void *p) {
+  if constexpr (alignment == 2) {
+    return {static_cast<const u16 *>(p)[0], static_cast<const u16 *>(p)[1]};
+  } else {
+    return {load_word<alignment>(p)};
+  }
+}
+
 // Two bytes from an even address.
 __device__ inline u32 load_half(const void *p) { return *static_cast<const u16 *>(p); }
 

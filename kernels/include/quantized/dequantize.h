@@ -1,4 +1,4 @@
-// Blocks as numbers: whole buffers, and rows chosen by id. A thread decodes four values.
+// Blocks as numbers: whole buffers, and rows chosen by id. A thread decodes four values, or eight where it has to.
 #pragma once
 
 #include "formats.h"
@@ -6,32 +6,79 @@
 namespace candle {
 
 template <class F>
-constexpr int words_of = F::length / 4;
+constexpr u32 words_of = F::length / 4;
 
-// Values 4 * word .. 4 * word + 3 of a block to y.
-template <class F, class T>
-__device__ inline void decode_word(const typename F::Block &block, int word, T *y) {
-  const int group = word >> 3, in_group = word & 7;
-  const u32 quants = F::quants(block, group, in_group);
+// N values that move in one load or store.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Vector {
+  T at[N];
+};
+
+template <int N, class T>
+__device__ inline bool is_vector(const T *p) {
+  return reinterpret_cast<size_t>(p) % sizeof(Vector<T, N>) == 0;
+}
+
+__device__ inline u32 bits_of(f32 x) { return bit_cast<u32>(x); }
+__device__ inline u32 bits_of(f16 x) { return x.bits; }
+
+// count * 4 values from word `word` of a block to y: to a multiple of 16 bytes, or of all of them, if `aligned`.
+template <int count, class F, class T>
+__device__ inline void decode_words(bool aligned, const typename F::Block &block, u32 word, T *y) {
+  constexpr int bytes = 4 * count * sizeof(T), each = bytes < 16 ? bytes : 16;
+  const int group = int(word >> 3), in_group = int(word & 7);
   const auto scales = F::scales(block, group);
-  T values[4];
+  T values[4 * count];
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    // Quants of 7 bits or fewer are the same signed and unsigned.
-    values[k] = narrow<T>(F::value(scales, i32(quants << (24 - 8 * k)) >> 24, in_group >> 2));
+  for (int n = 0; n < count; ++n) {
+    const u32 quants = F::quants(block, group, in_group + n);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      // Quants of 7 bits or fewer are the same signed and unsigned.
+      values[4 * n + k] = narrow<T>(F::value(scales, i32(quants << (24 - 8 * k)) >> 24, in_group >> 2));
+    }
   }
+  if (aligned) {
+    using Words = Vector<u32, each / 4>;
+    // As words: compilers store halves one by one.
 #pragma unroll
-  for (int k = 0; k < 4; ++k) y[k] = values[k];
+    for (int n = 0; n < bytes / each; ++n) {
+      Words words;
+#pragma unroll
+      for (int k = 0; k < each / 4; ++k) {
+        const T *from = values + (each * n + 4 * k) / sizeof(T);
+        words.at[k] = bits_of(from[0]);
+        if constexpr (sizeof(T) == 2) words.at[k] |= bits_of(from[1]) << 16;
+      }
+      reinterpret_cast<Words *>(y)[n] = words;
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < 4 * count; ++k) y[k] = values[k];
+  }
 }
 
 // A thread block decodes 256 values, those of blocks that exist.
-template <class F, class T>
-__device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
+template <int count, bool aligned, class F, class T>
+__device__ inline void dequantize_words(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
   const auto *x = static_cast<const typename F::Block *>(vx);
   const i64 first = i64(blockIdx.x) * (super_length / F::length);
-  for (int word = threadIdx.x; word < super_length / 4; word += blockDim.x) {
+  for (u32 word = count * threadIdx.x; word < super_length / 4; word += count * blockDim.x) {
     const i64 block = first + word / words_of<F>;
-    if (block < blocks) decode_word<F>(x[block], word % words_of<F>, y + block * F::length + 4 * (word % words_of<F>));
+    if (block < blocks) {
+      decode_words<count, F>(aligned, x[block], word % words_of<F>, y + first * F::length + 4 * word);
+    }
+  }
+}
+
+template <class F, class T>
+__device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
+  if (!is_vector<16 / sizeof(T)>(y)) {
+    dequantize_words<1, false, F>(vx, y, blocks);
+  } else if (blockDim.x < super_length / 4) {
+    dequantize_words<2, true, F>(vx, y, blocks);
+  } else {
+    dequantize_words<1, true, F>(vx, y, blocks);
   }
 }
 
@@ -40,13 +87,33 @@ __device__ inline void dequantize_super(const void *__restrict__ vx, T *__restri
   dequantize_256<F>(vx, y, i64(gridDim.x));
 }
 
+// Which items a thread takes. Candle launches a thread for every value or two; where a thread takes more, every block
+// but one of 2 or 4 ends at once. Were those the last blocks, the memory would stand still while they come and go.
+struct Share {
+  u32 block, blocks;
+  bool idle;
+
+  __device__ Share(u32 index, u32 count, size_t items) {
+    const size_t threads = size_t(count) * blockDim.x;
+    const u32 shift = threads >= 4 * items ? 2 : threads >= 2 * items ? 1 : 0;
+    block = index >> shift;
+    blocks = (count + (1u << shift) - 1) >> shift;
+    idle = (index & ((1u << shift) - 1)) != 0;
+  }
+  __device__ size_t first() const { return size_t(block) * blockDim.x + threadIdx.x; }
+  __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
+};
+
 // k values over the whole grid.
 template <class F, class T>
 __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restrict__ y, int k) {
   const auto *x = static_cast<const typename F::Block *>(vx);
-  const i64 words = k / 4, step = i64(gridDim.x) * blockDim.x;
-  for (i64 word = i64(blockIdx.x) * blockDim.x + threadIdx.x; word < words; word += step) {
-    decode_word<F>(x[word / words_of<F>], int(word % words_of<F>), y + 4 * word);
+  const size_t words = size_t(k) / 4;
+  const Share share(blockIdx.x, gridDim.x, words);
+  if (share.idle) return;
+  const bool aligned = is_vector<4>(y);
+  for (size_t word = share.first(); word < words; word += share.step()) {
+    decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
 }
 
@@ -54,13 +121,15 @@ __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restric
 template <class F>
 __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__restrict__ ids, f32 *__restrict__ dst,
                                 i64 ne00, size_t nb01) {
+  const size_t words = size_t(ne00) / 4;
+  const Share share(blockIdx.y, gridDim.y, words);
+  if (share.idle) return;
   const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[blockIdx.x])) * i64(nb01);
   const auto *x = reinterpret_cast<const typename F::Block *>(row);
-  const i64 words = ne00 / 4;
   f32 *y = dst + i64(blockIdx.x) * ne00;
-  const i64 step = i64(gridDim.y) * blockDim.x;
-  for (i64 word = i64(blockIdx.y) * blockDim.x + threadIdx.x; word < words; word += step) {
-    decode_word<F>(x[word / words_of<F>], int(word % words_of<F>), y + 4 * word);
+  const bool aligned = is_vector<4>(y);
+  for (size_t word = share.first(); word < words; word += share.step()) {
+    decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
 }
 
@@ -69,7 +138,20 @@ __device__ inline void get_rows_plain(const T *__restrict__ src0, const u32 *__r
                                       i64 ne00) {
   const T *x = src0 + i64(i32(ids[blockIdx.x])) * ne00;
   f32 *y = dst + i64(blockIdx.x) * ne00;
+  if constexpr (sizeof(T) == sizeof(f32)) {
+    if (ne00 % 4 == 0 && is_vector<4>(src0) && is_vector<4>(dst)) {
+      const Share share(blockIdx.y, gridDim.y, ne00 / 4);
+      if (share.idle) return;
+      const auto *from = reinterpret_cast<const Vector<T, 4> *>(x);
+      auto *to = reinterpret_cast<Vector<T, 4> *>(y);
+#pragma unroll 1
+      for (i64 i = share.first(); i < ne00 / 4; i += share.step()) to[i] = from[i];
+      return;
+    }
+  }
+  // Halves go one by one: fours leave idle blocks, and were slower. So was a loop unrolled for rows of one round.
   const i64 step = i64(gridDim.y) * blockDim.x;
+#pragma unroll 1
   for (i64 i = i64(blockIdx.y) * blockDim.x + threadIdx.x; i < ne00; i += step) y[i] = widen(x[i]);
 }
 

@@ -2,6 +2,10 @@
 //
 // quants: word `word` of group `group`, signed bytes where the format subtracts a constant in integers, else unsigned.
 // scales: what turns the quants of a group into numbers.
+// low, high: where the low and the high bits of a word are; unpacked makes the word of them.
+// shares: how many words have the same low bits: 4 words apart in a block of 32, else of neighbouring groups.
+// packed_scales, scale_word: of a K block, scale and minimum, and four bytes of the scales of its groups as they are in
+// memory; decode_scales makes those the bytes a and b of each group, which in_group finds.
 // two: the quants e and e + 16 of a block of 32, of bytes e and e + 1, as the low two bytes.
 // value: the number that quant q stands for; `half` is which 16 of the group it is in.
 //
@@ -26,6 +30,28 @@ struct Scales {
   __device__ i32 signed_b() const { return i32(ab << 16) >> 24; }
 };
 
+template <int alignment>
+struct Packed {
+  Pending<alignment> low, high;
+};
+
+template <class F, class B, bool has_high = false>
+struct Format {
+  using Block = B;
+  using PackedWord = Packed<alignof(B)>;
+  static __device__ const u8 *high(const B &, int, int) { return nullptr; }
+  static __device__ PackedWord packed(const B &b, int group, int word) {
+    PackedWord p{begin_load<alignof(B)>(F::low(b, group, word)), {}};
+    if constexpr (has_high) p.high = begin_load<alignof(B)>(F::high(b, group, word));
+    return p;
+  }
+  static __device__ u32 quants(const B &b, int group, int word) {
+    u32 high = 0;
+    if constexpr (has_high) high = load_word<alignof(B)>(F::high(b, group, word));
+    return F::unpacked(load_word<alignof(B)>(F::low(b, group, word)), high, group, word);
+  }
+};
+
 // Part of a block against one column: sums over the words of each piece.
 template <int pieces>
 struct VectorSums {
@@ -35,12 +61,15 @@ struct VectorSums {
   f32 s;  // of the first piece
 };
 
-// A group against one column. Sums of halves have 16 products each.
+// A group against one column. Sums of halves have 16 products each; low is of both where a format has no halves.
 struct MatrixSums {
   i32 low, high;          // quants times activations
   i32 sum_low, sum_high;  // activations
   f32 d, s;
 };
+
+// low * a + high * b of sums that stay below 2^24, where f32 is exact: a multiplication of integers is slow.
+__device__ inline f32 scaled(i32 low, i32 high, i32 a, i32 b) { return fused(f32(low), f32(a), f32(high) * f32(b)); }
 
 // Every byte, 0..127, less n.
 __device__ inline u32 minus_each(u32 word, u32 n) { return ((word | 0x80808080) - n * 0x01010101) ^ 0x80808080; }
@@ -53,7 +82,8 @@ __device__ inline u32 spread_bits(u32 bits) { return (bits & 0xf) * 0x00204081 &
 struct Nibbles {
   static constexpr int length = 32;
   static constexpr int lanes = 2, pieces = 1, words = 4, span = 1;
-  static constexpr bool uses_sums = false;
+  static constexpr bool uses_sums = false, halves = false;
+  static constexpr int shares = 2;
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + (k & 1) + 2 * (k & 2); }
   static __device__ u32 nibbles(u32 both) { return (both & 15) | (both & 0xf0) << 4; }
@@ -61,19 +91,17 @@ struct Nibbles {
   static __device__ u32 fifths(u32 bits) { return (bits & 1) << 4 | (bits & 0x10000) >> 4; }
 };
 
-struct Q4_0 : Nibbles {
-  using Block = BlockQ4_0;
+struct Q4_0 : Nibbles, Format<Q4_0, BlockQ4_0> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
-  static __device__ u32 quants(const Block &b, int, int word) {
-    return load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
-  }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d(), fused(v[0].d, f32(v[0].low + v[0].high), -8.0f * v[0].s), acc);
+    return fused(s[0].d(), fused(v[0].d, f32(v[0].low), -8.0f * v[0].s), acc);
   }
 };
 
@@ -82,28 +110,26 @@ struct Q4_0Sum : Q4_0 {
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), -8.0f * s.d()); }
 };
 
-struct Q4_1 : Nibbles {
-  using Block = BlockQ4_1;
+struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]); }
-  static __device__ u32 quants(const Block &b, int, int word) {
-    return load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
-  }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return acc + fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), s[0].m() * v[0].s);
+    return acc + fused(s[0].d() * v[0].d, f32(v[0].low), s[0].m() * v[0].s);
   }
 };
 
-struct Q5_0 : Nibbles {
-  using Block = BlockQ5_0;
+struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0, true> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<2>(b.qh) >> e); }
-  static __device__ u32 quants(const Block &b, int, int word) {
-    const u32 low = load_word<2>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
-    return low | spread_bits(load_word<2>(b.qh) >> 4 * word) << 4;
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ const u8 *high(const Block &b, int, int) { return b.qh; }
+  static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
+    return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 16) * s.d(); }
@@ -111,23 +137,23 @@ struct Q5_0 : Nibbles {
     return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), acc);
+    return fused(s[0].d() * v[0].d, f32(v[0].low), acc);
   }
 };
 
-// The matrix product subtracts 16 in integers.
+// The matrix product, which unpacks what it has loaded, subtracts 16 in integers.
 struct Q5_0Signed : Q5_0 {
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    return minus_each(Q5_0::quants(b, group, word), 16);
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int word) {
+    return minus_each(Q5_0::unpacked(low, high, group, word), 16);
   }
 };
 
-struct Q5_1 : Nibbles {
-  using Block = BlockQ5_1;
+struct Q5_1 : Nibbles, Format<Q5_1, BlockQ5_1, true> {
   static __device__ u32 two(const Block &b, u32 e) { return nibbles(b.qs[e]) | fifths(load_word<4>(b.qh) >> e); }
-  static __device__ u32 quants(const Block &b, int, int word) {
-    const u32 low = load_word<4>(b.qs + 4 * (word & 3)) >> (word & 4) & 0x0f0f0f0f;
-    return low | spread_bits(load_word<4>(b.qh) >> 4 * word) << 4;
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
+  static __device__ const u8 *high(const Block &b, int, int) { return b.qh; }
+  static __device__ u32 unpacked(u32 low, u32 high, int, int word) {
+    return (low >> (word & 4) & 0x0f0f0f0f) | spread_bits(high >> 4 * word) << 4;
   }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q4_1::value(s, q, half); }
@@ -139,22 +165,23 @@ struct Q5_1 : Nibbles {
   }
 };
 
-struct Q8_0 {
-  using Block = BlockQ8_0;
+struct Q8_0 : Format<Q8_0, BlockQ8_0> {
   static constexpr int length = 32;
   static constexpr int lanes = 4, pieces = 1, words = 2, span = 1;
-  static constexpr bool uses_sums = false;
+  static constexpr bool uses_sums = false, halves = false;
+  static constexpr int shares = 1;
   static __device__ int group(int, int) { return 0; }
   static __device__ int word(int t, int k) { return 2 * t + k; }
-  static __device__ u32 quants(const Block &b, int, int word) { return load_word<2>(b.qs + 4 * word); }
   static __device__ u32 two(const Block &b, u32 e) { return load_half(b.qs + e); }
+  static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32, int, int) { return low; }
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
     return fused(s[0].d() * v.d[0], f32(v.dot[0]), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d() * v[0].d, f32(v[0].low + v[0].high), acc);
+    return fused(s[0].d() * v[0].d, f32(v[0].low), acc);
   }
 };
 
@@ -163,20 +190,26 @@ struct Q8_0 {
 struct TwoBits {
   static constexpr int length = 256;
   static constexpr int lanes = 16, pieces = 4, words = 1, span = 1;
+  static constexpr bool halves = true;
+  static constexpr int shares = 2;
+  static __device__ u32 in_group(const u32 *words, int group) { return words[group >> 1] >> 16 * (group & 1); }
   static __device__ int group(int t, int i) { return 4 * (t >> 3) + i; }
   static __device__ int word(int t, int) { return t & 7; }
 };
 
-struct Q2_K : TwoBits {
-  using Block = BlockQ2_K;
+struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
   static constexpr bool uses_sums = true;
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    return load_word<4>(b.qs + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
-  }
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 2) + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 2 * (group & 3) & 0x03030303; }
   // a and b hold the scale (low four bits) and the minimum (high four) of 16 weights each.
   static __device__ Scales scales(const Block &b, int group) {
-    return {load_word<4>(&b.d), u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
+    return {load_word<4>(&b.d), load_half(b.scales + 2 * group)};
   }
+  static __device__ u32 packed_scales(const Block &b) { return load_word<4>(&b.d); }
+  static __device__ Pending<4> scale_word(const Block &b, int k) {
+    return begin_load<alignof(Block)>(b.scales + 4 * k);
+  }
+  static __device__ void decode_scales(u32 (&)[4]) {}
   static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     const i32 sm = of_half(s, half);
@@ -193,26 +226,35 @@ struct Q2_K : TwoBits {
     return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    const i32 product = v[0].low * (s[0].a() & 15) + v[0].high * (s[0].b() & 15);
-    const i32 minimum = v[0].sum_low * (s[0].a() >> 4) + v[0].sum_high * (s[0].b() >> 4);
-    return fused(v[0].d, fused(s[0].d(), f32(product), -(s[0].m() * f32(minimum))), acc);
+    const f32 product = scaled(v[0].low, v[0].high, s[0].a() & 15, s[0].b() & 15);
+    const f32 minimum = scaled(v[0].sum_low, v[0].sum_high, s[0].a() >> 4, s[0].b() >> 4);
+    return fused(v[0].d, fused(s[0].d(), product, -(s[0].m() * minimum)), acc);
   }
 };
 
-struct Q3_K : TwoBits {
-  using Block = BlockQ3_K;
+struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K, true> {
   static constexpr bool uses_sums = false;
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    const u32 low = load_word<2>(b.qs + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
-    const u32 high = load_word<2>(b.hmask + 4 * word) >> group & 0x01010101;
-    return minus_each(low | high << 2, 4);
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 2) + 4 * word; }
+  static __device__ const u8 *high(const Block &b, int, int word) { return b.hmask + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    return minus_each((low >> 2 * (group & 3) & 0x03030303) | (high >> group & 0x01010101) << 2, 4);
   }
   // Two of the sixteen 6-bit scales, less 32.
   static __device__ Scales scales(const Block &b, int group) {
-    const u32 low = u32(b.scales[2 * group & 7] | b.scales[(2 * group & 7) + 1] << 8) >> (group & 4) & 0x0f0f;
-    const int at = 8 + (2 * group & 3);
-    const u32 high = u32(b.scales[at] | b.scales[at + 1] << 8) >> 2 * (group >> 1) & 0x0303;
+    const u32 low = load_half(b.scales + (2 * group & 7)) >> (group & 4) & 0x0f0f;
+    const u32 high = load_half(b.scales + 8 + (2 * group & 3)) >> 2 * (group >> 1) & 0x0303;
     return {b.d.bits, minus_each(low | high << 4, 32) & 0xffff};
+  }
+  static __device__ u32 packed_scales(const Block &b) { return b.d.bits; }
+  static __device__ Pending<2> scale_word(const Block &b, int k) {
+    return begin_load<alignof(Block)>(b.scales + 4 * (k < 3 ? k : 2));
+  }
+  static __device__ void decode_scales(u32 (&words)[4]) {
+    const u32 low[2] = {words[0], words[1]}, high = words[2];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      words[k] = minus_each((low[k & 1] >> 2 * (k & 2) & 0x0f0f0f0f) | (high >> 2 * k & 0x03030303) << 4, 32);
+    }
   }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     return s.d() * f32(half ? s.signed_b() : s.signed_a()) * f32(q);
@@ -225,8 +267,7 @@ struct Q3_K : TwoBits {
     return fused(s[0].d(), product, acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    const i32 product = v[0].low * s[0].signed_a() + v[0].high * s[0].signed_b();
-    return fused(s[0].d() * v[0].d, f32(product), acc);
+    return fused(s[0].d() * v[0].d, scaled(v[0].low, v[0].high, s[0].signed_a(), s[0].signed_b()), acc);
   }
 };
 
@@ -239,18 +280,30 @@ __device__ inline u32 scale_and_minimum(const u8 *scales, int j) {
   return a | b << 8;
 }
 
-struct Q4_K {
-  using Block = BlockQ4_K;
+template <class F, class B, bool has_high = false>
+struct Pairs : Format<F, B, has_high> {
   static constexpr int length = 256;
   static constexpr int lanes = 16, pieces = 2, words = 2, span = 2;
-  static constexpr bool uses_sums = true;
+  static constexpr bool uses_sums = true, halves = false;
+  static constexpr int shares = 2;
   static __device__ int group(int t, int i) { return 2 * (t >> 2) + i; }
   static __device__ int word(int t, int k) { return (t & 3) + 4 * k; }
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    return load_word<4>(b.qs + 32 * (group >> 1) + 4 * word) >> 4 * (group & 1) & 0x0f0f0f0f;
-  }
-  static __device__ Scales scales(const Block &b, int group) {
+  static __device__ Scales scales(const B &b, int group) {
     return {load_word<4>(&b.d), scale_and_minimum(b.scales, group)};
+  }
+  static __device__ u32 packed_scales(const B &b) { return load_word<4>(&b.d); }
+  static __device__ Pending<4> scale_word(const B &b, int k) { return begin_load<4>(b.scales + 4 * (k < 3 ? k : 2)); }
+  // Scales of groups 0 to 3 and 4 to 7, minima of both.
+  static __device__ void decode_scales(u32 (&words)[4]) {
+    const u32 a = words[0], b = words[1], low = words[2];
+    words[0] = a & 0x3f3f3f3f;
+    words[1] = (low & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
+    words[2] = b & 0x3f3f3f3f;
+    words[3] = (low >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+  }
+  static __device__ u32 in_group(const u32 *words, int group) {
+    const u32 a = words[group >> 2], b = words[2 + (group >> 2)];
+    return (a >> 8 * (group & 3) & 0xff) | (b >> 8 * (group & 3) & 0xff) << 8;
   }
   static __device__ f32 value(const Scales &s, i32 q, int) {
     return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
@@ -269,40 +322,42 @@ struct Q4_K {
     f32 product = 0, minimum = 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      product = fused(v[i].d, f32((v[i].low + v[i].high) * s[i].a()), product);
+      product = fused(v[i].d, f32(v[i].low) * f32(s[i].a()), product);
       minimum = fused(v[i].s, f32(s[i].b()), minimum);
     }
     return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
   }
 };
 
-struct Q5_K : Q4_K {
-  using Block = BlockQ5_K;
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    const u32 low = load_word<4>(b.qs + 32 * (group >> 1) + 4 * word) >> 4 * (group & 1) & 0x0f0f0f0f;
-    return low | (load_word<4>(b.qh + 4 * word) >> group & 0x01010101) << 4;
-  }
-  static __device__ Scales scales(const Block &b, int group) {
-    return {load_word<4>(&b.d), scale_and_minimum(b.scales, group)};
+struct Q4_K : Pairs<Q4_K, BlockQ4_K> {
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 1) + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32, int group, int) { return low >> 4 * (group & 1) & 0x0f0f0f0f; }
+};
+
+struct Q5_K : Pairs<Q5_K, BlockQ5_K, true> {
+  static __device__ const u8 *low(const Block &b, int group, int word) { return b.qs + 32 * (group >> 1) + 4 * word; }
+  static __device__ const u8 *high(const Block &b, int, int word) { return b.qh + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    return (low >> 4 * (group & 1) & 0x0f0f0f0f) | (high >> group & 0x01010101) << 4;
   }
 };
 
-struct Q6_K {
-  using Block = BlockQ6_K;
+struct Q6_K : Format<Q6_K, BlockQ6_K, true> {
   static constexpr int length = 256;
   static constexpr int lanes = 32, pieces = 2, words = 1, span = 2;
-  static constexpr bool uses_sums = false;
+  static constexpr bool uses_sums = false, halves = true;
+  static constexpr int shares = 2;
   static __device__ int group(int t, int i) { return 4 * (t >> 4) + (t >> 3 & 1) + 2 * i; }
   static __device__ int word(int t, int) { return t & 7; }
-  static __device__ u32 quants(const Block &b, int group, int word) {
-    const u8 *ql = b.ql + 64 * (group >> 2) + 32 * (group & 1) + 4 * word;
-    const u32 low = load_word<2>(ql) >> 2 * (group & 2) & 0x0f0f0f0f;
-    const u32 high = load_word<2>(b.qh + 32 * (group >> 2) + 4 * word) >> 2 * (group & 3) & 0x03030303;
-    return minus_each(low | high << 4, 32);
+  static __device__ const u8 *low(const Block &b, int group, int word) {
+    return b.ql + 64 * (group >> 2) + 32 * (group & 1) + 4 * word;
   }
-  static __device__ Scales scales(const Block &b, int group) {
-    return {b.d.bits, u32(b.scales[2 * group] | b.scales[2 * group + 1] << 8)};
+  static __device__ const u8 *high(const Block &b, int group, int word) { return b.qh + 32 * (group >> 2) + 4 * word; }
+  static __device__ u32 unpacked(u32 low, u32 high, int group, int) {
+    const u32 upper = high >> 2 * (group & 3) & 0x03030303;
+    return minus_each((low >> 2 * (group & 2) & 0x0f0f0f0f) | upper << 4, 32);
   }
+  static __device__ Scales scales(const Block &b, int group) { return {b.d.bits, load_half(b.scales + 2 * group)}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
   static __device__ Scales of_word(const Scales &s, int word) { return Q3_K::of_word(s, word); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
@@ -315,7 +370,7 @@ struct Q6_K {
     f32 product = 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      product = fused(v[i].d, f32(v[i].low * s[i].signed_a() + v[i].high * s[i].signed_b()), product);
+      product = fused(v[i].d, scaled(v[i].low, v[i].high, s[i].signed_a(), s[i].signed_b()), product);
     }
     return fused(s[0].d(), product, acc);
   }
