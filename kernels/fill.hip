@@ -92,7 +92,7 @@ template <class U>
 __device__ inline void copy_rows(const Part &part, const U *src, U *dst, u32 rows, u32 cols, u32 src_pitch,
                                  u32 dst_pitch) {
   const size_t numel = size_t(rows) * cols;
-  if (numel + part.step() >> 32) {
+  if ((numel + part.step()) >> 32) {
     copy_units<size_t>(part, src, dst, numel, cols, src_pitch, dst_pitch);
   } else {
     copy_units<u32>(part, src, dst, u32(numel), cols, src_pitch, dst_pitch);
