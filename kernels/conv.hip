@@ -11,31 +11,31 @@ using namespace candle;
 
 // num_dims is Candle's name for the length of the output.
 #define CONV1D(T)                                                                                          \
-  extern "C" __global__ void __launch_bounds__(1024)                                                       \
+  extern "C" __global__ void __launch_bounds__(1024, 1)                                                    \
       conv1d_##T(const size_t src_numel, const size_t num_dims, const size_t stride, const size_t padding, \
                  const size_t dilation, const size_t *info, const T *src, const T *kernel, T *dst) {       \
-    conv1d(num_dims, stride, padding, dilation, info, src, kernel, dst);                                   \
+    convolve<Conv1d>(num_dims, 1, stride, padding, dilation, info, src, kernel, dst);                      \
   }
 
 #define CONV2D(T)                                                                                                \
-  extern "C" __global__ void __launch_bounds__(1024) conv2d_##T(                                                 \
+  extern "C" __global__ void __launch_bounds__(1024, 1) conv2d_##T(                                              \
       const size_t src_numel, const size_t w_out, const size_t h_out, const size_t stride, const size_t padding, \
       const size_t dilation, const size_t *info, const T *src, const T *kernel, T *dst) {                        \
-    conv2d(w_out, h_out, stride, padding, dilation, info, src, kernel, dst);                                     \
+    convolve<Conv2d>(w_out, h_out, stride, padding, dilation, info, src, kernel, dst);                           \
   }
 
 #define CONV_TRANSPOSE1D(T)                                                                                            \
   extern "C" __global__ void __launch_bounds__(1024) conv_transpose1d_##T(                                             \
       const size_t src_numel, const size_t l_out, const size_t stride, const size_t padding, const size_t out_padding, \
       const size_t dilation, const size_t *info, const T *src, const T *kernel, T *dst) {                              \
-    conv_transpose1d(l_out, stride, padding, dilation, info, src, kernel, dst);                                        \
+    convolve<ConvTranspose1d>(l_out, 1, stride, padding, dilation, info, src, kernel, dst);                            \
   }
 
 #define CONV_TRANSPOSE2D(T)                                                                                         \
-  extern "C" __global__ void __launch_bounds__(1024) conv_transpose2d_##T(                                          \
+  extern "C" __global__ void __launch_bounds__(1024, 1) conv_transpose2d_##T(                                       \
       const size_t src_numel, const size_t w_out, const size_t h_out, const size_t stride, const size_t padding,    \
       const size_t out_padding, const size_t dilation, const size_t *info, const T *src, const T *kernel, T *dst) { \
-    conv_transpose2d(w_out, h_out, stride, padding, dilation, info, src, kernel, dst);                              \
+    convolve<ConvTranspose2d>(w_out, h_out, stride, padding, dilation, info, src, kernel, dst);                     \
   }
 
 #define AVG_POOL2D(T)                                                                                   \

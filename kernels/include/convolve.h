@@ -59,11 +59,12 @@ __device__ inline Sum_of<T> plus_product(Sum_of<T> sum, T x, T y) {
 // One dimension of the source, the kernel and the output. Steps are the strides of source and kernel.
 template <class Index>
 struct Axis {
-  Index in, out, taps, stride, padding, dilation, in_step, tap_step;
+  Index in, out, in_step, tap_step;
+  u32 taps, stride, padding, dilation;
 };
 
 // A dimension of one element, for a convolution in one.
-constexpr Axis<size_t> flat{1, 1, 1, 1, 0, 1, 0, 0};
+constexpr Axis<size_t> flat{1, 1, 0, 0, 1, 1, 0, 1};
 
 template <class Index>
 struct Convolution {
@@ -74,8 +75,7 @@ struct Convolution {
 };
 
 __device__ inline Axis<u32> narrowed(const Axis<size_t> &a) {
-  return {u32(a.in),      u32(a.out),      u32(a.taps),    u32(a.stride),
-          u32(a.padding), u32(a.dilation), u32(a.in_step), u32(a.tap_step)};
+  return {u32(a.in), u32(a.out), u32(a.in_step), u32(a.tap_step), a.taps, a.stride, a.padding, a.dilation};
 }
 
 __device__ inline Convolution<u32> narrowed(const Convolution<size_t> &of) {
@@ -92,7 +92,7 @@ __device__ inline Convolution<u32> narrowed(const Convolution<size_t> &of) {
 
 // Every number that convolve computes of an axis, and the offsets in source and kernel, are less than this.
 __device__ inline size_t reach(const Axis<size_t> &a) {
-  return (a.out + a.stride) * a.stride + a.padding + a.taps * a.dilation;
+  return (a.out + a.stride) * a.stride + a.padding + size_t(a.taps) * a.dilation;
 }
 
 __device__ inline bool fits_32_bits(const Convolution<size_t> &of, size_t tile) {
@@ -130,11 +130,11 @@ __device__ inline Index place(Index i, const Axis<Index> &axis) {
 
 // The source position that a tap takes to an output, or one beyond every source.
 template <bool transposed, class Index>
-__device__ inline Index source_of(Index place, Index tap, const Axis<Index> &axis) {
-  if (!transposed) return place * axis.stride + tap * axis.dilation - axis.padding;
-  const Index to = place + axis.padding, reach = tap * axis.dilation;
+__device__ inline Index source_of(Index place, u32 tap, const Axis<Index> &axis) {
+  if (!transposed) return place * axis.stride + Index(tap) * axis.dilation - axis.padding;
+  const Index to = place + axis.padding, reach = Index(tap) * axis.dilation;
   if (to < reach) return ~Index(0);
-  const auto [position, remainder] = divided(to - reach, axis.stride);
+  const auto [position, remainder] = divided(to - reach, Index(axis.stride));
   return remainder == 0 ? position : ~Index(0);
 }
 
@@ -209,9 +209,9 @@ __device__ inline void convolve(const Convolution<Index> &of, const Share &share
     }
     Sum_of<T> sums[channels][positions] = {};
 #pragma unroll 1
-    for (Index w = 0; w < of.w.taps; ++w) {
+    for (u32 w = 0; w < of.w.taps; ++w) {
 #pragma unroll 1
-      for (Index h = 0; h < of.h.taps; ++h) {
+      for (u32 h = 0; h < of.h.taps; ++h) {
         Index at[positions], weights[channels];
         bool reached[positions], all_reached = true;
 #pragma unroll
@@ -255,71 +255,61 @@ __device__ inline void convolve(const Convolution<Index> &of, const Share &share
   }
 }
 
-// Sizes beyond 32 bits are rare, and their code must not cost the others registers.
-template <bool transposed, class T, class Describe>
-__device__ CANDLE_NOT_INLINED void convolve_wide(Describe describe, Share share, const T *src, const T *kernel,
-                                                 T *dst) {
-  convolve<transposed, 1, 1>(describe(), share, src, kernel, dst);
-}
+// What a kernel's parameters describe; h_out is 1 in one dimension.
+struct Conv1d {
+  static constexpr bool transposed = false;
 
-template <bool transposed, class T, class Describe>
-__device__ inline void convolve(Describe describe, const T *src, const T *kernel, T *dst) {
+  // Candle multiplies the whole position by the dilation, which is a convolution for a dilation of 1 only.
+  static __device__ Convolution<size_t> describe(size_t w_out, size_t, size_t stride, size_t padding, size_t dilation,
+                                                 const size_t *__restrict__ info) {
+    const Axis<size_t> w{info[2],      w_out,        info[5], info[11], u32(info[8]), u32(stride * dilation),
+                         u32(padding), u32(dilation)};
+    return {info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w};
+  }
+};
+
+struct ConvTranspose1d {
+  static constexpr bool transposed = true;
+
+  static __device__ Convolution<size_t> describe(size_t w_out, size_t, size_t stride, size_t padding, size_t dilation,
+                                                 const size_t *__restrict__ info) {
+    const Axis<size_t> w{info[2], w_out, info[5], info[11], u32(info[8]), u32(stride), u32(padding), u32(dilation)};
+    return {info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w};
+  }
+};
+
+template <bool is_transposed>
+struct AnyConv2d {
+  static constexpr bool transposed = is_transposed;
+
+  static __device__ Convolution<size_t> describe(size_t w_out, size_t h_out, size_t stride, size_t padding,
+                                                 size_t dilation, const size_t *__restrict__ info) {
+    const Axis<size_t> h{info[2], h_out, info[6], info[14], u32(info[10]), u32(stride), u32(padding), u32(dilation)};
+    const Axis<size_t> w{info[3], w_out, info[7], info[15], u32(info[11]), u32(stride), u32(padding), u32(dilation)};
+    const size_t out = transposed ? 1 : 0;  // which dimension of the kernel is of output channels
+    return {info[0], info[1], info[8 + out], info[4], info[5], info[12 + out], info[13 - out], h, w};
+  }
+};
+
+using Conv2d = AnyConv2d<false>;
+using ConvTranspose2d = AnyConv2d<true>;
+
+template <class Kind, class T>
+__device__ inline void convolve(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
+                                const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
   constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small = 1;
   static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
   const bool few = gridDim.x <= 2 * enough_blocks;
   const Share share = few ? share_of_tiles<log_small>() : share_of_tiles<log_tile>();
   if (share.none) return;
-  const Convolution<size_t> of = describe();
+  const Convolution<size_t> of = Kind::describe(w_out, h_out, stride, padding, dilation, info);
   if (!fits_32_bits(of, tile_channels)) {
-    convolve_wide<transposed>(describe, share, src, kernel, dst);
+    convolve<Kind::transposed, 1, 1>(of, share, src, kernel, dst);
   } else if (few) {
-    convolve<transposed, 1 << log_small, 1>(narrowed(of), share, src, kernel, dst);
+    convolve<Kind::transposed, 1 << log_small, 1>(narrowed(of), share, src, kernel, dst);
   } else {
-    convolve<transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
+    convolve<Kind::transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
   }
-}
-
-// Candle multiplies the whole position by the dilation, which is a convolution for a dilation of 1 only.
-template <class T>
-__device__ inline void conv1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
-                              const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const auto describe = [=] {
-    const Axis<size_t> w{info[2], l_out, info[8], stride * dilation, padding, dilation, info[5], info[11]};
-    return Convolution<size_t>{info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w};
-  };
-  convolve<false>(describe, src, kernel, dst);
-}
-
-template <class T>
-__device__ inline void conv2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
-                              const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const auto describe = [=] {
-    const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
-    const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
-    return Convolution<size_t>{info[0], info[1], info[8], info[4], info[5], info[12], info[13], h, w};
-  };
-  convolve<false>(describe, src, kernel, dst);
-}
-
-template <class T>
-__device__ inline void conv_transpose1d(size_t l_out, size_t stride, size_t padding, size_t dilation,
-                                        const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const auto describe = [=] {
-    const Axis<size_t> w{info[2], l_out, info[8], stride, padding, dilation, info[5], info[11]};
-    return Convolution<size_t>{info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w};
-  };
-  convolve<true>(describe, src, kernel, dst);
-}
-
-template <class T>
-__device__ inline void conv_transpose2d(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
-                                        const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  const auto describe = [=] {
-    const Axis<size_t> h{info[2], h_out, info[10], stride, padding, dilation, info[6], info[14]};
-    const Axis<size_t> w{info[3], w_out, info[11], stride, padding, dilation, info[7], info[15]};
-    return Convolution<size_t>{info[0], info[1], info[9], info[4], info[5], info[13], info[12], h, w};
-  };
-  convolve<true>(describe, src, kernel, dst);
 }
 
 }  // namespace candle
