@@ -25,7 +25,7 @@ using namespace candle;
   }
 
 #define CONV_TRANSPOSE1D(T)                                                                                            \
-  extern "C" __global__ void __launch_bounds__(1024) conv_transpose1d_##T(                                             \
+  extern "C" __global__ void __launch_bounds__(1024, 1) conv_transpose1d_##T(                                          \
       const size_t src_numel, const size_t l_out, const size_t stride, const size_t padding, const size_t out_padding, \
       const size_t dilation, const size_t *info, const T *src, const T *kernel, T *dst) {                              \
     convolve<ConvTranspose1d>(l_out, 1, stride, padding, dilation, info, src, kernel, dst);                            \
