@@ -152,7 +152,7 @@ MMQ(Q2_K, q2_K, 64, 128, 4, true, 2)
 MMQ(Q3_K, q3_K, 128, 128, 4, false, 1)
 MMQ(Q4_K, q4_K, 64, 128, 4, true, 2)
 MMQ(Q5_K, q5_K, 64, 128, 4, true, 2)
-MMQ(Q6_K, q6_K, 64, 64, 2, true, 3)
+MMQ(Q6_K, q6_K, 64, 64, 4, true, 2)
 
 // ---- indexed_moe_forward
 

@@ -7,6 +7,11 @@
 
 namespace candle {
 
+// Bytes of a GPU's last cache that one launch can count on; a test makes it small.
+#ifndef CANDLE_CACHE_BYTES
+#define CANDLE_CACHE_BYTES (size_t(32) << 20)
+#endif
+
 struct Store {
   static constexpr bool reads = false;
   template <class T>
@@ -91,11 +96,12 @@ __device__ inline void put_columns(const Id *__restrict__ ids, const T *__restri
 template <class T, bool with_values>
 struct Batch {
   static constexpr u32 rows = sizeof(T) == 8 ? 16 : 8, columns = 1024 / rows, packs = rows / 4;
-  static constexpr u32 most_rows = (32 << 10) / columns / sizeof(T);
+  static constexpr size_t bytes = 32 << 10, fit = bytes < CANDLE_CACHE_BYTES ? bytes : CANDLE_CACHE_BYTES;
+  static constexpr u32 most_rows = fit / columns / sizeof(T);
 
   Pack<u32, 4> places[columns][packs + 1];  // one more, for columns in different banks
   T values[with_values ? rows : 1][columns];
-  T tile[most_rows][columns];  // of out
+  T tile[most_rows > 0 ? most_rows : 1][columns];  // of out
 
   __device__ void add(u32 row, u32 column, u32 place, T x) {
     places[column][row / 4].at[row % 4] = place;
@@ -104,6 +110,7 @@ struct Batch {
 
   __device__ void load_tile(const T *from, u32 right, u32 row, u32 column, u32 end) {
     constexpr u32 ahead = 4;
+#pragma unroll 1
     for (; row < end; row += ahead * rows) {
       T held[ahead];
 #pragma unroll
@@ -202,14 +209,13 @@ __device__ inline void put_batches(Batch<T, Op::reads> &batch, const Id *__restr
 template <class Op, bool ids_like_inp, class Id, class T>
 __device__ inline void put(const Id *__restrict__ ids, const T *__restrict__ inp, T *__restrict__ out, size_t left,
                            size_t src_dim, size_t dst_dim, size_t right) {
-  constexpr size_t cache = size_t(32) << 20;
   const size_t columns = left * right, threads = thread_count(), rows = named_rows<Id>(dst_dim);
   if constexpr (ids_like_inp) {
     using Shared = Batch<T, Op::reads>;
     const bool wide = (columns | src_dim | dst_dim | right | threads) >> 31;
     const bool tiled = rows <= Shared::most_rows;
     const size_t at_once = (columns < threads ? columns : threads) * rows * sizeof(T);
-    if (!wide && src_dim >= Shared::rows && blockDim.x >= Shared::rows && (tiled || at_once > cache)) {
+    if (!wide && src_dim >= Shared::rows && blockDim.x >= Shared::rows && (tiled || at_once > CANDLE_CACHE_BYTES)) {
       __shared__ Shared batch;
       if (tiled) {
         put_batches<Op, true>(batch, ids, inp, out, u32(columns), u32(src_dim), u32(dst_dim), u32(right));
