@@ -215,7 +215,6 @@ struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
     const i32 sm = of_half(s, half);
     return fused(s.d() * f32(sm & 15), f32(q), -(s.m() * f32(sm >> 4)));
   }
-  static __device__ Scales of_word(const Scales &s, int word) { return {s.dm, u32(of_half(s, word >> 2))}; }
   static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
     f32 product = 0, minimum = 0;
 #pragma unroll
@@ -259,7 +258,6 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K, true> {
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     return s.d() * f32(half ? s.signed_b() : s.signed_a()) * f32(q);
   }
-  static __device__ Scales of_word(const Scales &s, int word) { return {s.dm, s.ab >> 2 * (word & 4)}; }
   static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
     f32 product = 0;
 #pragma unroll
@@ -308,7 +306,6 @@ struct Pairs : Format<F, B, has_high> {
   static __device__ f32 value(const Scales &s, i32 q, int) {
     return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
   }
-  static __device__ Scales of_word(const Scales &s, int) { return s; }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
     f32 product = 0, minimum = 0;
 #pragma unroll
@@ -359,7 +356,6 @@ struct Q6_K : Format<Q6_K, BlockQ6_K, true> {
   }
   static __device__ Scales scales(const Block &b, int group) { return {b.d.bits, load_half(b.scales + 2 * group)}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
-  static __device__ Scales of_word(const Scales &s, int word) { return Q3_K::of_word(s, word); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
     f32 product = 0;
 #pragma unroll
