@@ -55,15 +55,12 @@ __device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const s
 }
 
 template <class T>
-__device__ CANDLE_APART void const_set_strided(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
-  const u32 shift = shift_for_few_blocks(numel);
-  if (is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
+__device__ CANDLE_APART void const_set_strided(const Part part, size_t numel, size_t num_dims, const size_t *info,
+                                               T value, T *out) {
   __shared__ Strides<1> strides;
   __shared__ size_t sorted[2 * Strides<1>::most];
-  if (threadIdx.x == 0 && numel != 0) sort_dims(numel, num_dims, info, sorted, strides);
+  if (threadIdx.x == 0) sort_dims(numel, num_dims, info, sorted, strides);
   __syncthreads();
-  if (numel == 0) return;
   const bool ready = strides.dims <= Strides<1>::most;
   if (strides.dims == 0 || (strides.dims == 1 && strides.at[0][0] == 1)) return fill_packed(numel, part, value, out);
   for (size_t i = part.first(); i < numel; i += part.step()) {
@@ -74,8 +71,10 @@ __device__ CANDLE_APART void const_set_strided(size_t numel, size_t num_dims, co
 // The strides are those of out.
 template <class T>
 __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
-  if (info) return const_set_strided(numel, num_dims, info, value, out);
-  fill(numel, value, out);
+  if (!info) return fill(numel, value, out);
+  const u32 shift = shift_for_few_blocks(numel);
+  if (numel == 0 || is_idle(shift)) return;
+  const_set_strided(part_of_grid(shift), numel, num_dims, info, value, out);
 }
 
 // Lengths in units of U, which is an element or a pack.

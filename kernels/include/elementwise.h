@@ -303,15 +303,12 @@ struct Apart {
   }
 };
 
-// Anything but a thread per element of contiguous tensors.
+// Anything but a thread per element of contiguous tensors. Only for blocks that have something to do: the call costs.
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_APART void map_any(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op op,
-                                     Out *out, const In *...in) {
+__device__ CANDLE_APART void map_any(const Part part, size_t numel, size_t num_dims, const size_t *__restrict__ info,
+                                     const Op op, Out *out, const In *...in) {
   constexpr int inputs = sizeof...(In);
   using Each = typename first_indices<inputs>::type;
-  const u32 shift = shift_for_few_blocks(numel);
-  if (numel == 0 || is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
   const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
   if (!info && (width == 1 || !aligned)) {
     for (size_t i = part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
@@ -339,10 +336,12 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
                            const In *...in) {
   constexpr int width = pack_width(Op::most_per_thread, widest_of<Out, In...>());
   if (info || thread_count() < numel) {
-    if constexpr (Op::most_per_thread == 1) {
-      return map_any<width>(numel, num_dims, info, Apart<Op>{op}, out, in...);
+    const u32 few = shift_for_few_blocks(numel);
+    if (numel == 0 || is_idle(few)) return;
+    if constexpr (Op::most_per_thread < any_number && width == 1) {
+      return map_any<width>(part_of_grid(few), numel, num_dims, info, Apart<Op>{op}, out, in...);
     } else {
-      return map_any<width>(numel, num_dims, info, op, out, in...);
+      return map_any<width>(part_of_grid(few), numel, num_dims, info, op, out, in...);
     }
   }
   // As Candle launches: no loops.

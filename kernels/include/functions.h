@@ -126,7 +126,7 @@ struct tanh : LibraryLong {
   static __device__ f64 f(f64 x) { return ::tanh(x); }
 };
 
-struct erf : LibraryHeavy {
+struct erf : LibraryLong {
   static __device__ f32 f(f32 x) { return ::erff(x); }
   static __device__ f64 f(f64 x) { return ::erf(x); }
 };

@@ -9,7 +9,7 @@ namespace candle {
 
 // Bytes of a GPU's last cache that one launch can count on; a test makes it small.
 #ifndef CANDLE_CACHE_BYTES
-#define CANDLE_CACHE_BYTES (size_t(32) << 20)
+#define CANDLE_CACHE_BYTES (size_t(40) << 20)
 #endif
 
 struct Store {
