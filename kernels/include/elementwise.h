@@ -344,7 +344,7 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
       return map_any<width>(part_of_grid(few), numel, num_dims, info, op, out, in...);
     }
   }
-  // As Candle launches: no loops.
+  // As Candle launches: no loop but over the last few elements, of which blocks of a few threads have several each.
   if (width == 1 || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
     const size_t i = thread_index();
     if (i < numel) out[i] = op(in[i]...);
@@ -352,9 +352,10 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
   }
   constexpr u32 shift = log2_of(width);
   if (is_idle(shift)) return;
-  const size_t packs = numel / width, p = part_of_grid(shift).first(), rest = packs * width + p;
+  const Part part = part_of_grid(shift);
+  const size_t packs = numel / width, p = part.first();
   if (p < packs) map_pack<width>(p, op, out, in...);
-  if (rest < numel) out[rest] = op(in[rest]...);
+  for (size_t i = packs * width + p; i < numel; i += part.step()) out[i] = op(in[i]...);
 }
 
 }  // namespace candle
