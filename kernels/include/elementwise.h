@@ -344,18 +344,17 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
       return map_any<width>(part_of_grid(few), numel, num_dims, info, op, out, in...);
     }
   }
-  // As Candle launches: no loop but over the last few elements, of which blocks of a few threads have several each.
-  if (width == 1 || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
+  // As Candle launches: no loops. A block has a thread for each element after the last whole pack.
+  if (width == 1 || blockDim.x < width || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
     const size_t i = thread_index();
     if (i < numel) out[i] = op(in[i]...);
     return;
   }
   constexpr u32 shift = log2_of(width);
   if (is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
-  const size_t packs = numel / width, p = part.first();
+  const size_t packs = numel / width, p = part_of_grid(shift).first(), rest = packs * width + p;
   if (p < packs) map_pack<width>(p, op, out, in...);
-  for (size_t i = packs * width + p; i < numel; i += part.step()) out[i] = op(in[i]...);
+  if (rest < numel) out[rest] = op(in[rest]...);
 }
 
 }  // namespace candle
