@@ -1,6 +1,7 @@
 // Which elements a thread takes, and where the elements of strided tensors lie.
 #pragma once
 
+#include "pack.h"
 #include "target.h"
 
 namespace candle {
@@ -59,22 +60,6 @@ __device__ CANDLE_ONE_COPY Offsets<N> offsets(size_t i, size_t num_dims, const s
     for (int k = 0; k < N; ++k) result.at[k] += index * info[(k + 1) * num_dims + inner];
   }
   return result;
-}
-
-// N elements that move in one load or store.
-template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T at[N];
-};
-
-template <int N, class T>
-__device__ inline bool is_aligned(const T *p) {
-  return reinterpret_cast<size_t>(p) % sizeof(Pack<T, N>) == 0;
-}
-
-template <int N, class T>
-__device__ inline Pack<T, N> load_pack(const T *p) {
-  return *reinterpret_cast<const Pack<T, N> *>(p);
 }
 
 // The thread blocks among which the elements are shared out. Candle launches a thread per element; where a thread takes

@@ -1,23 +1,13 @@
 // Blocks as numbers: whole buffers, and rows chosen by id. A thread decodes four values, or eight where it has to.
 #pragma once
 
+#include "../pack.h"
 #include "formats.h"
 
 namespace candle {
 
 template <class F>
 constexpr u32 words_of = F::length / 4;
-
-// N values that move in one load or store.
-template <class T, int N>
-struct alignas(sizeof(T) * N) Vector {
-  T at[N];
-};
-
-template <int N, class T>
-__device__ inline bool is_vector(const T *p) {
-  return reinterpret_cast<size_t>(p) % sizeof(Vector<T, N>) == 0;
-}
 
 __device__ inline u32 bits_of(f32 x) { return bit_cast<u32>(x); }
 __device__ inline u32 bits_of(f16 x) { return x.bits; }
@@ -39,7 +29,7 @@ __device__ inline void decode_words(bool aligned, const typename F::Block &block
     }
   }
   if (aligned) {
-    using Words = Vector<u32, each / 4>;
+    using Words = Pack<u32, each / 4>;
     // As words: compilers store halves one by one.
 #pragma unroll
     for (int n = 0; n < bytes / each; ++n) {
@@ -73,7 +63,7 @@ __device__ inline void dequantize_words(const void *__restrict__ vx, T *__restri
 
 template <class F, class T>
 __device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
-  if (!is_vector<16 / sizeof(T)>(y)) {
+  if (!is_aligned<16 / sizeof(T)>(y)) {
     dequantize_words<1, false, F>(vx, y, blocks);
   } else if (blockDim.x < super_length / 4) {
     dequantize_words<2, true, F>(vx, y, blocks);
@@ -111,7 +101,7 @@ __device__ inline void dequantize_flat(const void *__restrict__ vx, T *__restric
   const size_t words = size_t(k) / 4;
   const Share share(blockIdx.x, gridDim.x, words);
   if (share.idle) return;
-  const bool aligned = is_vector<4>(y);
+  const bool aligned = is_aligned<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
     decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
@@ -127,7 +117,7 @@ __device__ inline void get_rows(const void *__restrict__ src0, const u32 *__rest
   const u8 *row = static_cast<const u8 *>(src0) + i64(i32(ids[blockIdx.x])) * i64(nb01);
   const auto *x = reinterpret_cast<const typename F::Block *>(row);
   f32 *y = dst + i64(blockIdx.x) * ne00;
-  const bool aligned = is_vector<4>(y);
+  const bool aligned = is_aligned<4>(y);
   for (size_t word = share.first(); word < words; word += share.step()) {
     decode_words<1, F>(aligned, x[word / words_of<F>], u32(word) % words_of<F>, y + 4 * word);
   }
@@ -139,11 +129,11 @@ __device__ inline void get_rows_plain(const T *__restrict__ src0, const u32 *__r
   const T *x = src0 + i64(i32(ids[blockIdx.x])) * ne00;
   f32 *y = dst + i64(blockIdx.x) * ne00;
   if constexpr (sizeof(T) == sizeof(f32)) {
-    if (ne00 % 4 == 0 && is_vector<4>(src0) && is_vector<4>(dst)) {
+    if (ne00 % 4 == 0 && is_aligned<4>(src0) && is_aligned<4>(dst)) {
       const Share share(blockIdx.y, gridDim.y, ne00 / 4);
       if (share.idle) return;
-      const auto *from = reinterpret_cast<const Vector<T, 4> *>(x);
-      auto *to = reinterpret_cast<Vector<T, 4> *>(y);
+      const auto *from = reinterpret_cast<const Pack<T, 4> *>(x);
+      auto *to = reinterpret_cast<Pack<T, 4> *>(y);
 #pragma unroll 1
       for (i64 i = share.first(); i < ne00 / 4; i += share.step()) to[i] = from[i];
       return;

@@ -1,0 +1,24 @@
+// Neighbouring elements as one.
+#pragma once
+
+#include "types.h"
+
+namespace candle {
+
+// N elements that move in one load or store.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Pack {
+  T at[N];
+};
+
+template <int N, class T>
+__device__ inline bool is_aligned(const T *p) {
+  return reinterpret_cast<size_t>(p) % sizeof(Pack<T, N>) == 0;
+}
+
+template <int N, class T>
+__device__ inline Pack<T, N> load_pack(const T *p) {
+  return *reinterpret_cast<const Pack<T, N> *>(p);
+}
+
+}  // namespace candle
