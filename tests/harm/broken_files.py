@@ -106,10 +106,10 @@ LOADED = (
                  "nullptr); for (volatile int i = 0;; i = i + 1) {}"),
     _constructor("sleeps for ever", "for (;;) sleep(1000);"),
     _constructor("allocates for ever", "allocate();"),
-    _constructor("throws", "throw 1;"),
+    _constructor("throws", "throw_int();"),
     _constructor("closes descriptors", "for (int fd = 0; fd < 1024; ++fd) close(fd); abort();"),
     _constructor("prints for ever", 'for (;;) printf("748 of 748 kernels at parity\\n");'),
-    BrokenFile("static object throws", "SUPPORT\nstruct S { S() { throw 1; } } s;\nKERNEL"),
+    BrokenFile("static object throws", "SUPPORT\nstruct S { S() { throw_int(); } } s;\nKERNEL"),
     BrokenFile(
         "resolver faults",
         'SUPPORT\nextern "C" void *resolver() { return *(void *volatile *)opaque(0); }\n'

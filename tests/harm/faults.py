@@ -114,15 +114,15 @@ ENDS = (
     Fault("ends its thread", "syscall(SYS_exit, 0);", STOPPED, (FIRST,)),
     Fault("raise(SIGKILL)", "raise(SIGKILL);", CRASH, (FIRST, BARRIER)),
     Fault("raise(SIGSEGV)", "raise(SIGSEGV);", CRASH, (FIRST,)),
-    Fault("raise(SIGTERM)", "raise(SIGTERM);", CRASH, (LAST,)),
-    Fault("raise(SIGINT)", "raise(SIGINT);", STOPPED, (FIRST,)),
+    Fault("raise(SIGTERM)", "raise(SIGTERM);", HARMLESS, (LAST,)),
+    Fault("raise(SIGINT)", "raise(SIGINT);", ANY, (FIRST,)),
     Fault("raise(SIGSTOP)", "raise(SIGSTOP);", STOPPED, (FIRST,)),
     Fault("kill(getpid(), SIGKILL)", "kill(getpid(), SIGKILL);", CRASH, (LAST,)),
     Fault("barriers on two lines", "if (threadIdx.x % 2) { __syncthreads(); } else {\n __syncthreads(); }", CRASH, (ALL,)),
     Fault("uneven count of barriers", "for (unsigned i = 0; i < 1 + threadIdx.x % 2; ++i) __syncthreads();", CRASH, (ALL,)),
     Fault("division by zero", "never = int(7 / (int)opaque(0));", CRASH, (FIRST, BARRIER)),
     Fault("quotient out of range", "never = (int)opaque(0x80000000) / (int)opaque(0xffffffff);", CRASH, (LAST,)),
-    Fault("throws", "throw 1;", CRASH, (FIRST, BARRIER)),
+    Fault("throws", "throw_int();", CRASH, (FIRST, BARRIER)),
     Fault("longjmp to nowhere", "jmp_buf buffer; memset(&buffer, 0x41, sizeof buffer); longjmp(buffer, 1);", CRASH, (FIRST,)),
     Fault("direction flag set", 'asm volatile("std"); memmove(scratch + 100, scratch + 50, 1000); ', ANY, (AFTER,)),
     Fault("default handlers, then a fault", "for (int s = 1; s < 65; ++s) signal(s, SIG_DFL); *(volatile int *)opaque(0) = 1;", CRASH, (FIRST,)),
@@ -184,6 +184,7 @@ SUPPORT = r"""
 #include <cstring>
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
@@ -228,16 +229,24 @@ void heap_smash() {
   for (int i = -128; i < 2048; ++i) ((volatile char *)block)[i] = char(0xff);
 }
 
+// What `throw 1` does; kernels are compiled without exceptions.
+void throw_int() {
+  auto *const allocate = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "__cxa_allocate_exception");
+  auto *const raise = (void (*)(void *, void *, void *))dlsym(RTLD_DEFAULT, "__cxa_throw");
+  if (!allocate || !raise) abort();
+  raise(allocate(4), dlsym(RTLD_DEFAULT, "_ZTIi"), nullptr);
+}
+
 void lock_mutex() { pthread_mutex_lock(&mutex); }
 
 void returning_handler(int) {}
 
-// 8 GiB at most, should nothing else end it.
+// 1 TiB at most, of which little is touched, should nothing else end it.
 void allocate() {
-  for (int i = 0; i < 128; ++i) {
-    void *memory = mmap(nullptr, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (int i = 0; i < 1024; ++i) {
+    void *memory = mmap(nullptr, 1ul << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) break;
-    memset(memory, 1, 64 << 20);
+    *(volatile char *)memory = 1;
   }
   __builtin_trap();
 }
