@@ -56,7 +56,9 @@ class Fault:
 
 
 MEMORY = (
-    Fault("write just past the end", "if (count) ((volatile char *)(target + count))[1] = 77;", SEEN, (FIRST, LAST, BARRIER)),
+    Fault("write just past the end",
+          "if (count) ((volatile char *)(target + count))[1] = 77;",
+          SEEN, (FIRST, LAST, BARRIER)),
     Fault("write before the start", "if (count) ((volatile char *)target)[-3] = 77;", SEEN, (FIRST, FUNCTION)),
     Fault("write far past the end", "((volatile char *)target)[opaque(300000)] = 1;", SEEN, (LAST, BARRIER)),
     Fault("read far past the end", "(void)((const volatile char *)target)[opaque(900000)];", CRASH, (FIRST, AFTER)),
@@ -68,76 +70,116 @@ MEMORY = (
     Fault("call of null", "((void (*)())opaque(0))();", CRASH, (FIRST, FUNCTION)),
     Fault("call into the output", "((void (*)())(void *)target)();", CRASH, (LAST,)),
     Fault("endless recursion", "(void)recurse(opaque(1));", CRASH, (FIRST, BARRIER)),
-    Fault("frame of 1 MiB", "volatile char frame[1 << 20]; frame[opaque(0)] = 1; (void)frame[opaque(5)];", CRASH, (FIRST, BARRIER)),
+    Fault("frame of 1 MiB",
+          "volatile char frame[1 << 20]; frame[opaque(0)] = 1; (void)frame[opaque(5)];",
+          CRASH, (FIRST, BARRIER, AFTER)),
     Fault("frame of 100 MiB", "volatile char frame[100 << 20]; frame[opaque(0)] = 1;", CRASH, (LAST, FUNCTION)),
     Fault("index past a local array", "volatile int local[8] = {}; local[opaque(9)] = 1;", CRASH, (FIRST, BARRIER)),
-    Fault("index past a shared array", "__shared__ volatile int shared[8]; shared[opaque(9)] = 1;", CRASH, (FIRST, BARRIER)),
+    Fault("index past a shared array",
+          "__shared__ volatile int shared[8]; shared[opaque(9)] = 1;",
+          CRASH, (FIRST, BARRIER)),
     Fault("heap overwritten and used", "heap_smash(); free(malloc(5000)); free(malloc(100000));", ANY, (FIRST,)),
     Fault("heap overwritten", "heap_smash();", ANY, (FIRST, AFTER)),
-    Fault("its stack's guard unmapped", "munmap((void *)(((unsigned long)__builtin_frame_address(0) & ~4095ul) - (1 << 20)), 3 << 20);", STOPPED, (FIRST,)),
-    Fault("everything unmapped", "for (unsigned long a = 1ul << 46, e = 1ul << 47; a < e; a += 1ul << 40) munmap((void *)a, 1ul << 40);", STOPPED, (FIRST, LAST)),
-)
+    Fault("its stack's guard unmapped",
+          "munmap((char *)opaque((unsigned long)__builtin_frame_address(0) & ~4095ul) - (1 << 20), 3 << 20);",
+          STOPPED, (FIRST,)),
+    Fault("everything unmapped",
+          "for (unsigned long a = 1ul << 46, e = 1ul << 47; a < e; a += 1ul << 40) munmap((void *)a, 1ul << 40);",
+          STOPPED, (FIRST, LAST)),
+)  # fmt: skip
 
 RESULTS = (
     Fault("nothing written", "(void)target;", FAIL, (ALONE, ALONE, ALONE)),
-    Fault("one wrong element, the first", "if (count) ((volatile unsigned char *)target)[0] ^= 0x40;", FAIL, (AFTER, AFTER)),
-    Fault("one wrong element, the last", "if (count) ((volatile unsigned char *)(target + count - 1))[0] ^= 0x40;", FAIL, (AFTER, AFTER)),
-    Fault("wrong where there are many", "if (count > 1000) ((volatile unsigned char *)(target + count / 2))[0] ^= 0x40;", FAIL, (AFTER,)),
-    Fault("wrong in every tenth launch", "static int n; if (count && ++n % 10 == 0) ((volatile unsigned char *)target)[0] ^= 0x40;", FAIL, (AFTER,)),
-    Fault("result of the last writer", "if (count) ((volatile unsigned char *)target)[0] = (unsigned char)(threadIdx.x * 3 + 1);", FAIL, (AFTER,)),
-    Fault("input overwritten", "if (count && source) ((volatile unsigned char *)source)[0] ^= 0x40;", FAIL, (AFTER, AFTER, AFTER), needs_input=True),
+    Fault("one wrong element, the first",
+          "if (count) ((volatile unsigned char *)target)[0] ^= 0x40;",
+          FAIL, (AFTER, AFTER)),
+    Fault("one wrong element, the last",
+          "if (count) ((volatile unsigned char *)(target + count - 1))[0] ^= 0x40;",
+          FAIL, (AFTER, AFTER)),
+    Fault("wrong where there are many",
+          "if (count > 1000) ((volatile unsigned char *)(target + count / 2))[0] ^= 0x40;",
+          FAIL, (AFTER,)),
+    Fault("wrong in every tenth launch",
+          "static int n; if (count && ++n % 10 == 0) ((volatile unsigned char *)target)[0] ^= 0x40;",
+          FAIL, (AFTER,)),
+    Fault("result of the last writer",
+          "if (count) ((volatile unsigned char *)target)[0] = (unsigned char)(threadIdx.x * 3 + 1);",
+          FAIL, (AFTER,)),
+    Fault("input overwritten",
+          "if (count && source) ((volatile unsigned char *)source)[0] ^= 0x40;",
+          FAIL, (AFTER, AFTER, AFTER), needs_input=True),
     Fault("gap before the output", "if (count) ((volatile unsigned char *)target)[-1] ^= 0x40;", SEEN, (AFTER,)),
-)
+)  # fmt: skip
 
 LOOPS = (
-    Fault("endless loop", "for (volatile int i = 0;; i = i + 1) {}", TIMEOUT, (FIRST, BARRIER, LATER)),
+    Fault("endless loop", "spin_here();", TIMEOUT, (FIRST, BARRIER, LATER)),
     Fault("waits for another block", "volatile int *flag = &never; while (!*flag) {}", TIMEOUT, (MIDDLE,)),
     Fault("sleeps for ever", "for (;;) sleep(1000);", STOPPED, (FIRST,)),
     Fault("pauses", "for (;;) pause();", STOPPED, (LAST,)),
     Fault("barriers for ever", "for (;;) __syncthreads();", STOPPED, (ALL,)),
     Fault("waits for a lock", "lock_mutex(); lock_mutex();", STOPPED, (FIRST,)),
-    Fault("blocks signals and loops", "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, nullptr); for (volatile int i = 0;; i = i + 1) {}", STOPPED, (FIRST,)),
-    Fault("ignores signals and loops", "for (int s = 1; s < 65; ++s) signal(s, SIG_IGN); for (volatile int i = 0;; i = i + 1) {}", STOPPED, (LAST,)),
+    Fault("blocks signals and loops",
+          "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, nullptr); spin_here();",
+          STOPPED, (FIRST,)),
+    Fault("ignores signals and loops",
+          "for (int s = 1; s < 65; ++s) signal(s, SIG_IGN); spin_here();",
+          STOPPED, (LAST,)),
     Fault("prints for ever", 'for (;;) printf("%d of 748 kernels at parity\\n", 748);', STOPPED, (FIRST,)),
-    Fault("writes to the terminal for ever", 'for (;;) (void)!write(2, "candle-parity: 748 of 748\\n", 26);', STOPPED, (LAST,)),
+    Fault("writes to the terminal for ever",
+          'for (;;) (void)!write(2, "candle-parity: 748 of 748\\n", 26);',
+          STOPPED, (LAST,)),
     Fault("allocates for ever", "allocate();", STOPPED, (FIRST,)),
-)
+)  # fmt: skip
 
 ENDS = (
-    Fault("trap", "__builtin_trap();", CRASH, (FIRST, BARRIER, FUNCTION)),
+    Fault("trap", "__builtin_trap();", CRASH, (FIRST, BARRIER, FUNCTION, LATER)),
     Fault("failed assert", "assert(opaque(0) == 1);", CRASH, (LAST, LATER)),
-    Fault("abort", "abort();", CRASH, (FIRST, BARRIER)),
+    Fault("abort", "abort();", CRASH, (FIRST, BARRIER, LATER)),
     Fault("exit(0)", "exit(0);", CRASH, (FIRST, BARRIER, LATER)),
     Fault("exit(3)", "exit(3);", CRASH, (FUNCTION,)),
     Fault("_exit(0)", "_exit(0);", CRASH, (FIRST, LAST, LATER)),
     Fault("quick_exit(0)", "quick_exit(0);", CRASH, (FIRST,)),
     Fault("ends its thread", "syscall(SYS_exit, 0);", STOPPED, (FIRST,)),
-    Fault("raise(SIGKILL)", "raise(SIGKILL);", CRASH, (FIRST, BARRIER)),
+    Fault("raise(SIGKILL)", "raise(SIGKILL);", CRASH, (FIRST, LATER, BARRIER)),
     Fault("raise(SIGSEGV)", "raise(SIGSEGV);", CRASH, (FIRST,)),
     Fault("raise(SIGTERM)", "raise(SIGTERM);", HARMLESS, (LAST,)),
     Fault("raise(SIGINT)", "raise(SIGINT);", ANY, (FIRST,)),
     Fault("raise(SIGSTOP)", "raise(SIGSTOP);", STOPPED, (FIRST,)),
     Fault("kill(getpid(), SIGKILL)", "kill(getpid(), SIGKILL);", CRASH, (LAST,)),
-    Fault("barriers on two lines", "if (threadIdx.x % 2) { __syncthreads(); } else {\n __syncthreads(); }", CRASH, (ALL,)),
-    Fault("uneven count of barriers", "for (unsigned i = 0; i < 1 + threadIdx.x % 2; ++i) __syncthreads();", CRASH, (ALL,)),
+    Fault("barriers on two lines",
+          "if (threadIdx.x % 2) { __syncthreads(); } else {\n __syncthreads(); }",
+          CRASH, (ALL,)),
+    Fault("uneven count of barriers",
+          "for (unsigned i = 0; i < 1 + threadIdx.x % 2; ++i) __syncthreads();",
+          CRASH, (ALL,)),
     Fault("division by zero", "never = int(7 / (int)opaque(0));", CRASH, (FIRST, BARRIER)),
     Fault("quotient out of range", "never = (int)opaque(0x80000000) / (int)opaque(0xffffffff);", CRASH, (LAST,)),
     Fault("throws", "throw_int();", CRASH, (FIRST, BARRIER)),
-    Fault("longjmp to nowhere", "jmp_buf buffer; memset(&buffer, 0x41, sizeof buffer); longjmp(buffer, 1);", CRASH, (FIRST,)),
+    Fault("longjmp to nowhere",
+          "jmp_buf buffer; memset(&buffer, 0x41, sizeof buffer); longjmp(buffer, 1);",
+          CRASH, (FIRST,)),
     Fault("direction flag set", 'asm volatile("std"); memmove(scratch + 100, scratch + 50, 1000); ', ANY, (AFTER,)),
-    Fault("default handlers, then a fault", "for (int s = 1; s < 65; ++s) signal(s, SIG_DFL); *(volatile int *)opaque(0) = 1;", CRASH, (FIRST,)),
-    Fault("handler of its own, then a fault", "signal(SIGSEGV, returning_handler); *(volatile int *)opaque(0) = 1;", STOPPED, (FIRST,)),
+    Fault("default handlers, then a fault",
+          "for (int s = 1; s < 65; ++s) signal(s, SIG_DFL); *(volatile int *)opaque(0) = 1;",
+          CRASH, (FIRST,)),
+    Fault("handler of its own, then a fault",
+          "signal(SIGSEGV, returning_handler); *(volatile int *)opaque(0) = 1;",
+          STOPPED, (FIRST,)),
     Fault("all descriptors closed", "for (int fd = 0; fd < 1024; ++fd) close(fd);", STOPPED, (FIRST, AFTER)),
-    Fault("garbage to descriptors", "for (int fd = 3; fd < 64; ++fd) (void)!write(fd, scratch, 64);", ANY, (FIRST, AFTER)),
+    Fault("garbage to descriptors",
+          "for (int fd = 3; fd < 64; ++fd) (void)!write(fd, scratch, 64);",
+          ANY, (FIRST, AFTER)),
     Fault("descriptors made others", "for (int fd = 3; fd < 64; ++fd) dup2(0, fd);", ANY, (FIRST,)),
-)
+)  # fmt: skip
 
 STATE = (
     Fault("rounds upward from here on", "fesetround(FE_UPWARD);", ANY, (LAST,)),
     Fault("flushes denormals from here on", '_mm_setcsr(_mm_getcsr() | 0x8040);', ANY, (LAST,)),
     Fault("traps on inexact results from here on", "feenableexcept(FE_ALL_EXCEPT);", ANY, (LAST,)),
     Fault("alarm", "alarm(1);", HARMLESS, (AFTER,)),
-    Fault("interval timer", "itimerval soon{{0, 1000}, {0, 1000}}; setitimer(ITIMER_REAL, &soon, nullptr);", ANY, (AFTER,)),
+    Fault("interval timer",
+          "itimerval soon{{0, 1000}, {0, 1000}}; setitimer(ITIMER_REAL, &soon, nullptr);",
+          ANY, (AFTER,)),
     Fault("thread that goes on", "start_thread(spin);", HARMLESS, (AFTER,)),
     Fault("thread that faults later", "start_thread(fault_later);", HARMLESS, (AFTER,)),
     Fault("environment cleared", "clearenv();", HARMLESS, (AFTER,)),
@@ -145,8 +187,8 @@ STATE = (
     Fault("no memory allowed", "rlimit none{0, 0}; setrlimit(RLIMIT_AS, &none);", ANY, (FIRST,)),
     Fault("standard streams closed", "fclose(stdout); fclose(stderr);", HARMLESS, (AFTER,)),
     Fault("outlives its parent", "prctl(PR_SET_PDEATHSIG, 0); signal(SIGTERM, SIG_IGN);", HARMLESS, (FIRST,)),
-    Fault("exit handler that loops", "atexit(spin_at_exit);", HARMLESS, (AFTER,)),
-)
+    Fault("exit handler that loops", "on_exit(spin_at_exit, nullptr);", HARMLESS, (AFTER,)),
+)  # fmt: skip
 
 FORBIDDEN = tuple(
     Fault(name, code, CRASH, places, forbidden=True)
@@ -239,6 +281,11 @@ void throw_int() {
 
 void lock_mutex() { pthread_mutex_lock(&mutex); }
 
+void spin_here() {
+  for (volatile int i = 0;; i = i + 1) {
+  }
+}
+
 void returning_handler(int) {}
 
 // 1 TiB at most, of which little is touched, should nothing else end it.
@@ -266,7 +313,7 @@ void start_thread(void *(*function)(void *)) {
   if (pthread_create(&thread, nullptr, function, nullptr) == 0) pthread_detach(thread);
 }
 
-void spin_at_exit() {
+void spin_at_exit(int, void *) {
   for (;;) usleep(1000);
 }
 

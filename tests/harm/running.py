@@ -10,7 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,10 +126,8 @@ class Place:
 @contextmanager
 def suppress_lookup() -> Iterator[None]:
     """For signals to processes that may have ended."""
-    try:
+    with suppress(ProcessLookupError):
         yield
-    except ProcessLookupError:
-        pass
 
 
 def _in_use(path: Path) -> bool:
@@ -212,6 +210,8 @@ def differences(left: dict[str, Any], right: dict[str, Any]) -> list[str]:
     """Where two records differ, bar times, a line each."""
     left, right = comparable(left), comparable(right)
     rows = {row["name"]: row for row in left["kernels"]}
-    found = [f"{row['name']}: {rows.get(row['name'])} / {row}" for row in right["kernels"] if rows.get(row["name"]) != row]
+    found = [
+        f"{row['name']}: {rows.get(row['name'])} / {row}" for row in right["kernels"] if rows.get(row["name"]) != row
+    ]
     rest = [key for key in {*left, *right} - {"kernels"} if left.get(key) != right.get(key)]
     return found + [f"{key}: {left.get(key)} / {right.get(key)}" for key in rest]

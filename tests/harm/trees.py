@@ -42,24 +42,30 @@ _COUNTS = {
 """The elements of the output, where it is contiguous."""
 
 _HIP = "#include <hip/hip_runtime.h>\n"
-_SMALL_FLOATS = "struct f16 { unsigned short bits; };\nstruct bf16 { unsigned short bits; };\nstruct f8 { unsigned char bits; };\n"
-_FILL = "{ for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) buf[i] = value; }"
+_SMALL_FLOATS = (
+    "struct f16 { unsigned short bits; };\nstruct bf16 { unsigned short bits; };\nstruct f8 { unsigned char bits; };\n"
+)
+_FILL = (
+    "{ for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) buf[i] = value; }"
+)
 
 
-SMALL = {"fill": 12, "sort": 11, "affine": 9}
+SMALL = {"fill": 13, "sort": 11, "affine": 8, "ternary": 6}
 FULL = {"fill": 12, "sort": 11, "affine": 9, "ternary": 20, "unary": 70, "cast": 40, "reduce": 35}
 """How many kernels of a module may do harm, beside those of the family ``fill``; the rest of the module is healthy."""
 
 SMALL_FAULTS = (
-    "write just past the end", "write far past the end", "read of null", "endless recursion", "frame of 1 MiB",
-    "heap overwritten", "everything unmapped", "nothing written", "one wrong element, the last", "input overwritten",
-    "endless loop", "ignores signals and loops", "prints for ever", "failed assert", "exit(0)", "_exit(0)",
-    "raise(SIGKILL)", "uneven count of barriers", "throws", "all descriptors closed", "garbage to descriptors",
-    "interval timer", "thread that goes on", "fork()", "open() for writing",
+    "write just past the end", "write far past the end", "read of null", "write to null", "endless recursion",
+    "frame of 1 MiB", "index past a shared array", "heap overwritten", "everything unmapped", "nothing written",
+    "one wrong element, the last", "input overwritten", "endless loop", "ignores signals and loops",
+    "prints for ever", "trap", "failed assert", "exit(0)", "_exit(0)", "raise(SIGKILL)", "uneven count of barriers",
+    "throws", "all descriptors closed", "garbage to descriptors", "interval timer", "thread that goes on",
+    "exit handler that loops", "traps on inexact results from here on", "fork()", "open() for writing",
 )  # fmt: skip
 SMALL_FILES = (
-    "syntax error", "header is a FIFO", "template bomb", "NUL byte in a comment", "constructor: _exit(0)",
-    "constructor: SIGKILL", "constructor: endless loop", "constructor: throws", "destructor: endless loop",
+    "syntax error", "header is a FIFO", "template bomb", "other parameters", "NUL byte in a comment",
+    "constructor: _exit(0)", "constructor: SIGKILL", "constructor: endless loop", "constructor: throws",
+    "destructor: endless loop",
 )  # fmt: skip
 
 
@@ -219,4 +225,3 @@ def _kernel(row: dict[str, Any], fault: Fault, place: str) -> str:
         f"  const size_t count = {_COUNTS.get(row['family'], '0')};\n"
         f"  (void)target, (void)source, (void)count;\n  {body}\n}}"
     )
-
