@@ -77,7 +77,8 @@ class Server:
             body = getattr(self, f"_{message['do']}")(link, message)
         except HipError as error:
             body = {"error": _plain(error)}
-        self._page.begin("")
+        if not body.get("context lost"):  # else the others are to know that it was not they
+            self._page.begin("")
         return {"id": message["id"], **body}
 
     def _load(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:

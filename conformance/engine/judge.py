@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer
 from conformance.compare import Mismatch, judge
-from conformance.device import Device, Function, HipError
+from conformance.device.errors import HipError
 from conformance.dtypes import dtype
 from conformance.engine.tasks import CaseFailure, Outcome, Status
 from conformance.engine.trials import TrialCase, with_equivalents
@@ -33,19 +33,6 @@ Answer = Callable[[TrialCase, str], dict[str, NDArray[Any]]]
 
 class Damage(Exception):
     """A launch that overwrote bytes outside a buffer; the message says where."""
-
-
-def on_device(device: Device, function: Function) -> Answer:
-    """The answers of a compiled kernel."""
-
-    def answer(case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
-        device.runtime.set_order(order)
-        result = device.launch(function, case.launch)
-        if result.damaged:
-            raise Damage("; ".join(f"{name}: {what}" for name, what in result.damaged.items()))
-        return result.buffers
-
-    return answer
 
 
 def from_recording(case: TrialCase, order: str) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,11 @@ _LOOK = 1.0
 
 
 class Lost(Exception):
-    """The executor died, hangs, or talks nonsense. ``stalled`` where it has to be killed."""
+    """The executor is of no use any more: it ended, gave no answer in time, or its answer is not one."""
 
-    def __init__(self, why: str, stalled: bool) -> None:
+    def __init__(self, kind: Literal["ended", "silent", "garbled"], why: str) -> None:
         super().__init__(why)
-        self.stalled = stalled
+        self.kind = kind
 
 
 class _Shape(BaseModel):
@@ -115,6 +115,7 @@ class Submitted:
     places: Places
     orders: tuple[str, ...]
     errors: list[HipError | None] | None = None
+    lost: Lost | None = None
 
 
 class Executor:
@@ -151,7 +152,7 @@ class Executor:
         if answer.error is not None:
             raise _hip_error(answer.error)
         if answer.module is None:
-            raise Lost("an answer about a code object names none", stalled=True)
+            raise Lost("garbled", "its answer about a code object names none")
         return answer.module, answer.kernels
 
     def function(self, module: int, name: str) -> Function | None:
@@ -163,9 +164,11 @@ class Executor:
         return None if answer.function is None else Function(name, answer.function)
 
     def submit(self, function: Function, launch: Launch, orders: tuple[str, ...]) -> Submitted:
-        """Have ``launch`` run in every one of ``orders``; at most two at a time. Raises ``Lost``."""
-        while len(self._waiting) >= SLOTS:
-            self._receive(self._waiting[0])
+        """Have ``launch`` run in every one of ``orders``; at most two at a time.
+
+        An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
+        """
+        assert len(self._waiting) < SLOTS
         self._slot = slot = (self._slot + 1) % SLOTS
         places = _places(launch, self._pad)
         arena = self._arenas[slot]
@@ -183,7 +186,11 @@ class Executor:
             "orders": orders,
             "what": describe(launch),
         }
-        submitted = Submitted(self._send(message), slot, places, orders)
+        submitted = Submitted(0, slot, places, orders)
+        try:
+            submitted.id = self._send(message)
+        except Lost as lost:
+            submitted.lost = lost
         self._waiting.append(submitted)
         return submitted
 
@@ -197,7 +204,7 @@ class Executor:
             self._receive(self._waiting[0])
         number = submitted.orders.index(order)
         if number >= len(submitted.errors):
-            raise Lost("an answer about a launch is incomplete", stalled=True)
+            raise Lost("garbled", "its answer about a launch is incomplete")
         error = submitted.errors[number]
         if error is not None:
             raise error
@@ -237,16 +244,18 @@ class Executor:
         try:
             self._channel.send({"id": self._sent, **message}, descriptors, self._patience)
         except Closed:
-            raise Lost("it ended", stalled=False) from None
+            raise Lost("ended", "its process ended") from None
         except Late:
-            raise Lost(f"it took no request for {self._patience:g} s", stalled=True) from None
+            raise Lost("silent", f"it took no request for {self._patience:g} s") from None
         return self._sent
 
     def _receive(self, submitted: Submitted) -> None:
         self._waiting.remove(submitted)
+        if submitted.lost is not None:
+            raise submitted.lost
         answer = self._answer(submitted.id, _Launched)
         if answer.error is not None:
-            raise Lost("a launch was not understood", stalled=True)
+            raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
         submitted.errors = [None if error is None else _hip_error(error) for error in answer.orders]
 
     def _answer(self, number: int, shape: type[_Answer]) -> _Answer:
@@ -256,12 +265,12 @@ class Executor:
                 raise Garbled("an answer carries file descriptors")
             answer = shape.model_validate(message)
         except Closed:
-            raise Lost("it ended", stalled=False) from None
+            raise Lost("ended", "its process ended") from None
         except (Garbled, ValidationError) as error:
             why = str(error).splitlines()[0]
-            raise Lost(f"it sent something that is not an answer to the request ({why})", stalled=True) from None
+            raise Lost("garbled", f"it sent something that is not an answer ({why})") from None
         if answer.id != number:
-            raise Lost(f"it answered request {answer.id}, not request {number}", stalled=True)
+            raise Lost("garbled", "it answered another request")
         return answer
 
     def _wait(self) -> tuple[dict[str, Any], list[int]]:
@@ -273,7 +282,7 @@ class Executor:
                 now, (began, _) = time.monotonic(), self._page.read()
                 quiet = now - max(started, min(began, now))
                 if quiet > self._patience or now - started > LONGEST * self._patience:
-                    raise Lost(f"no answer for {now - started:.0f} s", stalled=True) from None
+                    raise Lost("silent", f"no answer within {self._patience:g} s; its process was stopped") from None
 
 
 def _places(launch: Launch, pad: int) -> Places:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.build import find_sources
-from conformance.device.hip import first_error
+from conformance.device.errors import first_error
 from conformance.engine.library import first_to_compile
 from conformance.engine.pool import Pool
 from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Setup, Trial
@@ -39,9 +39,9 @@ def run(
     devices: int = 1,
     said: Said = lambda *_: None,
 ) -> Result:
-    """Put ``kernels`` on trial with ``jobs`` workers spread over ``devices``.
+    """Put ``kernels`` on trial with ``jobs`` judges spread over ``devices``.
 
-    ``cases`` restricts a kernel to the given case ids. Raises ``EngineError`` when no worker can be set up or a request
+    ``cases`` restricts a kernel to the given case ids. Raises ``EngineError`` when no judge or executor can be set up or a request
     is refused, ``SourceError`` when the kernels path cannot be used.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -52,9 +52,9 @@ def run(
     with Pool(setups) as pool:
         ready = pool.greet()
         wanted = first_to_compile(sources, {kernel.module for kernel in kernels})
-        logs = _compile(pool, wanted, said)
+        logs, unavailable = _compile(pool, wanted, said)
         broken = {index: first_error(log) for index, log in logs.items()}
-        trials = [Trial(kernel.name, (cases or {}).get(kernel.name), broken) for kernel in kernels]
+        trials = [Trial(kernel.name, (cases or {}).get(kernel.name), broken, unavailable) for kernel in kernels]
         outcomes: dict[str, Outcome] = {}
         for answer in pool.answers(trials):
             assert isinstance(answer, Outcome)
@@ -64,15 +64,18 @@ def run(
     return Result(setup, ready, outcomes, started, time.perf_counter() - clock, labels)
 
 
-def _compile(pool: Pool, wanted: Sequence[int], said: Said) -> dict[int, str]:
-    """Compile the sources ``wanted``; the logs of those that did not."""
+def _compile(pool: Pool, wanted: Sequence[int], said: Said) -> tuple[dict[int, str], dict[int, str]]:
+    """Compile and load the sources ``wanted``: the logs of those that are broken, and why others are unavailable."""
     logs: dict[int, str] = {}
+    unavailable: dict[int, str] = {}
     for done, answer in enumerate(pool.answers([Compile(index) for index in wanted]), 1):
         assert isinstance(answer, Compiled)
         if answer.error is not None:
             logs[answer.source] = answer.error
+        if answer.infrastructure is not None:
+            unavailable[answer.source] = answer.infrastructure
         said("compiling", done, len(wanted))
-    return logs
+    return logs, unavailable
 
 
 def default_kernels() -> Path:
