@@ -25,7 +25,7 @@ from conformance.engine.arena import Arena
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.processes import die_with_parent
-from conformance.runtimes import device_count, open_runtime
+from conformance.runtimes import open_runtime
 
 SECONDS_TO_OPEN = 30.0
 """For the first message of the process that started us."""
@@ -237,7 +237,7 @@ class Template:
     def _open(self) -> Device:
         setup = self._setup
         runtime = open_runtime(setup["runtime"], wave=setup["wave"], threads=setup["threads"])
-        return Device(runtime, setup["device"] % max(device_count(setup["runtime"]), 1))
+        return Device(runtime, setup["device"])
 
     def _greeting(self, device: Device) -> dict[str, Any]:
         """What this child runs on; confines it where the runtime can."""

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conformance.build import KernelSource, SourceError, compiled
+from conformance.build import SourceError
 from conformance.device.errors import CompileError, HipError
+from conformance.engine.compiling import Compiler
 from conformance.engine.judge import from_recording, put_on_trial
 from conformance.engine.launching import Launching
-from conformance.engine.library import Library
+from conformance.engine.library import Library, LostLoading
 from conformance.engine.progress import Progress
 from conformance.engine.recording import record
 from conformance.engine.remote import Lost
@@ -61,33 +62,32 @@ class Judge:
         self._setup = setup
         self._specs = load_specs(setup.specs)
         self._supply = Supply(channel, self._renewed)
-        self._supervisor = supervisor
-        self._warnings: list[str] = []
+        self._losses: dict[int, int] = {}
+        self._deadly: dict[int, str] = {}
+        self._compiler = Compiler(setup, setup.options, supervisor, progress.begin, lambda: self._supply.ready)
         self._library: Library | None = None
         if setup.kernels is not None:
-            self._library = Library(setup.kernels, setup.options, setup.runtime, self._compiled, self._supply.current)
+            compiled, loader = self._compiler.compiled, self._supply.current
+            self._library = Library(setup.kernels, setup.options, setup.runtime, compiled, loader)
 
     def compile(self, request: Compile) -> Compiled:
-        """Compile and load one source; a process that dies of loading it has to do so twice."""
+        """Compile and load one source."""
         assert self._library is not None
         started = time.perf_counter()
         error: str | None = None
         infrastructure: str | None = None
         try:
-            for attempt in range(1, DEATHS + 1):
+            while error is None:
                 fresh = self._supply.touch()
                 try:
                     self._library.compile(request.source)
                     break
-                except Lost as lost:
-                    how = self._supply.lost(lost).how
-                    error = f"error: loading its code ended the process that loaded it: {how}"
+                except LostLoading as lost:
+                    self._lost_loading(lost, fresh)
+                    error = self._deadly.get(request.source)
                 except HipError as refused:
-                    error = str(refused)
-                    if fresh:
-                        break
-                if attempt < DEATHS:
-                    error = None
+                    error = str(refused) if fresh else None
+                if error is None:
                     self._supply.alone()
         except CompileError as refused:
             error = refused.log
@@ -98,7 +98,15 @@ class Judge:
         if error is not None:
             self._supply.discard()
         seconds = time.perf_counter() - started
-        return Compiled(request.source, seconds, error, False, infrastructure, tuple(self._told()))
+        return Compiled(request.source, seconds, error, False, infrastructure, tuple(self._compiler.told()))
+
+    def _lost_loading(self, lost: LostLoading, fresh: bool) -> None:
+        """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
+        known as deadly."""
+        how = self._supply.lost(lost.lost).how
+        self._losses[lost.index] = self._losses.get(lost.index, 0) + 1
+        if self._losses[lost.index] == DEATHS or (fresh and lost.lost.kind == "silent"):
+            self._deadly[lost.index] = f"error: its code cannot be loaded: {how}"
 
     def trial(self, request: Trial) -> Outcome:
         """The outcome of one kernel; raises ``TraceError``, ``NoReference`` and ``ValueError`` for bad input."""
@@ -110,7 +118,7 @@ class Judge:
             outcome = self._trial(self._library, kernel, request)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
-        outcome.warnings.extend(self._told())
+        outcome.warnings.extend(self._compiler.told())
         return outcome
 
     def _reference_on_trial(self, kernel: Kernel, request: Trial) -> Outcome:
@@ -122,11 +130,15 @@ class Judge:
         deaths = 0
         self._supply.settle()
         for _ in range(TRIES):
-            library.broken = dict(request.broken)
+            library.broken = {**request.broken, **self._deadly}
             library.unavailable = dict(request.unavailable)
             fresh = self._supply.touch()
             try:
                 outcome = self._attempt(library, kernel, request)
+            except LostLoading as lost:
+                self._lost_loading(lost, fresh)
+                self._supply.alone()
+                continue
             except Lost as lost:
                 end = self._supply.lost(lost)
                 if not end.suspect:
@@ -148,7 +160,7 @@ class Judge:
         """Whether another kernel, earlier in the same process, may have caused this."""
         if not self._supply.ready.guards_memory:
             return outcome.poisoned
-        return bool(outcome.launches) or library.broken != request.broken
+        return bool(outcome.launches) or library.broken != {**request.broken, **self._deadly}
 
     def _attempt(self, library: Library, kernel: Kernel, request: Trial) -> Outcome:
         setup, begin = self._setup, self._progress.begin
@@ -163,8 +175,8 @@ class Judge:
         launching = Launching(executor, found.function, setup.orders, survives)
         ahead = launching.ahead(cases)
         if setup.parts is not None:
-            answer, order = launching.answer, setup.orders[0]
-            outcome = record(kernel, ahead, answer, order, setup.parts, setup.command, begin, survives)
+            kept, order = launching.copied, setup.orders[0]
+            outcome = record(kernel, ahead, kept, order, setup.parts, setup.command, begin, survives)
         else:
             outcome = put_on_trial(
                 kernel, ahead, launching.answer, setup.orders, setup.command, begin, survives_faults=survives
@@ -186,37 +198,9 @@ class Judge:
         for case_id in case_ids(kernel) if ids is None else ids:
             yield generated(kernel, case_id, self._setup.salt)
 
-    def _compiled(self, source: KernelSource) -> bytes:
-        self._progress.begin(f"compiling {source.label}")
-        import subprocess, pickle
-        script = """
-import sys, pickle
-from conformance.runtimes import open_runtime
-from conformance.device import Device, CompileError
-from conformance.build import compiled
-setup, source, extra = pickle.load(sys.stdin.buffer)
-device = Device(open_runtime(setup.runtime, wave=setup.wave, threads=1))
-try:
-    answer = compiled(source, device, setup.options, extra)
-except CompileError as error:
-    answer = error.log
-sys.stdout.buffer.write(pickle.dumps(answer))
-"""
-        named = self._setup.options.dialect != "auto" and self._setup.runtime != "rocm"
-        extra = ("-x", self._setup.options.dialect) if named else ()
-        done = subprocess.run([sys.executable, "-c", script], input=pickle.dumps((self._setup, source, extra)), capture_output=True)
-        answer = pickle.loads(done.stdout)
-        if isinstance(answer, str):
-            raise CompileError(source.label, answer)
-        return answer
-
     def _renewed(self) -> None:
         if self._library is not None:
             self._library.renewed()
-
-    def _told(self) -> list[str]:
-        told, self._warnings = self._warnings, []
-        return told
 
 
 def _selected(cases: Iterator[TrialCase], ids: tuple[str, ...] | None) -> Iterator[TrialCase]:

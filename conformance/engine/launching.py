@@ -49,3 +49,7 @@ class Launching:
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers
+
+    def copied(self, case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
+        """The same as arrays of their own."""
+        return {name: content.copy() for name, content in self.answer(case, order).items()}

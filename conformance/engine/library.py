@@ -11,7 +11,7 @@ from conformance.amd import AmdError, read_code_objects
 from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device.errors import CompileError, HipError, first_error
-from conformance.engine.remote import Function, KernelRow
+from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.engine.tasks import INFRASTRUCTURE, Status
 from conformance.processes import InfrastructureError
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
@@ -24,6 +24,14 @@ class Loader(Protocol):
     def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]: ...
 
     def function(self, module: int, name: str) -> Function | None: ...
+
+
+class LostLoading(Exception):
+    """Loading the code of source ``index`` cost the executor: a static constructor crashes, exits or does not end."""
+
+    def __init__(self, index: int, lost: Lost) -> None:
+        super().__init__(str(lost))
+        self.index, self.lost = index, lost
 
 
 @dataclass(frozen=True)
@@ -72,12 +80,12 @@ class Library:
     def compile(self, index: int) -> None:
         """Compile source ``index`` into the cache and load it.
 
-        Raises ``CompileError``, ``HipError``, ``SourceError`` and ``InfrastructureError``.
+        Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
         """
         self._load(index)
 
     def find(self, kernel: Kernel) -> Found:
-        """The function of ``kernel``, or why there is none.
+        """The function of ``kernel``, or why there is none. Raises ``Lost`` and ``LostLoading``.
 
         A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
         there and the other seems to define it.
@@ -162,7 +170,10 @@ class Library:
             if source.is_code_object and self._runtime == "cpu":
                 _refuse_foreign(source)
             self._code[index] = code
-        self._modules[index], self._tables[index] = self._loader().load(self._code[index], source.label)
+        try:
+            self._modules[index], self._tables[index] = self._loader().load(self._code[index], source.label)
+        except Lost as lost:
+            raise LostLoading(index, lost) from None
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
