@@ -39,7 +39,7 @@ class Journal:
         except (OSError, UnicodeDecodeError) as error:
             return f"its journal cannot be read ({error})"
         rows = [row for row in map(_row, lines) if row is not None]
-        if not rows or "judged_by" not in rows[0]:
+        if not rows or not isinstance(rows[0].get("judged_by"), dict):
             return "its journal is damaged"
         if rows[0]["judged_by"] != self._judged_by:
             known = rows[0]["judged_by"]

@@ -116,6 +116,7 @@ class Submitted:
     orders: tuple[str, ...]
     errors: list[HipError | None] | None = None
     lost: Lost | None = None
+    first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 
 
 class Executor:
@@ -197,7 +198,7 @@ class Executor:
     def result(self, submitted: Submitted, order: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
 
-        The arrays are views of shared memory: they hold until the next launch but one is submitted. Raises the
+        The very same answer as that of the first order where every byte is the same. The arrays are views of shared memory: they hold until the next launch but one is submitted. Raises the
         ``HipError`` that the launch ended with, and ``Lost``.
         """
         while submitted.errors is None:
@@ -208,7 +209,11 @@ class Executor:
         error = submitted.errors[number]
         if error is not None:
             raise error
-        return self._buffers(submitted, submitted.places.total * (number + 1))
+        if submitted.first is None:
+            submitted.first = self._buffers(submitted, number)
+        elif not self._equal(submitted, number):
+            return self._buffers(submitted, number)
+        return submitted.first
 
     def drain(self) -> None:
         """Wait for what is on its way, whatever it says. Raises ``Lost``."""
@@ -221,10 +226,11 @@ class Executor:
         for arena in self._arenas:
             arena.close()
 
-    def _buffers(self, submitted: Submitted, out: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    def _buffers(self, submitted: Submitted, number: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         shared = self._arenas[submitted.slot].map
         assert shared is not None
-        content = np.frombuffer(shared, np.uint8, submitted.places.total, out)
+        total = submitted.places.total
+        content = np.frombuffer(shared, np.uint8, total, total * (number + 1))
         damaged: dict[str, str] = {}
         buffers: dict[str, NDArray[Any]] = {}
         for buffer, offset, size in submitted.places.buffers:
@@ -235,6 +241,19 @@ class Executor:
                     damaged[buffer.name] = f"{before} bytes before and {after} bytes after the buffer were overwritten"
             buffers[buffer.name] = content[offset : offset + size].view(buffer.data.dtype)
         return buffers, damaged
+
+    def _equal(self, submitted: Submitted, number: int) -> bool:
+        """Whether the launch in order ``number`` left every byte as the first one did, guards included."""
+        shared = self._arenas[submitted.slot].map
+        assert shared is not None
+        first, second = submitted.places.total, submitted.places.total * (number + 1)
+        return all(
+            shared[first + at : first + at + size] == shared[second + at : second + at + size]
+            for at, size in self._compared(submitted.places)
+        )
+
+    def _compared(self, places: Places) -> list[tuple[int, int]]:
+        return [(0, places.total)] if self._pad else [(offset, size) for _, offset, size in places.buffers]
 
     def _ask(self, message: dict[str, Any], shape: type[_Answer]) -> _Answer:
         return self._answer(self._send(message), shape)
