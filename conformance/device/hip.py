@@ -20,9 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Argument, Buffer, Launch, Scalar
+from conformance.device.rtc import CompileError, RtcError, compile_source, first_error, hiprtc_version
 
 if TYPE_CHECKING:
     from conformance.runtimes import Runtime
+
+__all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "describe", "first_error"]
 
 CANARY_BYTES = 256
 """Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
@@ -57,20 +60,6 @@ class HipError(RuntimeError):
     @property
     def is_timeout(self) -> bool:
         return self.code == 702
-
-
-class CompileError(RuntimeError):
-    """A source that does not compile; ``log`` is the compiler's text."""
-
-    def __init__(self, name: str, log: str) -> None:
-        self.name, self.log = name, log
-        super().__init__(f"{name} does not compile: {first_error(log)}")
-
-
-def first_error(log: str) -> str:
-    """The first line of a compiler's log that says ``error``, else its first line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
 
 
 @dataclass(frozen=True)
@@ -140,13 +129,12 @@ class Device:
 
     def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
         try:
-            from hip import hip, hiprtc
+            from hip import hip
         except ImportError as error:
             raise RuntimeError(
                 f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
             ) from error
         self.hip: Any = hip
-        self._hiprtc: Any = hiprtc
         self.runtime = runtime
         self._modules: dict[str, Module] = {}
         self._free: dict[int, list[int]] = {}
@@ -186,34 +174,14 @@ class Device:
 
     def compiler_identity(self) -> str:
         """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
-        major_minor = self._hiprtc.hiprtcVersion()[1:]
-        return f"{self.runtime.identity} hiprtc {'.'.join(map(str, major_minor))} {self.arch}"
+        return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
-        """The code object of ``source``; raises ``CompileError`` with the log."""
-        rtc = self._hiprtc
-        program = self._rtc(
-            "hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None)
-        )
+        """The code object of ``source``, compiled in this process; raises ``CompileError`` with the log."""
         try:
-            words = [option.encode() for option in (*self.runtime.compile_options, *options)]
-            result = rtc.hiprtcCompileProgram(program, len(words), words or None)
-            if int(result[0]):
-                size = int(self._rtc("hiprtcGetProgramLogSize", rtc.hiprtcGetProgramLogSize(program)))
-                log = bytearray(size)
-                self._rtc("hiprtcGetProgramLog", rtc.hiprtcGetProgramLog(program, log))
-                text = bytes(log).split(b"\0")[0].decode(errors="replace")
-                raise CompileError(name, text or f"hiprtcCompileProgram returned {result[0]}")
-            code = bytearray(int(self._rtc("hiprtcGetCodeSize", rtc.hiprtcGetCodeSize(program))))
-            self._rtc("hiprtcGetCode", rtc.hiprtcGetCode(program, code))
-            return bytes(code)
-        finally:
-            rtc.hiprtcDestroyProgram(program.createRef())
-
-    def _rtc(self, call: str, result: tuple[Any, ...]) -> Any:
-        if int(result[0]):
-            raise HipError(call, int(result[0]), str(getattr(result[0], "name", result[0])))
-        return result[1] if len(result) > 1 else None
+            return compile_source(source, name, (*self.runtime.compile_options, *options))
+        except RtcError as error:
+            raise HipError(error.call, error.code, error.name) from error
 
     def load(self, code: bytes, what: str = "a code object") -> Module:
         """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""

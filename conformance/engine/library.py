@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from conformance.amd import AmdError, read_code_objects
-from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources
+from conformance.build import BuildOptions, KernelSource, SourceError, Target, compiled, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device import CompileError, Device, Function, HipError, Module
 from conformance.device.hip import first_error
 from conformance.engine.tasks import Status
+from conformance.processes import Supervisor
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 
@@ -39,6 +40,8 @@ class Library:
     ) -> None:
         self.sources = find_sources(path)
         self._device = device
+        self._target = Target(device.runtime.name, device.wave, device.arch, device.compiler_identity())
+        self._supervisor = Supervisor()
         self._options = options
         self._said = said
         # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
@@ -110,7 +113,7 @@ class Library:
         if module is None:
             source = self.sources[index]
             self._said(f"compiling {source.label}")
-            code = compiled(source, self._device, self._options, self._extra)
+            code = compiled(source, self._target, self._supervisor, self._options, self._extra)
             if source.is_code_object and self._device.runtime.name == "cpu":
                 _refuse_foreign(source)
             module = self._modules[index] = self._device.load(code, source.label)
