@@ -1,7 +1,7 @@
 """The parity matrix as pytest items: one per kernel of ``specs/``, run by the same engine as ``candle-parity run``.
 
-Every pytest process (the only one, or each worker of pytest-xdist) has one engine worker, on a GPU of its own where
-there are several.
+Every pytest process (the only one, or each worker of pytest-xdist) has one judge with an executor, on a GPU of its own
+where there are several.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup, Trial
+from conformance.engine.tasks import COMPILE_SECONDS, CaseFailure, Outcome, Ready, Setup, Trial
 from conformance.report.explain import explain
+from conformance.runtimes import device_count
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -38,6 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     group.addoption("--parity-json", type=Path, metavar="F", help="write the record")
+    group.addoption("--parity-compile-timeout", type=float, default=COMPILE_SECONDS, metavar="S")
+    group.addoption("--parity-no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,7 +78,8 @@ class KernelItem(pytest.Item):
         parity = self.config.stash[_STATE]
         outcome = parity.trial(self.kernel)
         self.user_properties.append((_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready)}))
-        if outcome.status in ("missing", "known_failure"):
+        gated = self.config.getoption("--parity-fail-under") is not None
+        if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
         if outcome.status != "pass":
             raise NotAtParity(outcome)
@@ -133,10 +137,12 @@ class Parity:
                 kernels=option("--parity-kernels"),
                 order=None,
                 specs=None,
+                compile_timeout=option("--parity-compile-timeout"),
+                no_sandbox=option("--parity-no-sandbox"),
             )
             worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.on_device(int(worker.removeprefix("gw")))
+            self._setup = setup.on_device(int(worker.removeprefix("gw")) % max(device_count(setup.runtime), 1))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:

@@ -1,4 +1,4 @@
-"""A whole bench run: compile both trees, time every selected kernel in one worker, keep what was measured."""
+"""A whole bench run: compile both trees, time every selected kernel in one process, keep what was measured."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from conformance.bench.record import Loss, WorkloadResult, workload_result
 from conformance.bench.workload import workloads
 from conformance.build import KernelSource, find_sources
-from conformance.device.hip import first_error
+from conformance.device.errors import first_error
 from conformance.engine.library import first_to_compile
-from conformance.engine.pool import EngineError, Pool
+from conformance.engine.pool import TIMER, EngineError, Pool
 from conformance.engine.run import Said
 from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
 from conformance.spec.kernel import Kernel
@@ -39,7 +39,7 @@ def bench(
 ) -> BenchResult:
     """Time ``kernels`` of the setup's one or two trees; ``jobs`` processes compile, one times.
 
-    Raises ``EngineError`` when no worker can be set up, ``SourceError`` when a path cannot be used.
+    Raises ``EngineError`` when no process can be set up, ``SourceError`` when a path cannot be used.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     assert setup.kernels is not None
@@ -55,11 +55,11 @@ def bench(
         if not found
     }
     measured: list[WorkloadResult] = []
-    with Pool([setup]) as pool:
+    with Pool([setup], TIMER) as pool:
         ready = pool.greet()
         done = 0
         try:
-            for answer in pool.answers(requests):  # one worker: in order
+            for answer in pool.answers(requests):  # one process: in order
                 assert isinstance(answer, Timed)
                 done += 1
                 if answer.measurement is not None:
@@ -84,11 +84,12 @@ def _compile(
         for index in first_to_compile(sources, modules)
     ]
     broken: list[dict[int, str]] = [{} for _ in trees]
-    with Pool([setup] * max(1, min(jobs, len(wanted)))) as pool:
+    with Pool([setup] * max(1, min(jobs, len(wanted))), TIMER) as pool:
         pool.greet()
         for done, answer in enumerate(pool.answers(wanted), 1):
             assert isinstance(answer, Compiled)
-            if answer.error is not None:
-                broken[int(answer.against)][answer.source] = first_error(answer.error)
+            if answer.error is not None or answer.infrastructure is not None:
+                why = first_error(answer.error) if answer.error is not None else answer.infrastructure
+                broken[int(answer.against)][answer.source] = why or ""
             said("compiling", done, len(wanted))
     return broken

@@ -2,59 +2,63 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
+from conformance.build.compiling import compile_in_child
 from conformance.build.includes import reached
+from conformance.build.objects import ObjectFolder
 from conformance.build.options import NO_OPTIONS, BuildOptions
-from conformance.build.sources import HEADER_SUFFIXES, KernelSource
+from conformance.build.sources import HEADER_SUFFIXES, KernelSource, SourceError
+from conformance.build.target import Limits, Target
+from conformance.processes import Supervisor
 
-
-class Compiler(Protocol):
-    """What compiling needs of a device."""
-
-    def compiler_identity(self) -> str: ...
-
-    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes: ...
+_PATIENCE = 30.0
+"""Seconds beyond a compilation's own limit that a process waits for another's."""
 
 
 def cache_folder() -> Path:
-    """``$CANDLE_PARITY_CACHE``, else ``.cache/candle-parity`` beside the package."""
+    """``$CANDLE_PARITY_CACHE``, else ``.cache/candle-parity`` next to the package."""
     chosen = os.environ.get("CANDLE_PARITY_CACHE")
     return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / ".cache" / "candle-parity"
 
 
 def compiled(
-    source: KernelSource, compiler: Compiler, options: BuildOptions = NO_OPTIONS, extra: Sequence[str] = ()
+    source: KernelSource,
+    target: Target,
+    supervisor: Supervisor,
+    options: BuildOptions = NO_OPTIONS,
+    extra: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
 ) -> bytes:
-    """The code object of ``source``: from the cache, or compiled and kept; ``extra`` are further compiler options.
+    """The code object of ``source``: from the cache, or compiled in a child process and kept.
 
-    The key covers the source, every header that it can include, the options, and the compiler with its target, so
-    that no edit is missed. Headers are looked for beside the source, in the options' folders, then in the root. Two
-    processes that want the same object wait for one compilation. Raises ``CompileError`` as the compiler does (failures
-    are not kept), ``SourceError`` when the file cannot be read.
+    ``extra`` are further compiler options. The key covers the source, every header that it can include, the options,
+    and the compiler with its target, so that no edit is missed. Headers are looked for next to the source, in the
+    options' folders, then in the root. Processes that want the same object wait for one compilation, within the limits.
+
+    Raises ``CompileError`` when the source does not compile, which is so too when it takes the compiler down or beyond
+    its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError`` when the
+    machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
     """
     if source.is_code_object:
         return source.code()
     text = source.text()
-    folder = cache_folder() / "objects"
-    folder.mkdir(parents=True, exist_ok=True)
-    words = [*options.words((source.path.parent,), (source.root,)), *extra]
-    entry = folder / f"{_key(source, text, compiler.compiler_identity(), words, options)}.co"
-    if entry.is_file():
-        return entry.read_bytes()
-    with open(entry.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if entry.is_file():
-            return entry.read_bytes()
-        code = compiler.compile(text, source.label, words)
-        _write_atomically(entry, code)
+    words = [*options.words((source.path.parent,), (source.root,)), *extra, *target.words()]
+    key = _key(source, text, target.identity, words, options)
+    objects = ObjectFolder(cache_folder() / "objects")
+    code = objects.read(key)
+    if code is not None:
         return code
+    with objects.turn(key, limits.seconds + _PATIENCE) as ours:
+        code = objects.read(key) if ours else None
+        if code is None:
+            code = compile_in_child(text, source.label, words, target, supervisor, limits)
+            if ours:
+                objects.keep(key, code)
+    return code
 
 
 def _key(source: KernelSource, text: str, compiler: str, words: Sequence[str], options: BuildOptions) -> str:
@@ -62,18 +66,16 @@ def _key(source: KernelSource, text: str, compiler: str, words: Sequence[str], o
     for part in (compiler, *words, str(source.path), text):
         digest.update(part.encode() + b"\0")
     folders = (*options.include_dirs, source.root)
-    found = reached([source.path, *options.forced], (source.path.parent, *folders))
-    headers = set(found.files)
-    if not found.complete:
-        headers |= {file for folder in folders for file in folder.rglob("*") if file.suffix in HEADER_SUFFIXES}
-    for header in sorted(headers):
-        if header.is_file():
-            digest.update(str(header).encode() + b"\0" + header.read_bytes() + b"\0")
+    try:
+        found = reached([source.path, *options.forced], (source.path.parent, *folders))
+        headers = set(found.files)
+        if not found.complete:
+            headers |= {file for folder in folders for file in folder.rglob("*") if file.suffix in HEADER_SUFFIXES}
+        for header in sorted(headers):
+            if header.is_file():
+                digest.update(str(header).encode() + b"\0" + header.read_bytes() + b"\0")
+    except OSError as error:
+        raise SourceError(
+            f"{error.filename}: cannot be read ({error.strerror}), and {source.label} may include it"
+        ) from error
     return digest.hexdigest()[:32]
-
-
-def _write_atomically(entry: Path, code: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=entry.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(code)
-    os.replace(name, entry)

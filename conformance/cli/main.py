@@ -26,6 +26,7 @@ from conformance.cli import (
 )
 from conformance.cli.usage import UsageError
 
+COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
@@ -170,7 +171,11 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         metavar="ORDER",
         help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
     )
-    parser.add_argument("--fail-under", type=_percent, metavar="PCT", help="exit 1 when the coverage is below this")
+    parser.add_argument(
+        "--fail-under", type=_percent, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+    )
+    parser.add_argument("--strict", action="store_true", help="with --fail-under: a failure is exit 1 all the same")
+    parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
 
 
@@ -186,7 +191,11 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         choices=DIALECTS,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
     )
-    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="workers (default: one per core or GPU)")
+    parser.add_argument(
+        "--compile-timeout", type=_seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"
+    )
+    parser.add_argument("--no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
+    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="judges (default: one per core)")
 
 
 def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
@@ -202,6 +211,13 @@ def _percent(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text} is no percentage (0 to 100)")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
     return value
 
 

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
-from conformance.engine.tasks import ORDERS, Setup
+from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
 from conformance.runtimes import NoRuntime, chosen_runtime, device_count
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.cpu.toolchain import NoCompiler
@@ -51,6 +51,8 @@ def setup_from(
         if arguments.kernels:
             command += ["--kernels", shlex.quote(str(arguments.kernels))]
         command += map(shlex.quote, option_words(arguments))
+    if arguments.specs is not None:
+        command += ["--specs", shlex.quote(str(arguments.specs))]
     return Setup(
         runtime=runtime,
         wave=wave,
@@ -63,6 +65,8 @@ def setup_from(
         specs=arguments.specs,
         command=" ".join(command),
         options=options,
+        compile_seconds=getattr(arguments, "compile_timeout", COMPILE_SECONDS),
+        sandbox=not getattr(arguments, "no_sandbox", False),
     )
 
 
@@ -113,9 +117,9 @@ def _runtime(name: str) -> str:
 
 
 def jobs_and_devices(arguments: argparse.Namespace, setup: Setup, kernels: int) -> tuple[int, int]:
-    """How many workers, and over how many devices: a worker per GPU, or per core where there is none."""
+    """How many judges, one per core or at least one per GPU, and over how many devices."""
     devices = device_count(setup.runtime) if setup.runtime not in ("cpu", "none") else 1
-    default = devices if setup.runtime not in ("cpu", "none") else len(os.sched_getaffinity(0))
+    default = max(devices, len(os.sched_getaffinity(0)))
     return min(arguments.jobs or default, max(kernels, 1)), devices
 
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.usage import UsageError
 from conformance.engine.run import run
 from conformance.record.assemble import assemble
@@ -24,8 +25,9 @@ def command(arguments: argparse.Namespace) -> int:
     setup = setup_from(arguments, words, traces=arguments.traces.resolve(), executes=arguments.subject == "kernels")
     say_wave(arguments, setup)
     jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
-    with progress() as said:
-        result = run(setup, kernels, cases, jobs, devices, said)
+    journal = journal_of(setup, arguments)
+    with resumable(arguments, specs, journal), progress() as said:
+        result = run(setup, kernels, cases, jobs, devices, said, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
 
 

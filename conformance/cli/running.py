@@ -7,6 +7,7 @@ import shlex
 
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.selecting import check_cases, select
 from conformance.engine.run import run
 from conformance.record.assemble import assemble
@@ -23,6 +24,7 @@ def command(arguments: argparse.Namespace) -> int:
     setup = setup_from(arguments, words, traces=None)
     say_wave(arguments, setup)
     jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
-    with progress() as said:
-        result = run(setup, kernels, cases, jobs, devices, said)
+    journal = journal_of(setup, arguments)
+    with resumable(arguments, specs, journal), progress() as said:
+        result = run(setup, kernels, cases, jobs, devices, said, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns), result)

@@ -1,5 +1,6 @@
 """Compiling, loading and launching through hip-python."""
 
-from conformance.device.hip import CompileError, Device, Function, HipError, LaunchResult, Module
+from conformance.device.errors import CompileError, HipError
+from conformance.device.hip import Device, Function, LaunchResult, Module
 
 __all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module"]

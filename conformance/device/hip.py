@@ -16,13 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from conformance.cases.launch import Argument, Buffer, Launch, Scalar
+from conformance.device.errors import CompileError, HipError, first_error
+from conformance.device.rtc import RtcError, compile_source, hiprtc_version
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conformance.cases.launch import Argument, Buffer, Launch
     from conformance.runtimes import Runtime
+
+__all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "Resources", "first_error"]
 
 CANARY_BYTES = 256
 """Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
@@ -31,46 +34,6 @@ CANARY = 0xC7
 _SLOT = 8
 _CACHE_LIMIT = 256 << 20
 """Bytes of freed device memory kept for the next launch of the same size."""
-
-
-class HipError(RuntimeError):
-    """A HIP call that failed.
-
-    ``call`` is the HIP function, ``code`` its numeric result, ``name`` the result's name, ``what`` what was launched
-    or loaded, ``detail`` what the runtime adds.
-    """
-
-    def __init__(self, call: str, code: int, name: str, what: str = "", detail: str = "") -> None:
-        self.call, self.code, self.name, self.what, self.detail = call, code, name, what, detail
-        text = f"{call} returned {name} ({code})"
-        if what:
-            text += f" for {what}"
-        if detail:
-            text += f": {detail}"
-        super().__init__(text)
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the kernel itself went wrong: illegal address, launch failure, assert, trap."""
-        return self.code in (700, 710, 715, 716, 717, 718, 719)
-
-    @property
-    def is_timeout(self) -> bool:
-        return self.code == 702
-
-
-class CompileError(RuntimeError):
-    """A source that does not compile; ``log`` is the compiler's text."""
-
-    def __init__(self, name: str, log: str) -> None:
-        self.name, self.log = name, log
-        super().__init__(f"{name} does not compile: {first_error(log)}")
-
-
-def first_error(log: str) -> str:
-    """The first line of a compiler's log that says ``error``, else its first line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
 
 
 @dataclass(frozen=True)
@@ -102,22 +65,25 @@ class Resources:
 
 
 class Prepared:
-    """A launch whose arguments lie on the device already; see ``Device.prepare``."""
+    """A launch whose arguments lie on the device already.
 
-    def __init__(self, device: Device, function: Function, launch: Launch, slots: list[bytes]) -> None:
-        self._device, self._function, self._launch = device, function, launch
+    ``slots`` are the eight bytes of each kernel parameter, ``shape`` is grid (x, y, z), block (x, y, z) and dynamic
+    shared memory in bytes, ``what`` describes the launch for errors.
+    """
+
+    def __init__(
+        self, device: Device, function: Function, shape: Sequence[int], slots: Sequence[bytes], what: str
+    ) -> None:
+        self._device, self._function, self._shape, self._what = device, function, shape, what
         self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
         first = ctypes.addressof(self._values)
         self._params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
 
     def start(self) -> None:
         """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
-        launch = self._launch
-        result = self._device.hip.hipModuleLaunchKernel(
-            self._function.handle, *launch.grid, *launch.block, launch.shared, None, self._params, None
-        )
+        result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self._shape, None, self._params, None)
         if int(result[0]):
-            self._device.check("hipModuleLaunchKernel", result, describe(launch))
+            self._device.check("hipModuleLaunchKernel", result, self._what)
 
 
 @dataclass(frozen=True)
@@ -140,13 +106,12 @@ class Device:
 
     def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
         try:
-            from hip import hip, hiprtc
+            from hip import hip
         except ImportError as error:
             raise RuntimeError(
                 f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
             ) from error
         self.hip: Any = hip
-        self._hiprtc: Any = hiprtc
         self.runtime = runtime
         self._modules: dict[str, Module] = {}
         self._free: dict[int, list[int]] = {}
@@ -186,34 +151,14 @@ class Device:
 
     def compiler_identity(self) -> str:
         """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
-        major_minor = self._hiprtc.hiprtcVersion()[1:]
-        return f"{self.runtime.identity} hiprtc {'.'.join(map(str, major_minor))} {self.arch}"
+        return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
-        """The code object of ``source``; raises ``CompileError`` with the log."""
-        rtc = self._hiprtc
-        program = self._rtc(
-            "hiprtcCreateProgram", rtc.hiprtcCreateProgram(source.encode(), name.encode(), 0, None, None)
-        )
+        """The code object of ``source``; raises ``CompileError`` with the log, and ``HipError``."""
         try:
-            words = [option.encode() for option in (*self.runtime.compile_options, *options)]
-            result = rtc.hiprtcCompileProgram(program, len(words), words or None)
-            if int(result[0]):
-                size = int(self._rtc("hiprtcGetProgramLogSize", rtc.hiprtcGetProgramLogSize(program)))
-                log = bytearray(size)
-                self._rtc("hiprtcGetProgramLog", rtc.hiprtcGetProgramLog(program, log))
-                text = bytes(log).split(b"\0")[0].decode(errors="replace")
-                raise CompileError(name, text or f"hiprtcCompileProgram returned {result[0]}")
-            code = bytearray(int(self._rtc("hiprtcGetCodeSize", rtc.hiprtcGetCodeSize(program))))
-            self._rtc("hiprtcGetCode", rtc.hiprtcGetCode(program, code))
-            return bytes(code)
-        finally:
-            rtc.hiprtcDestroyProgram(program.createRef())
-
-    def _rtc(self, call: str, result: tuple[Any, ...]) -> Any:
-        if int(result[0]):
-            raise HipError(call, int(result[0]), str(getattr(result[0], "name", result[0])))
-        return result[1] if len(result) > 1 else None
+            return compile_source(source, name, (*self.runtime.compile_options, *options))
+        except RtcError as error:
+            raise HipError(error.call, error.code, error.name) from None
 
     def load(self, code: bytes, what: str = "a code object") -> Module:
         """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""
@@ -274,9 +219,7 @@ class Device:
         self.check("hipFree", self.hip.hipFree(address))
 
     def upload(self, address: int, data: NDArray[Any]) -> None:
-        image = data.view(np.uint8)
-        if image.size:
-            self.check("hipMemcpy", self.hip.hipMemcpy(address, image, image.nbytes, self._to_device))
+        self.write(address, data.ctypes.data, data.nbytes)
 
     def copy(self, to: int, source: int, size: int) -> None:
         """Start copying ``size`` bytes on the device."""
@@ -290,13 +233,15 @@ class Device:
 
     def launch(self, function: Function, launch: Launch) -> LaunchResult:
         """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
+        from conformance.cases.launch import Buffer
+
         pad = self._pad
         pointers: list[tuple[Buffer, int, int]] = []
         try:
             for argument in launch.args:
                 if isinstance(argument, Buffer):
                     size = argument.data.nbytes + 2 * pad
-                    base = self._allocate(size)
+                    base = self.take(size)
                     pointers.append((argument, base, size))
                     self._upload(argument.data, base, pad)
             self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers}).start()
@@ -304,11 +249,12 @@ class Device:
             return self._download(pointers, pad)
         finally:
             for _, base, size in pointers:
-                self._release(base, size)
+                self.give_back(base, size)
 
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
         """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
-        return Prepared(self, function, launch, [_slot(argument, addresses) for argument in launch.args])
+        slots = [_slot(argument, addresses) for argument in launch.args]
+        return Prepared(self, function, (*launch.grid, *launch.block, launch.shared), slots, describe(launch))
 
     def synchronize(self, what: str = "") -> None:
         """Wait for all that was started; raises ``HipError`` naming ``what`` when one of it failed."""
@@ -316,7 +262,23 @@ class Device:
         if int(result[0]):
             self.check("hipDeviceSynchronize", result, what)
 
+    def write(self, address: int, source: int, size: int) -> None:
+        """Copy ``size`` bytes from address ``source`` of the host to the device."""
+        if size:
+            result = self.hip.hipMemcpy(address, source, size, self._to_device)
+            if int(result[0]):
+                self.check("hipMemcpy", result)
+
+    def read(self, to: int, address: int, size: int) -> None:
+        """Copy ``size`` bytes from the device to address ``to`` of the host."""
+        if size:
+            result = self.hip.hipMemcpy(to, address, size, self._to_host)
+            if int(result[0]):
+                self.check("hipMemcpy", result)
+
     def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
+        import numpy as np
+
         image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
         if pad:
             guarded = np.full(data.nbytes + 2 * pad, CANARY, np.uint8)
@@ -326,6 +288,8 @@ class Device:
             self.check("hipMemcpy", self.hip.hipMemcpy(base, image, image.nbytes, self._to_device))
 
     def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
+        import numpy as np
+
         buffers: dict[str, NDArray[Any]] = {}
         damaged: dict[str, str] = {}
         for argument, base, size in pointers:
@@ -343,7 +307,8 @@ class Device:
             buffers[argument.name] = image.view(argument.data.dtype)
         return LaunchResult(buffers, damaged)
 
-    def _allocate(self, size: int) -> int:
+    def take(self, size: int) -> int:
+        """``size`` bytes of device memory, as freed by ``give_back`` or new."""
         cached = self._free.get(size)
         if cached:
             self._free_bytes -= size
@@ -351,7 +316,8 @@ class Device:
         result = self.hip.hipMalloc(max(size, 1))
         return int(self.check("hipMalloc", result, f"{size} bytes"))
 
-    def _release(self, base: int, size: int) -> None:
+    def give_back(self, base: int, size: int) -> None:
+        """Keep an allocation for the next of its size, or free it where much is kept already."""
         if self._free_bytes + size > _CACHE_LIMIT:
             self.hip.hipFree(base)
             return
@@ -361,6 +327,8 @@ class Device:
 
 def _slot(argument: Argument, addresses: Mapping[str, int]) -> bytes:
     """The eight bytes of one kernel parameter."""
+    from conformance.cases.launch import Buffer, Scalar
+
     if isinstance(argument, Buffer):
         return (addresses[argument.name] + argument.start * argument.data.itemsize).to_bytes(_SLOT, "little")
     return argument.value.tobytes().ljust(_SLOT, b"\0") if isinstance(argument, Scalar) else bytes(_SLOT)

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from conformance.amd import AmdError, read_code_objects
-from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources
+from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
-from conformance.device import CompileError, Device, Function, HipError, Module
-from conformance.device.hip import first_error
-from conformance.engine.tasks import Status
+from conformance.device.errors import CompileError, HipError, first_error
+from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.engine.tasks import INFRASTRUCTURE, Status
+from conformance.processes import InfrastructureError
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
+
+
+class Loader(Protocol):
+    """Where code objects are loaded: an executor."""
+
+    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]: ...
+
+    def function(self, module: int, name: str) -> Function | None: ...
+
+
+class LostLoading(Exception):
+    """Loading the code of source ``index`` cost the executor: a static constructor crashes, exits or does not end."""
+
+    def __init__(self, index: int, lost: Lost) -> None:
+        super().__init__(str(lost))
+        self.index, self.lost = index, lost
 
 
 @dataclass(frozen=True)
@@ -28,55 +45,90 @@ class Found:
 
 
 class Library:
-    """The sources under one path, compiled with ``options`` and loaded on demand.
+    """The sources under one path, compiled with ``compiled`` and loaded on demand where ``loader`` says.
 
-    ``said`` is told what is being compiled, for a compilation may take longer than a case. Raises ``SourceError`` when
-    the path cannot be used.
+    ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
+    which nothing is known for a reason of the machine's. Raises ``SourceError`` when the path cannot be used.
     """
 
     def __init__(
-        self, path: Path, device: Device, options: BuildOptions, said: Callable[[str], None] = lambda _: None
+        self,
+        path: Path,
+        options: BuildOptions,
+        runtime: str,
+        compiled: Callable[[KernelSource], bytes],
+        loader: Callable[[], Loader],
     ) -> None:
         self.sources = find_sources(path)
-        self._device = device
+        self.broken: dict[int, str] = {}
+        self.unavailable: dict[int, str] = {}
         self._options = options
-        self._said = said
-        # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
-        named = options.dialect != "auto" and device.runtime.name != "rocm"
-        self._extra = ("-x", options.dialect) if named else ()
+        self._runtime = runtime
+        self._compiled = compiled
+        self._loader = loader
+        self._code: dict[int, bytes] = {}
         self._names: dict[int, frozenset[str] | None] = {}
-        self._modules: dict[int, Module] = {}
-        self._broken: dict[int, str] = {}
-        self._defined: dict[tuple[int, str], tuple[str, tuple[CompiledParameter, ...]]] = {}
+        self._modules: dict[int, int] = {}
+        self._tables: dict[int, list[KernelRow] | None] = {}
+        self._functions: dict[tuple[int, str], Function | None] = {}
+
+    def renewed(self) -> None:
+        """The loader is another one: nothing is loaded there yet."""
+        self._modules.clear()
+        self._functions.clear()
 
     def compile(self, index: int) -> None:
-        """Compile source ``index`` into the cache; raises ``CompileError``, ``HipError`` or ``SourceError``."""
+        """Compile source ``index`` into the cache and load it.
+
+        Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
+        """
         self._load(index)
 
-    def find(self, kernel: Kernel, broken: dict[int, str]) -> Found:
-        """The function of ``kernel``; ``broken`` holds the sources not to try, with the reason.
+    def find(self, kernel: Kernel) -> Found:
+        """The function of ``kernel``, or why there is none. Raises ``Lost`` and ``LostLoading``.
 
         A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
         there and the other seems to define it.
         """
-        self._broken.update(broken)
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
             if source.path.stem != kernel.module and not self._may_define(index, kernel.name):
                 continue
-            module = self._loaded(index)
-            function = self._device.function(module, kernel.name) if module is not None else None
+            if not self._loaded(index):
+                continue
+            function = self._function(index, kernel.name)
             if function is None:
                 continue
-            label, parameters = self._defined.get((index, kernel.name), (source.label, None))
+            label, parameters = self._defined(index, kernel.name)
             difference = signature_difference(kernel, parameters)
             if difference is not None:
                 return Found(None, "signature", label, difference)
             return Found(function, "pass", label, None)
-        for index, why in self._broken.items():
+        for index, why in self.unavailable.items():
+            if self._would_define(index, kernel):
+                return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
+        for index, why in self.broken.items():
             if self._would_define(index, kernel):
                 return Found(None, "compile_error", self.sources[index].label, why)
         return Found(None, "missing", None, None)
+
+    def _function(self, index: int, name: str) -> Function | None:
+        """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""
+        table = self._tables[index]
+        if table is not None and all(row.name != name for row in table):
+            return None
+        if (index, name) not in self._functions:
+            self._functions[index, name] = self._loader().function(self._modules[index], name)
+        return self._functions[index, name]
+
+    def _defined(self, index: int, name: str) -> tuple[str, tuple[CompiledParameter, ...] | None]:
+        """Where source ``index`` defines kernel ``name``, and its parameters where the runtime can tell them."""
+        label = self.sources[index].label
+        row = next((row for row in self._tables[index] or () if row.name == name), None)
+        if row is None:
+            return label, None
+        where = label if row.line is None else f"{label}:{row.line}"
+        return where, tuple(CompiledParameter(parameter.type, parameter.size) for parameter in row.params)
 
     def _would_define(self, index: int, kernel: Kernel) -> bool:
         """Whether the broken source ``index`` is where ``kernel`` was meant to be."""
@@ -93,32 +145,35 @@ class Library:
             self._names[index] = defined_names(self.sources[index], self._options)
         return self._names[index]
 
-    def _loaded(self, index: int) -> Module | None:
-        """The module of source ``index``, or ``None`` when it is broken."""
-        if index in self._broken:
-            return None
+    def _loaded(self, index: int) -> bool:
+        """Whether source ``index`` is loaded, now or before; if not, it is known as broken or unavailable."""
+        if index in self.broken or index in self.unavailable:
+            return False
         try:
-            return self._load(index)
+            self._load(index)
         except CompileError as error:
-            self._broken[index] = first_error(error.log)
+            self.broken[index] = first_error(error.log)
         except (HipError, SourceError) as error:
-            self._broken[index] = str(error)
-        return None
+            self.broken[index] = str(error)
+        except InfrastructureError as error:
+            self.unavailable[index] = str(error)
+        else:
+            return True
+        return False
 
-    def _load(self, index: int) -> Module:
-        module = self._modules.get(index)
-        if module is None:
-            source = self.sources[index]
-            self._said(f"compiling {source.label}")
-            code = compiled(source, self._device, self._options, self._extra)
-            if source.is_code_object and self._device.runtime.name == "cpu":
+    def _load(self, index: int) -> None:
+        if index in self._modules:
+            return
+        source = self.sources[index]
+        if index not in self._code:
+            code = self._compiled(source)
+            if source.is_code_object and self._runtime == "cpu":
                 _refuse_foreign(source)
-            module = self._modules[index] = self._device.load(code, source.label)
-            for row in self._device.runtime.module_kernels(int(module.handle)) or ():
-                parameters = tuple(CompiledParameter(p["type"], p["size"]) for p in row["params"])
-                where = source.label if row["line"] is None else f"{source.label}:{row['line']}"
-                self._defined[index, row["name"]] = (where, parameters)
-        return module
+            self._code[index] = code
+        try:
+            self._modules[index], self._tables[index] = self._loader().load(self._code[index], source.label)
+        except Lost as lost:
+            raise LostLoading(index, lost) from None
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
@@ -150,14 +205,6 @@ def _refuse_foreign(source: KernelSource) -> None:
         f"{source.label}: is for an AMD GPU ({targets}), the cpu runtime runs host code; give the sources, or run it "
         "on that GPU"
     )
-
-
-def _place(source: KernelSource, row: Mapping[str, Any]) -> str:
-    """Where a kernel of ``source`` is defined: ``kernels/unary.hip:12``, or the header of the tree that defines it."""
-    file = Path(row["file"])
-    inside = file.is_absolute() and file.is_relative_to(source.root)
-    label = f"{source.root.name}/{file.relative_to(source.root).as_posix()}" if inside else source.label
-    return f"{label}:{row['line']}"
 
 
 def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> list[int]:

@@ -1,23 +1,22 @@
-"""Workers in processes of their own: a request each at a time, and a new worker for one that died."""
+"""Judges and their executors: a request each at a time, and a new process for one that died."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import socket
-import subprocess
+import select
 import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from dataclasses import dataclass
+from typing import IO, Any
 
+from conformance.engine.hosts import ExecutorState, Host, Unusable
+from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import (
-    CaseFailure,
+    NO_DEVICE,
     Compile,
     Compiled,
     Outcome,
@@ -27,14 +26,26 @@ from conformance.engine.tasks import (
     Time,
     Timed,
     Trial,
+    from_map,
+    to_map,
 )
+from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
+from conformance.processes import Child, InfrastructureError, Supervisor
+from conformance.processes.child import parent_word
 
-HANG_SECONDS = 90.0
-"""A case (or a kernel between cases) that takes longer is stopped with its worker. The cpu runtime ends endless loops
-itself well before; a GPU that hangs does not."""
+JUDGE = "conformance.engine.judge_process"
+TIMER = "conformance.engine.timer"
 
-COMPILE_SECONDS = 900.0
+SECONDS_TO_START = 120.0
 
+COMPILING = "compiling "
+"""How the progress of a process begins that waits for a compiler, which has its own limit."""
+
+_QUIET = 12
+"""A judge may wait for an executor this many times the longest launch: other judges' launches come first."""
+
+_LOOK = 0.5
+_SENDING = 30.0
 
 Request = Compile | Trial | Time
 Answer = Compiled | Outcome | Timed
@@ -44,74 +55,80 @@ class EngineError(RuntimeError):
     """The run cannot go on: bad input or a missing piece, in words for the user."""
 
 
-class _Worker:
-    """One child process and what it is busy with."""
+@dataclass
+class _Asked:
+    """A request on its way, and how many processes it has outlived."""
 
-    def __init__(self, setup: Setup) -> None:
+    request: Request
+    deaths: int = 0
+
+
+class _Member:
+    """One judge or timer, what it is busy with, and the executor that it uses."""
+
+    def __init__(self, supervisor: Supervisor, module: str, setup: Setup, number: int) -> None:
+        self.number = number
         self.setup = setup
         self.progress = Progress()
-        self.request: Request | None = None
+        self.asked: _Asked | None = None
         self.since = time.monotonic()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
-        ours, theirs = socket.socketpair()
+        self.executor: ExecutorState | None = None
+        self.greeted = False
+        self._count = 0
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
+        self.channel, theirs = pair()
         with theirs:
-            command = [sys.executable, "-m", "conformance.engine.worker", str(theirs.fileno()), str(self.progress.fd)]
-            self.process = subprocess.Popen(
-                command,
+            words = [sys.executable, "-m", module, str(theirs.fileno()), str(self.progress.fd), str(parent_word())]
+            errors = self._errors.fileno()
+            self.child: Child = supervisor.start(
+                words,
                 pass_fds=(theirs.fileno(), self.progress.fd),
-                stdin=subprocess.DEVNULL,
-                stderr=self._errors,
-                env=_environment(),
+                stdout=errors,
+                stderr=errors,
+                environment=_environment(),
             )
-        self.connection = Connection(ours.detach())
-        self.connection.send(setup)
-        self.info: Ready | None = None
+        self.channel.send(to_map(setup))
 
-    def greet(self) -> Ready:
-        """Wait until the worker is set up; raises ``EngineError`` with its reason when it cannot be."""
-        if self.info is None:
-            try:
-                answer = self.connection.recv()
-            except (EOFError, OSError):
-                self.process.wait()
-                raise EngineError(f"a worker died while it was set up: {self.last_words()}") from None
-            if isinstance(answer, Refused):
-                raise EngineError(answer.why)
-            assert isinstance(answer, Ready)
-            self.info = answer
-        return self.info
+    def send(self, asked: _Asked) -> None:
+        """Hand over a request; one that cannot be delivered shows as the end of the process."""
+        self.asked, self.since = asked, time.monotonic()
+        self._count += 1
+        try:
+            self.channel.send({"id": self._count, **to_map(asked.request)}, seconds=_SENDING)
+        except (Closed, Late):
+            self.child.kill()
 
-    def send(self, request: Request) -> None:
-        self.request, self.since = request, time.monotonic()
-        self.connection.send(request)
+    def owns(self, message: dict[str, Any]) -> bool:
+        """Whether ``message`` answers the request that this process is busy with."""
+        return self.asked is not None and message.get("id") == self._count
 
     def stalled(self) -> bool:
         """Whether the current request shows no progress for too long."""
-        if self.request is None:
+        if self.asked is None:
             return False
-        limit = COMPILE_SECONDS if isinstance(self.request, Compile) else HANG_SECONDS
-        return time.monotonic() - max(self.since, self.progress.read()[0]) > limit
+        began, doing = self.progress.read()
+        limit = hang_seconds() * _QUIET
+        if doing.startswith(COMPILING):
+            limit += 2 * self.setup.compile_seconds
+        return time.monotonic() - max(self.since, began) > limit
 
     def last_words(self) -> str:
         """How the process ended and the last thing that it wrote to standard error."""
-        code = self.process.returncode
-        how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        size = os.fstat(self._errors.fileno()).st_size
+        words = os.pread(self._errors.fileno(), 8192, max(0, size - 8192)).decode(errors="replace")
+        lines = words.strip().splitlines()
         fatal = next((line for line in lines if line.startswith("Fatal")), lines[-1] if lines else "")
-        return f"{how}{': ' + fatal if fatal else ''}"
+        return f"{self.child.ended_how()}{': ' + fatal if fatal else ''}"
 
     def stop(self) -> None:
-        with contextlib.suppress(OSError):
-            self.connection.close()
-        self.process.kill()
-        self.process.wait()
+        self.child.kill()
+        self.channel.close()
         self.progress.close()
         self._errors.close()
 
 
 def _environment() -> dict[str, str]:
-    """One numpy thread per worker, as the workers are the parallelism, and freed memory that stays the process's.
+    """One numpy thread per process, as the processes are the parallelism, and freed memory that stays the process's.
 
     By default glibc gives large arrays back to the system, which costs a page fault per 4 KiB of the next one: more
     than half of the time of a whole ``bench``.
@@ -122,101 +139,210 @@ def _environment() -> dict[str, str]:
 
 
 class Pool:
-    """``setups`` gives one worker each; use as a context manager."""
+    """``setups`` gives one judge (or timer) each; those of one device share an executor, but on the cpu runtime, where
+    each judge has its own. Use as a context manager."""
 
-    def __init__(self, setups: Iterable[Setup]) -> None:
-        self._workers = [_Worker(setup) for setup in setups]
+    def __init__(self, setups: Iterable[Setup], module: str = JUDGE) -> None:
+        self._supervisor = Supervisor()
+        self._module = module
+        self.printed: list[str] = []
+        """What kernels printed."""
+        try:
+            self._members = [
+                _Member(self._supervisor, module, setup, number) for number, setup in enumerate(setups)
+            ]
+        except BaseException:
+            self._supervisor.close()
+            raise
+        self._hosts: dict[int, Host] = {}
+        self._shared: dict[int, ExecutorState] = {}
 
     def __enter__(self) -> Pool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for worker in self._workers:
-            worker.stop()
+        for member in self._members:
+            member.stop()
+        for host in self._hosts.values():
+            host.close()
+        self._supervisor.close()
 
     def greet(self) -> Ready:
-        """What the workers run on; raises ``EngineError`` when one cannot be set up."""
-        first, *others = self._workers
-        ready = first.greet()
-        for worker in others:
-            worker.greet()
+        """What the run runs on, once every process is set up.
+
+        Raises ``EngineError`` when one cannot be.
+        """
+        ready = NO_DEVICE
+        try:
+            setup = self._members[0].setup
+            if self._module == JUDGE and setup.kernels is not None:
+                executor = self._start(self._members[0])
+                assert executor.ready is not None
+                ready = executor.ready
+            for member in self._members:
+                ready = self._greet(member) or ready
+        except (Unusable, InfrastructureError) as error:
+            raise EngineError(str(error)) from None
         return ready
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
-        """Each request's answer as it comes, in any order. A worker's death is an answer too: ``crash`` or
-        ``timeout`` for a trial, an error for a compilation. Raises ``EngineError`` when a worker refuses."""
-        waiting = deque(requests)
+        """Each request's answer as it comes, in any order.
+
+        A judge that dies costs a second try, and a second death is an answer without a verdict. Raises ``EngineError``
+        when a request is refused.
+        """
+        waiting = deque(_Asked(request) for request in requests)
         try:
-            for worker in self._workers:
-                if waiting:
-                    worker.send(waiting.popleft())
-            while any(worker.request for worker in self._workers):
-                busy = {worker.connection: worker for worker in self._workers if worker.request}
-                for connection in wait(list(busy), timeout=1.0):
-                    worker = busy[connection]  # type: ignore[index]
-                    answer = self._receive(worker)
-                    if waiting:
-                        self._ready(worker).send(waiting.popleft())
-                    yield answer
-                for worker in [worker for worker in self._workers if worker.stalled()]:
-                    answer = self._lost(worker, "timeout")
-                    if waiting:
-                        self._ready(worker).send(waiting.popleft())
-                    yield answer
+            while waiting or any(member.asked for member in self._members):
+                for member in self._members:
+                    if waiting and member.asked is None:
+                        member.send(waiting.popleft())
+                for member in self._awake():
+                    yield from self._hear(member, waiting)
+                for member in [member for member in self._members if member.stalled()]:
+                    yield from self._lost(member, waiting, "it made no progress and was stopped")
         finally:
-            self._abandon()
+            for member in [member for member in self._members if member.asked]:
+                self._replace(member)  # the caller stopped asking
 
-    def _abandon(self) -> None:
-        """Replace the workers that are still busy because the caller stopped asking."""
-        for worker in [worker for worker in self._workers if worker.request]:
-            self._replace(worker)
+    # ---- judges
 
-    def _receive(self, worker: _Worker) -> Answer:
+    def _greet(self, member: _Member) -> Ready | None:
         try:
-            answer: Any = worker.connection.recv()
-        except (EOFError, OSError):
-            worker.process.wait()
-            return self._lost(worker, "crash")
-        worker.request = None
+            message, _ = member.channel.receive(SECONDS_TO_START)
+        except (Closed, Garbled, Late):
+            member.child.kill()
+            raise InfrastructureError(f"a process died while it was set up: {member.last_words()}") from None
+        member.greeted = True
+        if message["kind"] is None:
+            return None
+        answer = from_map(message)
         if isinstance(answer, Refused):
             raise EngineError(answer.why)
-        if isinstance(answer, Compiled):
-            return answer
-        assert isinstance(answer, Outcome | Timed)
-        if answer.poisoned:
-            self._replace(worker)
+        assert isinstance(answer, Ready)
         return answer
 
-    def _lost(self, worker: _Worker, status: str) -> Answer:
-        """The answer in place of the one that a dead or hung worker never gave; replaces the worker."""
-        began, doing = worker.progress.read()
-        if status == "timeout":
-            worker.process.kill()
-            worker.process.wait()
-            why = f"no progress for {time.monotonic() - max(began, worker.since):.0f} s; its process was stopped"
-        else:
-            why = f"the process died ({worker.last_words()})"
-        request, setup = worker.request, worker.setup
-        self._replace(worker)
-        if isinstance(request, Compile):
-            return Compiled(request.source, 0.0, why, request.against)
-        assert request is not None
+    def _awake(self) -> list[_Member]:
+        poll = select.poll()
+        by_number = {member.channel.fileno(): member for member in self._members if member.asked}
+        for number in by_number:
+            poll.register(number, select.POLLIN)
+        return [by_number[number] for number, _ in poll.poll(_LOOK * 1000)]
+
+    def _hear(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
+        """Take one message of a member."""
+        try:
+            message, _ = member.channel.receive(_SENDING)
+            if message["say"] == "answer" and member.owns(message):
+                answer = from_map(message)
+            elif message["say"] == "answer":
+                raise Garbled("an answer to another request")
+            else:
+                self._serve(member, message)
+                return
+        except (Closed, Garbled, Late, ValueError, KeyError) as error:
+            member.child.kill()
+            why = member.last_words() if isinstance(error, Closed) else f"it sent what is not an answer: {error}"
+            yield from self._lost(member, waiting, why)
+            return
+        asked, member.asked = member.asked, None
+        if isinstance(answer, Refused):
+            raise EngineError(answer.why)
+        assert asked is not None
+        if isinstance(answer, Timed) and answer.poisoned:
+            self._replace(member)
+        yield answer
+
+    def _lost(self, member: _Member, waiting: deque[_Asked], why: str) -> Iterator[Answer]:
+        """Replace a dead or hung member; its request is asked once more, then it has no verdict."""
+        asked = member.asked
+        doing = member.progress.read()[1]
+        self._replace(member)
+        assert asked is not None
+        asked.deaths += 1
+        request = asked.request
         if isinstance(request, Time):
-            return Timed(request.kernel, request.case, error=f"{doing}: {why}" if doing != request.case else why)
-        case = doing if "(" in doing else request.kernel
-        failure = CaseFailure(case, why, reproduce=f"{setup.command} '{case}'")
-        outcome = Outcome(request.kernel, "timeout" if status == "timeout" else "crash", message=why)
-        outcome.cases = outcome.failed = 1
-        outcome.failures.append(failure)
-        return outcome
+            yield Timed(request.kernel, request.case, error=f"{doing}: {why}" if doing != request.case else why)
+        elif asked.deaths == 1:
+            waiting.appendleft(asked)
+        elif isinstance(request, Compile):
+            why = f"the process that compiled it died twice ({why})"
+            yield Compiled(request.source, 0.0, None, request.against, infrastructure=why)
+        else:
+            yield Outcome.infrastructure(request.kernel, f"the process that judged it died twice ({why})")
 
-    def _replace(self, worker: _Worker) -> None:
-        self._workers[self._workers.index(worker)] = _Worker(worker.setup)
-        worker.stop()
+    def _replace(self, member: _Member) -> None:
+        """A new process in place of ``member``; what it asked of an executor is stopped with it."""
+        self._dismiss(member)
+        member.stop()
+        fresh = _Member(self._supervisor, self._module, member.setup, member.number)
+        self._members[self._members.index(member)] = fresh
+        try:
+            self._greet(fresh)
+        except InfrastructureError as error:
+            raise EngineError(str(error)) from None
 
-    def _ready(self, worker: _Worker) -> _Worker:
-        """``worker``, or the one that took its place, set up."""
-        if worker not in self._workers:
-            worker = next(candidate for candidate in self._workers if candidate.info is None)
-        worker.greet()
-        return worker
+    # ---- executors
+
+    def _serve(self, member: _Member, message: dict[str, Any]) -> None:
+        """Answer what a judge asks about executors."""
+        try:
+            if message["say"] == "lost":
+                member.channel.send(self._end(member, bool(message["stop"])), seconds=_SENDING)
+                return
+            try:
+                state = self._provide(member, bool(message["alone"]))
+            except (Unusable, InfrastructureError) as error:
+                member.channel.send({"why": str(error)}, seconds=_SENDING)
+                return
+            link = state.links.pop(member.number)
+            answer = {"ready": to_map(state.ready), "shared": len(state.judges) > 1}
+            try:
+                member.channel.send(answer, [link, state.page.fd], _SENDING)
+            finally:
+                os.close(link)
+        except Late:
+            member.child.kill()
+
+    def _end(self, member: _Member, stop: bool) -> dict[str, Any]:
+        """How the executor that ``member`` lost has ended, and whether the member's own request may be to blame."""
+        state, member.executor = member.executor, None
+        if state is None:
+            return {"how": "its process ended", "suspect": True}
+        host = self._hosts[member.setup.device]
+        if stop:
+            host.stop(state)
+        running = state.page.read()[1].split(" ")[0]
+        mine = str(state.judges.index(member.number))
+        return {"how": host.ended(state), "suspect": len(state.judges) == 1 or running in ("", mine)}
+
+    def _provide(self, member: _Member, alone: bool) -> ExecutorState:
+        """An executor for ``member``: a fresh one of its own, or the one that the judges of its device share."""
+        state = member.executor
+        if not alone and state is not None and state.how is None and member.number in state.links:
+            return state
+        self._dismiss(member)
+        shared = self._shared.get(member.setup.device)
+        if not alone and shared is not None and shared.how is None and member.number in shared.links:
+            member.executor = shared
+            return shared
+        return self._start(member, alone)
+
+    def _start(self, member: _Member, alone: bool = False) -> ExecutorState:
+        """A new executor: for ``member`` alone, as always on the cpu runtime, or for all judges of its device."""
+        device = member.setup.device
+        if device not in self._hosts:
+            self._hosts[device] = Host(self._supervisor, member.setup, self.printed)
+        host = self._hosts[device]
+        if alone or member.setup.runtime == "cpu":
+            member.executor = host.start([member.number])
+        else:
+            judges = [one.number for one in self._members if one.setup.device == device]
+            self._shared[device] = member.executor = host.start(judges)
+        return member.executor
+
+    def _dismiss(self, member: _Member) -> None:
+        """Stop the executor of ``member`` if nobody else uses it."""
+        state, member.executor = member.executor, None
+        if state is not None and state.how is None and len(state.judges) == 1:
+            self._hosts[member.setup.device].stop(state)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer
-from conformance.device import HipError
+from conformance.device.errors import HipError
 from conformance.engine.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage
 from conformance.engine.tasks import CaseFailure, Outcome, Status
 from conformance.engine.trials import TrialCase

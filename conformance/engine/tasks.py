@@ -1,10 +1,14 @@
-"""What goes to a worker and what comes back: plain data."""
+"""What goes to a judge or a timer and what comes back: plain data, as maps in msgpack between processes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter
 
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
@@ -15,10 +19,15 @@ Status = Literal[
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
+INFRASTRUCTURE = "infrastructure: "
+"""How the message of a ``not_run`` begins whose reason is not the kernel's doing."""
+
+COMPILE_SECONDS = 300.0
+
 
 @dataclass(frozen=True)
 class Setup:
-    """How a worker is set up. ``kernels`` is ``None`` where nothing is compiled (a reference on trial)."""
+    """How a run is set up. ``kernels`` is ``None`` where nothing is compiled (a reference on trial)."""
 
     runtime: str
     wave: int | None
@@ -39,6 +48,10 @@ class Setup:
     against_options: BuildOptions = field(default_factory=BuildOptions)
     parts: Path | None = None
     """The folder for what kernels answer, where ``record`` keeps it and nothing is judged."""
+    compile_seconds: float = COMPILE_SECONDS
+    """How long the compilation of one file may take."""
+    sandbox: bool = True
+    """Whether executors of the cpu runtime confine themselves."""
 
     def on_device(self, ordinal: int) -> Setup:
         """The same setup on another device."""
@@ -51,7 +64,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one source, of the second tree where ``against``; answered by ``Compiled``."""
+    """Compile one source, of the second tree where ``against``, and load it; answered by ``Compiled``."""
 
     source: int
     against: bool = False
@@ -59,22 +72,31 @@ class Compile:
 
 @dataclass(frozen=True)
 class Compiled:
-    """``error`` is ``None`` on success, else the compiler's text."""
+    """``error`` is ``None`` on success, else the compiler's text or why the code object cannot be loaded.
+
+    ``infrastructure`` says what else went wrong: then nothing is known of the source.
+    """
 
     source: int
     seconds: float
     error: str | None
     against: bool = False
+    infrastructure: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Trial:
     """Put one kernel on trial over ``cases`` (ids; ``None`` for all that there are), or record it, as the setup says.
-    ``broken`` holds the sources that did not compile, by index, with the compiler's first error."""
+
+    ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those
+    that could not be compiled for a reason of the machine's.
+    """
 
     kernel: str
     cases: tuple[str, ...] | None
     broken: dict[int, str]
+    unavailable: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +121,7 @@ class Timed:
     measurement: Measurement | None = None
     error: str | None = None
     poisoned: bool = False
-    """A fault took the device's context with it: the worker must be replaced."""
+    """A fault took the device's context with it: the process must be replaced."""
 
 
 @dataclass(frozen=True)
@@ -130,24 +152,70 @@ class Outcome:
     message: str | None = None
     failures: list[CaseFailure] = field(default_factory=list)
     poisoned: bool = False
-    """The fault took the device's context with it: the worker must be replaced."""
+    """The fault took the device's context with it: the executor must be replaced."""
     left_out: int = 0
     """Cases that were not recorded because their right answer is a fault."""
+    warnings: list[str] = field(default_factory=list)
+    """What went wrong on the way without costing the verdict, such as a damaged cache entry."""
+
+    @classmethod
+    def infrastructure(cls, kernel: str, why: str) -> Outcome:
+        """No verdict, for a reason that is not the kernel's doing."""
+        return cls(kernel, "not_run", message=f"{INFRASTRUCTURE}{why}")
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker that is set up: what it runs on."""
+    """What a run runs on.
+
+    ``identity`` is what, besides source and options, decides a code object; ``pad`` the guard bytes that the harness
+    puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
+    ``weakened`` which checks of the runtime the environment has switched off.
+    """
 
     device: str
     arch: str
     wave: int
     description: str
     hip_python: str
+    identity: str = ""
+    guards_memory: bool = True
+    pad: int = 0
+    sandbox: str | None = None
+    weakened: tuple[str, ...] = ()
+
+
+NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
+"""Where only the reference is on trial."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A worker that could not be set up, or a request that could not be met: bad input or a missing piece, in words."""
+    """A process that could not be set up, or a request that could not be met: bad input or a missing piece, in words."""
 
     why: str
+
+
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Setup, Compile, Compiled, Trial, Time, Timed, Outcome, Ready, Refused)
+}
+
+_Data = TypeVar("_Data")
+
+
+@cache
+def _adapter(kind: type[_Data]) -> TypeAdapter[_Data]:
+    return TypeAdapter(kind)
+
+
+def to_map(data: Any) -> dict[str, Any]:
+    """``data``, one of ``KINDS``, as a map that names its kind."""
+    return {"kind": type(data).__name__, "data": _adapter(type(data)).dump_python(data, mode="json")}
+
+
+def from_map(content: Mapping[str, Any]) -> Any:
+    """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
+    kind = KINDS.get(str(content.get("kind")))
+    if kind is None:
+        raise ValueError(f"{content.get('kind')!r} is not a kind of message")
+    return _adapter(kind).validate_python(content.get("data"))

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.build import compiled, find_sources
+from conformance.build import Target, compiled, find_sources
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.device import Device, Function
 from conformance.engine.run import default_kernels
+from conformance.processes import Supervisor
 from conformance.runtimes import open_runtime
 
 _REPEATS = 2000
@@ -23,7 +24,10 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
     """
     device = Device(open_runtime("cpu", wave=64, threads=1))
     source = next(found for found in find_sources(default_kernels()) if found.path.stem == "affine")
-    function = device.function(device.load(compiled(source, device)), "affine_f32")
+    target = Target("cpu", device.wave, device.arch, device.compiler_identity())
+    with Supervisor() as supervisor:
+        code = compiled(source, target, supervisor)
+    function = device.function(device.load(code), "affine_f32")
     assert function is not None
     for count in (1, 1024):
         block = 1024 if count > 1 else 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from conformance.runtimes.cpu.build import HERE as CPU
-from conformance.runtimes.cpu.build import Plan
+from conformance.runtimes.cpu.build import Plan, build
+from conformance.runtimes.cuda.search import header_folders, nvrtc_candidates
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
@@ -28,3 +30,13 @@ def cuda_plan() -> Plan:
         words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}"),
         headers=_SHARED_HEADERS,
     )
+
+
+def prepare_cuda() -> Path:
+    """The folder with both libraries, built where needed; where NVRTC and the headers are is handed to libhiprtc
+    through the environment. Raises ``NoCompiler``, ``BuildError`` and ``InfrastructureError``.
+    """
+    folder = build(cuda_plan())
+    os.environ["HIPCUDA_NVRTC"] = ":".join(map(str, nvrtc_candidates()))
+    os.environ["HIPCUDA_INCLUDE"] = ":".join(map(str, (INCLUDE, INCLUDE / "std", *header_folders())))
+    return folder

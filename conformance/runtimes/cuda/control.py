@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import subprocess
 import sys
 from functools import lru_cache
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.runtimes.cpu.build import build, content_hash
-from conformance.runtimes.cuda.build import INCLUDE, cuda_plan
-from conformance.runtimes.cuda.search import header_folders, nvrtc_candidates
+from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
+from conformance.runtimes.cuda.search import header_folders
 
 
 class NoCuda(RuntimeError):
@@ -71,14 +70,9 @@ class CudaRuntime:
 
 
 def open_cuda_runtime() -> CudaRuntime:
-    """Build where needed, load, look for driver and NVRTC. Raises ``NoCuda``, ``NoCompiler`` and ``BuildError``.
-
-    Where NVRTC and the headers are is handed to libhiprtc through the environment.
-    """
-    folder = build(cuda_plan())
-    os.environ["HIPCUDA_NVRTC"] = ":".join(map(str, nvrtc_candidates()))
-    os.environ["HIPCUDA_INCLUDE"] = ":".join(map(str, (INCLUDE, INCLUDE / "std", *header_folders())))
-    return CudaRuntime(folder)
+    """Build where needed, load, look for driver and NVRTC. Raises ``NoCuda``, ``NoCompiler``, ``BuildError`` and
+    ``InfrastructureError``."""
+    return CudaRuntime(prepare_cuda())
 
 
 _PROBE = """

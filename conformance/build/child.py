@@ -1,0 +1,79 @@
+"""The process that compiles one source, started by ``conformance.build.compiling``.
+
+``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
+source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong), with ``warnings``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import sys
+from typing import Any
+
+import msgpack
+
+from conformance.build.notices import take_warnings
+from conformance.device.errors import CompileError
+from conformance.device.rtc import compile_source
+from conformance.processes import die_with_parent
+
+_FILE = 1 << 30
+"""Bytes of the largest file that a compiler may write, its messages among them."""
+
+_LOG = 256 << 10
+
+
+def main() -> None:
+    die_with_parent(int(sys.argv[1]))
+    request = msgpack.unpackb(sys.stdin.buffer.read())
+    answer = {**_answer(request), "warnings": take_warnings()}
+    with open(int(sys.argv[2]), "wb") as file:
+        file.write(msgpack.packb(answer))
+    os._exit(0)  # without the destructors of a vendor's library
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        options = open_compiler(request["runtime"], request["wave"])
+        _limit(request["memory"])
+        return {"code": compile_source(request["text"], request["label"], (*options, *request["words"]))}
+    except CompileError as error:
+        return {"log": error.log[:_LOG]}
+    except MemoryError:
+        return {"memory": True}
+    except (RuntimeError, OSError, ValueError) as error:
+        return {"machine": str(error)}
+
+
+def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
+    """Load the libraries of ``runtime`` for compiling alone, without asking for a device; its own compiler options.
+
+    Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
+    """
+    if runtime == "rocm":
+        from conformance.runtimes.rocm import RocmRuntime
+
+        return RocmRuntime().compile_options
+    if runtime == "cuda":
+        from conformance.runtimes.cuda.build import prepare_cuda
+
+        folder = prepare_cuda()
+        for name in ("libamdhip64.so", "libhiprtc.so"):
+            ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
+        return ()
+    from conformance.runtimes.cpu.control import open_cpu_runtime
+
+    return open_cpu_runtime(wave or 64, threads=1).compile_options
+
+
+def _limit(memory: int) -> None:
+    """Bound this process and the compilers that it starts: memory of each, files, and no core files.
+
+    Data and not address space, of which a GPU's libraries reserve more than there is memory.
+    """
+    for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, _FILE), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (allowed, allowed))

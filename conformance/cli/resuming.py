@@ -1,0 +1,67 @@
+"""Going on with a run that was cut off."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from conformance.build import tree_digest
+from conformance.build.cache import cache_folder
+from conformance.engine.journal import Journal
+from conformance.engine.run import Interrupted
+from conformance.engine.tasks import Setup, to_map
+from conformance.record import write_record
+from conformance.record.assemble import assemble
+from conformance.spec.load import SPEC_FOLDER, Specs
+
+HARNESS = Path(__file__).resolve().parents[2]
+
+
+def journal_of(setup: Setup, arguments: argparse.Namespace) -> Journal:
+    """The journal of a run with this setup; says so where ``--resume`` finds nothing to go on with."""
+    asked = {
+        "setup": to_map(setup)["data"],
+        "patterns": list(arguments.patterns),
+        "module": arguments.module,
+        "where": str(Path.cwd()),
+    }
+    judged_by = {
+        "the harness": _digest(HARNESS / "conformance", HARNESS / "reference"),
+        "the specs": _digest(setup.specs or SPEC_FOLDER),
+        "the kernels": None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
+        "the traces": None if setup.traces is None else _digest(setup.traces),
+    }
+    journal = Journal(cache_folder() / "journal", asked, judged_by)
+    why = journal.resume() if arguments.resume else None
+    if why is not None:
+        print(f"candle-parity: --resume: {why}; the run starts from the beginning", file=sys.stderr)
+    return journal
+
+
+@contextmanager
+def resumable(arguments: argparse.Namespace, specs: Specs, journal: Journal) -> Iterator[None]:
+    """Writes the partial record of a run that is stopped, and says how to go on."""
+    try:
+        yield
+    except Interrupted as stop:
+        result = stop.result
+        if arguments.json is not None:
+            write_record(assemble(specs, result, arguments.patterns), arguments.json)
+        judged = f"{len(result.outcomes)} of {len(result.selected)} kernels are judged"
+        how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
+        print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
+        assert stop.__cause__ is not None
+        raise stop.__cause__ from None
+
+
+def _digest(*folders: Path) -> str:
+    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            digest.update(f"{file.relative_to(folder)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,297 @@
+"""An executor: owns a device, loads and launches what is under trial, and hands back the raw content of buffers.
+
+Started as ``python -m conformance.engine.executor CONTROL_FD PARENT_PID``. This process never runs anything of a port:
+it forks a child for that, and a fresh one whenever it is asked to, and says how each child ended. A child answers the
+requests of its links (one for each judge that it serves) one at a time; it has no part in any verdict. On the cpu
+runtime, whose kernels are host code, it confines itself before the first code object is loaded.
+
+Without numpy, pydantic and the specs: a child should cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+from conformance.device.errors import HipError
+from conformance.device.hip import CANARY_BYTES, Device, Prepared
+from conformance.engine.arena import Arena
+from conformance.engine.progress import Progress
+from conformance.engine.wire import Channel, Closed, Garbled, ready
+from conformance.processes import die_with_parent
+from conformance.runtimes import open_runtime
+
+SECONDS_TO_OPEN = 30.0
+"""For the first message of the process that started us."""
+
+LAST_WORDS = 4096
+PRINTED = 64 * 1024
+"""Bytes of a child's standard error and standard output that are handed on."""
+
+CONTEXT_LOST = 7
+"""Exit code of a child whose device context did not survive a fault."""
+
+_KEPT_ERROR = 2000
+
+
+class Server:
+    """Answers the requests of some judges on one device."""
+
+    def __init__(self, device: Device, links: Sequence[Channel], page: Progress) -> None:
+        self._device = device
+        self._links = list(links)
+        self._page = page
+        self._arenas: dict[tuple[int, int], Arena] = {}
+        self._modules: list[Any] = []
+        self._functions: list[Any] = []
+        self._blob = (0, 0)
+
+    def run(self) -> None:
+        """Until every link is closed."""
+        while self._links:
+            busy = ready(self._links, 3600.0) if len(self._links) > 1 else self._links[:1]
+            for link in busy:
+                try:
+                    message, descriptors = link.receive()
+                    answer = self._answer(self._links.index(link), message, descriptors)
+                    if answer is not None:
+                        link.send(answer)
+                        if answer.get("context lost"):
+                            os._exit(CONTEXT_LOST)
+                except (Closed, Garbled):
+                    self._links.remove(link)
+                    link.close()
+
+    def _answer(self, link: int, message: Mapping[str, Any], descriptors: Sequence[int]) -> dict[str, Any] | None:
+        if message["do"] == "arena":
+            self._arenas[link, message["arena"]] = Arena(descriptors[0])
+            return None
+        self._page.begin(f"{link} {message['id']}")
+        try:
+            body = getattr(self, f"_{message['do']}")(link, message)
+        except HipError as error:
+            body = {"error": _plain(error)}
+        if not body.get("context lost"):  # else the others are to know that it was not they
+            self._page.begin("")
+        return {"id": message["id"], **body}
+
+    def _load(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        arena = self._arena(link, message)
+        at, size = message["at"], message["size"]
+        assert arena.map is not None
+        module = self._device.load(arena.map[at : at + size], message["label"])
+        self._modules.append(module)
+        kernels = self._device.runtime.module_kernels(int(module.handle))
+        return {"module": len(self._modules) - 1, "kernels": kernels}
+
+    def _function(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        function = self._device.function(self._modules[message["module"]], message["name"])
+        if function is None:
+            return {"function": None}
+        self._functions.append(function)
+        return {"function": len(self._functions) - 1}
+
+    def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Launch once per order; what was in the buffers afterwards lies in the arena, order by order."""
+        arena = self._arena(link, message)
+        total = message["total"]
+        run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
+        orders: list[dict[str, Any] | None] = []
+        for number, order in enumerate(message["orders"]):
+            self._device.runtime.set_order(order)
+            try:
+                run(arena, message, total * (number + 1))
+            except HipError as error:
+                orders.append(_plain(error))
+                lost = not self._device.runtime.guards_memory and (error.is_fault or error.is_timeout)
+                return {"orders": orders, "context lost": lost}
+            orders.append(None)
+        return {"orders": orders}
+
+    def _guarded(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
+        """An allocation for each buffer: the runtime itself sees an access outside of one."""
+        device, taken = self._device, []
+        try:
+            for offset, size in message["buffers"]:
+                base = device.take(size)
+                taken.append((base, size))
+                device.write(base, arena.address(offset, size), size)
+            self._start(message, [base for base, _ in taken])
+            for (base, size), (offset, _) in zip(taken, message["buffers"], strict=True):
+                device.read(arena.address(out + offset, size), base, size)
+        finally:
+            for base, size in taken:
+                device.give_back(base, size)
+
+    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
+        """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
+        device, total = self._device, message["total"]
+        if self._blob[1] < total:
+            if self._blob[0]:
+                device.free(self._blob[0])
+                self._blob = (0, 0)
+            self._blob = (device.allocate(total), total)
+        base = self._blob[0]
+        device.write(base, arena.address(0, total), total)
+        self._start(message, [base + offset for offset, _ in message["buffers"]])
+        device.read(arena.address(out, total), base, total)
+
+    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> None:
+        """Launch and wait. A slot is eight bytes, or a buffer's number with an offset into it in bytes."""
+        slots = [
+            slot if isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
+            for slot in message["slots"]
+        ]
+        what = message["what"]
+        Prepared(self._device, self._functions[message["function"]], message["shape"], slots, what).start()
+        self._device.synchronize(what)
+
+    def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
+        arena = self._arenas[link, message["arena"]]
+        arena.attach(message["mapped"])
+        return arena
+
+
+def _plain(error: HipError) -> dict[str, Any]:
+    return {
+        "call": error.call,
+        "code": error.code,
+        "name": error.name,
+        "what": error.what[:_KEPT_ERROR],
+        "detail": error.detail[:_KEPT_ERROR],
+    }
+
+
+class Template:
+    """The process that forks the children and watches them; see the module's text."""
+
+    def __init__(self, control: Channel, setup: Mapping[str, Any]) -> None:
+        self._control = control
+        self._setup = setup
+        self._children: dict[int, tuple[int, int, int, int]] = {}
+        # A GPU's context does not survive a fork, the host's runtime does.
+        self._device = self._open() if setup["runtime"] == "cpu" else None
+
+    def run(self) -> None:
+        """Until the process that started us is gone."""
+        while True:
+            poll = select.poll()
+            poll.register(self._control.fileno(), select.POLLIN)
+            for _, pidfd, _, _ in self._children.values():
+                poll.register(pidfd, select.POLLIN)
+            awake = {number for number, _ in poll.poll()}
+            for number in [number for number, child in self._children.items() if child[1] in awake]:
+                self._ended(number)
+            if self._control.fileno() in awake:
+                message, descriptors = self._control.receive()
+                if message["do"] == "start":
+                    self._start(message["child"], descriptors)
+                elif message["do"] == "stop" and message["child"] in self._children:
+                    os.kill(self._children[message["child"]][0], signal.SIGKILL)
+
+    def _start(self, number: int, descriptors: Sequence[int]) -> None:
+        """Fork child ``number``; the first descriptor is its page of progress, the others are its links."""
+        out, err = (os.memfd_create(name, os.MFD_CLOEXEC) for name in ("stdout", "stderr"))
+        for file in (out, err):
+            os.set_blocking(file, True)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                self._be_child(number, descriptors, out, err)
+                code = 0
+            except BaseException as error:
+                with contextlib.suppress(OSError):
+                    os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+            finally:
+                os._exit(code)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._children[number] = (pid, os.pidfd_open(pid), out, err)
+
+    def _be_child(self, number: int, descriptors: Sequence[int], out: int, err: int) -> None:
+        template = os.getppid()
+        die_with_parent(template)
+        for file, standard in ((out, 1), (err, 2)):
+            os.dup2(file, standard)
+        for other in self._children.values():
+            for descriptor in other[1:]:
+                os.close(descriptor)
+        page, *links = descriptors
+        try:
+            device = self._device or self._open()
+            greeting = self._greeting(device)
+        except (HipError, RuntimeError, OSError, ValueError) as error:
+            self._control.send({"say": "refused", "child": number, "why": str(error)})
+            return
+        self._control.send({"say": "ready", "child": number, **greeting})
+        self._control.close()
+        Server(device, [Channel.adopt(link) for link in links], Progress(page)).run()
+
+    def _open(self) -> Device:
+        setup = self._setup
+        runtime = open_runtime(setup["runtime"], wave=setup["wave"], threads=setup["threads"])
+        return Device(runtime, setup["device"])
+
+    def _greeting(self, device: Device) -> dict[str, Any]:
+        """What this child runs on; confines it where the runtime can."""
+        runtime = device.runtime
+        greeting: dict[str, Any] = {
+            "device": device.name,
+            "arch": device.arch,
+            "wave": device.wave,
+            "description": runtime.description,
+            "hip_python": metadata.version("hip-python"),
+            "identity": device.compiler_identity(),
+            "guards_memory": runtime.guards_memory,
+            "pad": 0 if runtime.guards_memory else CANARY_BYTES,
+            "sandbox": None,
+            "weakened": [],
+        }
+        return greeting
+
+    def _ended(self, number: int) -> None:
+        pid, pidfd, out, err = self._children.pop(number)
+        _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        words, printed = _tail(err, LAST_WORDS), os.pread(out, PRINTED, 0)
+        for descriptor in (pidfd, out, err):
+            os.close(descriptor)
+        self._control.send(
+            {"say": "ended", "child": number, "how": how, "words": _text(words), "printed": _text(printed)}
+        )
+
+
+def _tail(file: int, size: int) -> bytes:
+    length = os.fstat(file).st_size
+    return os.pread(file, size, max(0, length - size))
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def main() -> None:
+    die_with_parent(int(sys.argv[2]))
+    for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, signal.SIG_IGN)  # the process that started us says when to end
+    control = Channel.adopt(int(sys.argv[1]))
+    setup, _ = control.receive(SECONDS_TO_OPEN)
+    try:
+        template = Template(control, setup)
+    except (HipError, RuntimeError, OSError, ValueError) as error:
+        control.send({"say": "refused", "child": None, "why": str(error)})
+        return
+    with contextlib.suppress(Closed):
+        template.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The processes that own devices, as the process that runs everything sees them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from conformance.engine.progress import Progress
+from conformance.engine.tasks import Ready, Setup, from_map
+from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
+from conformance.processes import Child, InfrastructureError, Supervisor
+from conformance.processes.child import parent_word
+
+SECONDS_TO_START = 180.0
+"""For a device to be opened: a GPU's first context may take a while, and our runtime may have to be compiled."""
+
+SECONDS_TO_END = 15.0
+
+_LOOK = 0.5
+_SHOWN = 300
+
+
+class Unusable(RuntimeError):
+    """A device cannot be opened, in words for the user: bad input or a missing piece."""
+
+
+@dataclass
+class ExecutorState:
+    """One forked executor: its links that nobody has taken yet, by judge, and what is known of its end."""
+
+    number: int
+    page: Progress
+    links: dict[int, int] = field(default_factory=dict)
+    judges: list[int] = field(default_factory=list)
+    ready: Ready | None = None
+    how: str | None = None
+    alone: bool = False
+
+
+class Host:
+    """A process that forks executors for one device; see ``conformance.engine.executor``."""
+
+    def __init__(self, supervisor: Supervisor, setup: Setup, printed: list[str]) -> None:
+        self._supervisor = supervisor
+        self._setup = setup
+        self._printed = printed
+        self._child: Child | None = None
+        self._control: Channel | None = None
+        self._errors: IO[bytes] | None = None
+        self._count = 0
+        self._living: dict[int, ExecutorState] = {}
+
+    def start(self, judges: list[int]) -> ExecutorState:
+        """A fresh executor with a link for each of ``judges``, open. Raises ``Unusable`` and ``InfrastructureError``."""
+        for attempt in (1, 2):
+            self._open()
+            state = self._fork(judges)
+            deadline = time.monotonic() + SECONDS_TO_START
+            while state.ready is None and state.how is None and time.monotonic() < deadline:
+                self._listen(_LOOK)
+            if state.ready is not None:
+                return state
+            if state.how is None:
+                state.how = f"it was not set up within {SECONDS_TO_START:g} s"
+            self._close_host()
+            if attempt == 2:
+                raise InfrastructureError(f"an executor ended while it was set up: {state.how}")
+        raise AssertionError
+
+    def stop(self, state: ExecutorState) -> None:
+        """End an executor and learn how it ended."""
+        if state.how is None and self._control is not None:
+            try:
+                self._control.send({"do": "stop", "child": state.number}, seconds=SECONDS_TO_END)
+            except (Closed, Late):
+                self._close_host()
+        self.ended(state)
+
+    def ended(self, state: ExecutorState) -> str:
+        """How an executor that is about to end has ended; one that does not end is killed with its host."""
+        deadline = time.monotonic() + SECONDS_TO_END
+        while state.how is None and time.monotonic() < deadline:
+            self._listen(_LOOK)
+        if state.how is None:
+            self._close_host()
+        for link in state.links.values():
+            os.close(link)
+        state.links.clear()
+        return state.how or "it had to be killed"
+
+    def close(self) -> None:
+        """End everything; what kernels printed has been collected by then."""
+        for state in list(self._living.values()):
+            self.stop(state)
+        self._close_host()
+
+    def _open(self) -> None:
+        """Start the host process where there is none."""
+        if self._child is not None and self._child.poll() is None:
+            return
+        self._close_host()
+        self._control, theirs = pair()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the host
+        with theirs:
+            words = [sys.executable, "-m", "conformance.engine.executor", str(theirs.fileno()), str(parent_word())]
+            errors = self._errors.fileno()
+            self._child = self._supervisor.start(words, pass_fds=(theirs.fileno(),), stdout=errors, stderr=errors)
+        setup = self._setup
+        self._control.send(
+            {
+                "runtime": setup.runtime,
+                "wave": setup.wave,
+                "threads": setup.threads,
+                "device": setup.device,
+                "sandbox": setup.sandbox,
+            }
+        )
+
+    def _fork(self, judges: list[int]) -> ExecutorState:
+        assert self._control is not None
+        self._count += 1
+        state = ExecutorState(self._count, Progress(), judges=list(judges))
+        given: list[int] = []
+        for judge in judges:
+            ours, theirs = pair()
+            state.links[judge] = os.dup(ours.fileno())
+            ours.close()
+            given.append(theirs.detach())
+        try:
+            self._control.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
+        except (Closed, Late):
+            state.how = self._last_words()
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+        self._living[state.number] = state
+        return state
+
+    def _listen(self, seconds: float) -> None:
+        """Take one message of the host, if one comes."""
+        if self._control is None:
+            return
+        try:
+            message, descriptors = self._control.receive(seconds)
+        except Late:
+            return
+        except (Closed, Garbled):
+            self._close_host()
+            return
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if message["say"] == "refused":
+            raise Unusable(str(message["why"]))
+        state = self._living.get(int(message["child"]))
+        if state is None:
+            return
+        if message["say"] == "ready":
+            state.ready = from_map({"kind": "Ready", "data": {k: v for k, v in message.items() if k in _READY}})
+        else:
+            state.how = _sentence(str(message["how"]), str(message["words"]))
+            del self._living[state.number]
+            if message["printed"]:
+                self._printed.append(str(message["printed"]))
+
+    def _close_host(self) -> None:
+        """Kill the host with its executors."""
+        if self._child is not None:
+            words = self._last_words() if self._child.poll() is not None else "it had to be killed"
+            self._child.kill()
+            for state in self._living.values():
+                state.how = state.how or words
+            self._living.clear()
+            self._child = None
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._errors is not None:
+            self._errors.close()
+            self._errors = None
+
+    def _last_words(self) -> str:
+        if self._child is None or self._errors is None:
+            return "it ended"
+        self._child.wait(SECONDS_TO_END)
+        size = os.fstat(self._errors.fileno()).st_size
+        words = os.pread(self._errors.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
+        return _sentence(self._child.ended_how(), words)
+
+
+_READY = frozenset(Ready.__dataclass_fields__)
+
+
+def _sentence(how: str, words: str) -> str:
+    last = (words.strip().splitlines() or [""])[-1].strip()[:_SHOWN]
+    return f"its process ended with {how}{': ' + last if last else ''}"
+
+

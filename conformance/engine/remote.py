@@ -1,0 +1,340 @@
+"""An executor as a judge sees it: code objects to load, launches to run, raw buffers that come back.
+
+Nothing that comes from an executor is believed further than it can be checked: an answer to another request, of another
+shape or that does not come is an executor lost, never a verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.device.errors import HipError
+from conformance.device.hip import CANARY, describe
+from conformance.engine.arena import Arena, aligned
+from conformance.engine.progress import Progress
+from conformance.engine.wire import Channel, Closed, Garbled, Late
+
+SLOTS = 2
+"""Launches on their way at a time: one runs while the one before is judged."""
+
+LONGEST = 10
+"""An executor that shows progress is waited for, but not longer than this many times the patience."""
+
+_LOOK = 1.0
+
+
+class Lost(Exception):
+    """The executor is of no use any more: it ended, gave no answer in time, or its answer is not one."""
+
+    def __init__(self, kind: Literal["ended", "silent", "garbled"], why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+Text = Annotated[str, Field(max_length=4096)]
+
+
+class _Error(_Shape):
+    call: Text
+    code: int
+    name: Text
+    what: Text
+    detail: Text
+
+
+class CompiledParameterRow(_Shape):
+    type: Text | None
+    size: int
+
+
+class KernelRow(_Shape):
+    """A kernel of a loaded code object, as the runtime tells."""
+
+    name: Text
+    line: int | None
+    file: Text | None = None
+    params: list[CompiledParameterRow]
+
+
+class _Loaded(_Shape):
+    id: int
+    module: int | None = None
+    kernels: list[KernelRow] | None = None
+    error: _Error | None = None
+
+
+class _Function(_Shape):
+    id: int
+    function: int | None = None
+    error: _Error | None = None
+
+
+class _Launched(_Shape):
+    id: int
+    orders: list[_Error | None] = []
+    error: _Error | None = None
+
+
+_Answer = TypeVar("_Answer", _Loaded, _Function, _Launched)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel of a loaded code object, in this executor."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards."""
+
+    buffers: tuple[tuple[Buffer, int, int], ...]
+    total: int
+
+
+@dataclass
+class Submitted:
+    """A launch on its way: its number, its arena, and what was said of it so far."""
+
+    id: int
+    slot: int
+    places: Places
+    orders: tuple[str, ...]
+    errors: list[HipError | None] | None = None
+    lost: Lost | None = None
+    first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
+
+
+class Executor:
+    """One link to an executor.
+
+    ``pad`` is the number of guard bytes around each buffer (0 where the runtime guards memory itself), ``patience`` the
+    seconds that an answer may take while the executor's page of progress stands still.
+    """
+
+    def __init__(self, channel: Channel, page: Progress, pad: int, patience: float) -> None:
+        self._channel = channel
+        self._page = page
+        self._pad = pad
+        self._patience = patience
+        self._arenas = [Arena() for _ in range(SLOTS)]
+        self._sent = 0
+        self._slot = 0
+        self._waiting: list[Submitted] = []
+        for number, arena in enumerate(self._arenas):
+            self._send({"do": "arena", "arena": number}, [arena.descriptor])
+
+    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]:
+        """The number of the loaded code object, and its kernels where the runtime can tell.
+
+        Raises ``HipError`` when it is refused and ``Lost``.
+        """
+        self.drain()
+        arena = self._arenas[0]
+        arena.grow(len(code))
+        assert arena.map is not None
+        arena.map[: len(code)] = code
+        message = {"do": "load", "arena": 0, "mapped": arena.size, "at": 0, "size": len(code), "label": label}
+        answer = self._ask(message, _Loaded)
+        if answer.error is not None:
+            raise _hip_error(answer.error)
+        if answer.module is None:
+            raise Lost("garbled", "its answer about a code object names none")
+        return answer.module, answer.kernels
+
+    def function(self, module: int, name: str) -> Function | None:
+        """The kernel ``name`` of a loaded code object, or ``None``. Raises ``HipError`` and ``Lost``."""
+        self.drain()
+        answer = self._ask({"do": "function", "module": module, "name": name}, _Function)
+        if answer.error is not None:
+            raise _hip_error(answer.error)
+        return None if answer.function is None else Function(name, answer.function)
+
+    def submit(self, function: Function, launch: Launch, orders: tuple[str, ...]) -> Submitted:
+        """Have ``launch`` run in every one of ``orders``; at most two at a time.
+
+        An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
+        """
+        assert len(self._waiting) < SLOTS
+        self._slot = slot = (self._slot + 1) % SLOTS
+        places = _places(launch, self._pad)
+        arena = self._arenas[slot]
+        arena.grow(places.total * (1 + len(orders)))
+        _fill(arena, places, self._pad)
+        message = {
+            "do": "launch",
+            "arena": slot,
+            "mapped": arena.size,
+            "function": function.number,
+            "shape": (*launch.grid, *launch.block, launch.shared),
+            "slots": _slots(launch),
+            "buffers": [(offset, size) for _, offset, size in places.buffers],
+            "total": places.total,
+            "orders": orders,
+            "what": describe(launch),
+        }
+        submitted = Submitted(0, slot, places, orders)
+        try:
+            submitted.id = self._send(message)
+        except Lost as lost:
+            submitted.lost = lost
+        self._waiting.append(submitted)
+        return submitted
+
+    def result(self, submitted: Submitted, order: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
+
+        The very same answer as that of the first order where every byte is the same. The arrays are views of shared memory: they hold until the next launch but one is submitted. Raises the
+        ``HipError`` that the launch ended with, and ``Lost``.
+        """
+        while submitted.errors is None:
+            self._receive(self._waiting[0])
+        number = submitted.orders.index(order)
+        if number >= len(submitted.errors):
+            raise Lost("garbled", "its answer about a launch is incomplete")
+        error = submitted.errors[number]
+        if error is not None:
+            raise error
+        if submitted.first is None:
+            submitted.first = self._buffers(submitted, number)
+        elif not self._equal(submitted, number):
+            return self._buffers(submitted, number)
+        return submitted.first
+
+    def drain(self) -> None:
+        """Wait for what is on its way, whatever it says. Raises ``Lost``."""
+        while self._waiting:
+            self._receive(self._waiting[0])
+
+    def close(self) -> None:
+        self._channel.close()
+        self._page.close()
+        for arena in self._arenas:
+            arena.close()
+
+    def _buffers(self, submitted: Submitted, number: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        shared = self._arenas[submitted.slot].map
+        assert shared is not None
+        total = submitted.places.total
+        content = np.frombuffer(shared, np.uint8, total, total * (number + 1))
+        damaged: dict[str, str] = {}
+        buffers: dict[str, NDArray[Any]] = {}
+        for buffer, offset, size in submitted.places.buffers:
+            if self._pad:
+                before = int(np.count_nonzero(content[offset - self._pad : offset] != CANARY))
+                after = int(np.count_nonzero(content[offset + size : offset + size + self._pad] != CANARY))
+                if before or after:
+                    damaged[buffer.name] = f"{before} bytes before and {after} bytes after the buffer were overwritten"
+            buffers[buffer.name] = content[offset : offset + size].view(buffer.data.dtype)
+        return buffers, damaged
+
+    def _equal(self, submitted: Submitted, number: int) -> bool:
+        """Whether the launch in order ``number`` left every byte as the first one did, guards included."""
+        shared = self._arenas[submitted.slot].map
+        assert shared is not None
+        first, second = submitted.places.total, submitted.places.total * (number + 1)
+        return all(
+            shared[first + at : first + at + size] == shared[second + at : second + at + size]
+            for at, size in self._compared(submitted.places)
+        )
+
+    def _compared(self, places: Places) -> list[tuple[int, int]]:
+        return [(0, places.total)] if self._pad else [(offset, size) for _, offset, size in places.buffers]
+
+    def _ask(self, message: dict[str, Any], shape: type[_Answer]) -> _Answer:
+        return self._answer(self._send(message), shape)
+
+    def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
+        self._sent += 1
+        try:
+            self._channel.send({"id": self._sent, **message}, descriptors, self._patience)
+        except Closed:
+            raise Lost("ended", "its process ended") from None
+        except Late:
+            raise Lost("silent", f"it took no request for {self._patience:g} s") from None
+        return self._sent
+
+    def _receive(self, submitted: Submitted) -> None:
+        self._waiting.remove(submitted)
+        if submitted.lost is not None:
+            raise submitted.lost
+        answer = self._answer(submitted.id, _Launched)
+        if answer.error is not None:
+            raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
+        submitted.errors = [None if error is None else _hip_error(error) for error in answer.orders]
+
+    def _answer(self, number: int, shape: type[_Answer]) -> _Answer:
+        try:
+            message, descriptors = self._wait()
+            if descriptors:
+                raise Garbled("an answer carries file descriptors")
+            answer = shape.model_validate(message)
+        except Closed:
+            raise Lost("ended", "its process ended") from None
+        except (Garbled, ValidationError) as error:
+            why = str(error).splitlines()[0]
+            raise Lost("garbled", f"it sent something that is not an answer ({why})") from None
+        if answer.id != number:
+            raise Lost("garbled", "it answered another request")
+        return answer
+
+    def _wait(self) -> tuple[dict[str, Any], list[int]]:
+        started = time.monotonic()
+        while True:
+            try:
+                return self._channel.receive(_LOOK)
+            except Late:
+                now, (began, _) = time.monotonic(), self._page.read()
+                quiet = now - max(started, min(began, now))
+                if quiet > self._patience or now - started > LONGEST * self._patience:
+                    raise Lost("silent", f"no answer within {self._patience:g} s; its process was stopped") from None
+
+
+def _places(launch: Launch, pad: int) -> Places:
+    at, buffers = pad, []
+    for argument in launch.args:
+        if isinstance(argument, Buffer):
+            size = argument.data.nbytes
+            buffers.append((argument, at, size))
+            at += aligned(size) + pad
+    return Places(tuple(buffers), max(aligned(at), 1))
+
+
+def _fill(arena: Arena, places: Places, pad: int) -> None:
+    assert arena.map is not None
+    content = np.frombuffer(arena.map, np.uint8, places.total)
+    if pad:
+        content[:] = CANARY
+    for buffer, offset, size in places.buffers:
+        if size:
+            content[offset : offset + size] = buffer.data.view(np.uint8)
+
+
+def _slots(launch: Launch) -> list[Any]:
+    slots: list[Any] = []
+    number = 0
+    for argument in launch.args:
+        if isinstance(argument, Buffer):
+            slots.append((number, argument.start * argument.data.itemsize))
+            number += 1
+        else:
+            slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
+    return slots
+
+
+def _hip_error(error: _Error) -> HipError:
+    return HipError(error.call, error.code, error.name, error.what, error.detail)

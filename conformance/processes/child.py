@@ -1,0 +1,126 @@
+"""One child process in a process group of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from conformance.processes.errors import InfrastructureError
+
+_PR_SET_PDEATHSIG = 1
+_DYING = 10.0
+"""Seconds that a killed process may take to end; one that waits for a broken disk may take longer, and is left."""
+
+
+class Child:
+    """A started process, the leader of its group; see ``Supervisor.start``.
+
+    When the leader has ended, what is left of its group is killed before its exit code is told. A selector waits for
+    the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` that tells it.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], gone: Callable[[Child], None]) -> None:
+        self.pid = process.pid
+        self._process = process
+        self._gone = gone
+        self._lock = threading.RLock()
+        self._pidfd = -1
+        try:
+            self._pidfd = os.pidfd_open(process.pid)
+        except OSError as error:
+            self._end()
+            raise InfrastructureError(
+                f"a child process cannot be watched ({error.strerror}); Linux 5.3 or newer with free file descriptors "
+                "is needed"
+            ) from error
+
+    def fileno(self) -> int:
+        """The pidfd, readable once the process has ended; raises ``ValueError`` after that has been told."""
+        if self._pidfd < 0:
+            raise ValueError(f"process {self.pid} has ended, its descriptor is closed")
+        return self._pidfd
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; ``None`` while the process runs."""
+        with self._lock:
+            if self._process.returncode is None and self._has_ended():
+                self._end()
+            return self._process.returncode
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit code, or ``None`` when the process has not ended after ``timeout`` seconds."""
+        code = self.poll()
+        if code is None and self._pidfd >= 0:
+            waiting = select.poll()
+            waiting.register(self._pidfd, select.POLLIN)
+            waiting.poll(max(0.0, timeout) * 1000)
+            code = self.poll()
+        return code
+
+    def kill(self) -> None:
+        """End the whole group with SIGKILL and wait for the leader, a bounded time."""
+        with self._lock:
+            if self._process.returncode is None:
+                _kill_group(self.pid)
+        self.wait(_DYING)
+
+    def ended_how(self) -> str:
+        """``exit code 3``, ``signal SIGSEGV``, or ``still running``."""
+        code = self.poll()
+        if code is None:
+            return "still running"
+        if code >= 0:
+            return f"exit code {code}"
+        try:
+            return f"signal {signal.Signals(-code).name}"
+        except ValueError:  # a real-time signal
+            return f"signal {-code}"
+
+    def _has_ended(self) -> bool:
+        """Whether the leader is a zombie; it is not reaped, so that its number stays taken."""
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # SIGCHLD is ignored here: the exit code is lost, the end is not
+            return True
+
+    def _end(self) -> None:
+        """Kill what is left of the group, have the supervisor forget it, and only then reap the leader."""
+        _kill_group(self.pid)
+        self._gone(self)
+        self._process.wait()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # empty, or what is left of it is not ours any more
+        os.killpg(group, signal.SIGKILL)
+
+
+def parent_word() -> int:
+    """What a child is to give ``die_with_parent``: this process, or 0 outside the main thread.
+
+    The parent-death signal comes when the *thread* that started the child ends, so only the main thread's children may
+    ask for it; the guard ends the others all the same.
+    """
+    return os.getpid() if threading.current_thread() is threading.main_thread() else 0
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the thread that started it ends; the first thing that a child does.
+
+    ``parent`` is ``parent_word()`` of the process that started it; 0 asks for nothing. Raises ``SystemExit`` when that
+    process has ended already.
+    """
+    if not parent:
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit("the process that started this one has ended")

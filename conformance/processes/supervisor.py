@@ -1,0 +1,184 @@
+"""Starting child processes that end when this process does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL
+from types import TracebackType
+
+from conformance.processes.child import Child
+from conformance.processes.errors import InfrastructureError
+from conformance.processes.scratch import scratch_base
+
+GUARD = Path(__file__).with_name("guard.py")
+MARK = "CANDLE_PARITY_SUPERVISOR"
+"""An environment variable of every child, by which the guard finds those that have left their group."""
+
+_LOADING = ("LD_LIBRARY_PATH", "PYTHONHOME")
+"""All that the guard inherits: what an interpreter may need to start."""
+
+_ENDING = 10.0
+"""Seconds that the guard may take after the last child."""
+
+
+class Supervisor:
+    """Starts children that cannot outlive this process, and gives them a folder for temporary files.
+
+    Every child leads a process group of its own. A guard process, started with the first child or the first use of
+    ``scratch``, kills the groups and removes the folder when this process ends, by SIGKILL too. May be used from
+    several threads. After an ``os.fork`` it belongs to the parent.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._children: dict[int, Child] = {}
+        self._scratch: Path | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._told = -1
+        self._owner = os.getpid()
+        self._closed = False
+        self._mark = f"{os.getpid()}-{os.urandom(8).hex()}"
+        _living.add(self)
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for temporary files, made on first use and ``TMPDIR`` of every child; removed at the end.
+
+        Raises ``InfrastructureError`` where no folder can be written.
+        """
+        with self._lock:
+            if self._scratch is None:
+                folder = scratch_base() / f"candle-parity-{self._mark}"
+                self._start_guard(folder)  # before the folder is there, so that there is no moment without
+                try:
+                    folder.mkdir(mode=0o700)
+                except OSError as error:
+                    raise InfrastructureError(
+                        f"the temporary folder {folder} cannot be made: {error.strerror}"
+                    ) from error
+                self._scratch = folder
+            return self._scratch
+
+    def start(
+        self,
+        words: Sequence[str],
+        *,
+        pass_fds: Sequence[int] = (),
+        stdin: int = DEVNULL,
+        stdout: int | None = None,
+        stderr: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Child:
+        """Start ``words`` with ``environment`` (default: this process's), ``TMPDIR`` set to ``scratch``.
+
+        Raises ``InfrastructureError`` when it cannot be started.
+        """
+        with self._lock:
+            if self._closed:
+                raise InfrastructureError(f"{words[0]} cannot be started: the run is ending")
+            scratch = str(self.scratch)
+            chosen = {**(os.environ if environment is None else environment), "TMPDIR": scratch, MARK: self._mark}
+            try:
+                process = subprocess.Popen(
+                    list(words),
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env=chosen,
+                    pass_fds=tuple(pass_fds),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise InfrastructureError(f"{words[0]} cannot be started: {error.strerror}") from error
+            self._tell(f"group {process.pid}\n")
+            child = Child(process, self._gone)
+            self._children[child.pid] = child
+            return child
+
+    def close(self) -> None:
+        """Kill the groups of all children and remove ``scratch``; nothing can be started any more."""
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            self._closed = True
+            children = list(self._children.values())
+        for child in children:  # without the lock: a thread that polls a child holds the child's own and asks for ours
+            child.kill()
+        with self._lock:
+            if self._scratch is not None:
+                shutil.rmtree(self._scratch, ignore_errors=True)
+            self._release()
+            if self._guard is not None:
+                with suppress(subprocess.TimeoutExpired):  # it goes on by itself until all that it killed has ended
+                    self._guard.wait(_ENDING)
+                self._guard = None
+
+    def _gone(self, child: Child) -> None:
+        with self._lock:
+            self._children.pop(child.pid, None)
+            self._tell(f"gone {child.pid}\n")
+
+    def _start_guard(self, folder: Path) -> None:
+        read, self._told = os.pipe()
+        os.set_blocking(self._told, False)
+        try:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(GUARD), str(folder), f"{MARK}={self._mark}"],
+                stdin=read,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                cwd="/",
+                env={name: os.environ[name] for name in _LOADING if name in os.environ},
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._release()
+            raise InfrastructureError(f"a process cannot be started: {error.strerror}") from error
+        finally:
+            os.close(read)
+
+    def _tell(self, line: str) -> None:
+        if self._told < 0:
+            return
+        try:
+            os.write(self._told, line.encode())
+        except (BrokenPipeError, BlockingIOError):  # somebody killed or stopped the guard: another takes its place
+            if self._closed or self._scratch is None:
+                return
+            self._release()
+            self._start_guard(self._scratch)
+            os.write(self._told, "".join(f"group {group}\n" for group in self._children).encode() + line.encode())
+
+    def _release(self) -> None:
+        if self._told >= 0:
+            os.close(self._told)
+            self._told = -1
+
+
+_living: weakref.WeakSet[Supervisor] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A forked copy of this process must not keep the guards waiting."""
+    for supervisor in _living:
+        supervisor._release()
+        supervisor._closed = True
+
+
+os.register_at_fork(after_in_child=_after_fork)
