@@ -132,9 +132,15 @@ if server is not None:
 """The executor says that it has launched, and never does."""
 
 WRITES_TO_PARENTS = """
+// As far up as the harness's own processes go: should it succeed, it is to hit nobody else.
 static void forge() {
   for (int pid = getppid(), depth = 0; pid > 1 && depth < 6; ++depth) {
-    char path[64], line[4096];
+    char path[64], line[4096] = {};
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    const int words = open(path, O_RDONLY);
+    const ssize_t length = read(words, line, sizeof line - 1);
+    close(words);
+    if (length <= 0 || !memmem(line, length, "conformance.", 12)) break;
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
     const int memory = open(path, O_RDWR);
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
