@@ -189,6 +189,11 @@ GLOBAL spins_and_doubles(const int *in, int *out) {
   out[i] = 2 * in[i];
 }
 
+GLOBAL spins_and_attempts(int *out) {
+  for (volatile int k = 0; k < 20'000;) k = k + 1;
+  if (threadIdx.x == 0) out[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
 GLOBAL prints(int repeats) {
   for (int i = 0; i < repeats; ++i) printf("%1000d\n", i);
 }
@@ -222,6 +227,7 @@ GLOBAL signals_itself(int *out) {
 
 GLOBAL takes_memory(long mebibytes, int *out) {
   char *memory = static_cast<char *>(malloc(static_cast<size_t>(mebibytes) << 20));
+  asm volatile("" : "+r"(memory));  // compilers know that an unused malloc succeeds
   out[0] = memory != nullptr;
   free(memory);
 }

@@ -11,6 +11,7 @@ import os
 import pickle
 import select
 import signal
+import socket
 import tempfile
 import time
 import traceback
@@ -51,12 +52,15 @@ class Ended:
 
 
 class Executor:
-    """Lives in a copy: a device whose process is confined, and one loaded module."""
+    """Lives in a copy: a device whose process is confined, a loaded module, and what an executor is handed."""
 
     def __init__(self, device: Device, codes: Mapping[str, bytes], threads: int) -> None:
         self.device, self.runtime, self.codes = device, device.runtime, codes
         self.runtime.set_option("threads", threads)
         self.guards = ""
+        self.sockets = socket.socketpair()
+        self.memory_file = os.memfd_create("shared")
+        os.truncate(self.memory_file, 4096)
 
     def confine(self, limits: Limits | None = None) -> str:
         self.guards = self.runtime.confine(limits)
@@ -77,7 +81,8 @@ class Executor:
             result = self.device.launch(function, Launch(kernel, (blocks, 1, 1), (threads, 1, 1), 0, args))
         except HipError as error:
             return Launched(error.code, error.detail, error.is_fault, [])
-        return Launched(0, "", False, [array.tolist() for array in result.buffers.values()][-1] if args else [])
+        outs = [array.tolist() for array in result.buffers.values()]
+        return Launched(0, "", False, outs[-1] if outs else [])
 
     def bare_call(self, number: int, *arguments: int) -> Launched:
         words = [np.int64(word) for word in (number, *arguments, *[0] * (4 - len(arguments)))]

@@ -207,12 +207,8 @@ def test_calls_of_the_x32_abi_are_refused(nursery: Nursery) -> None:
 def test_an_attempt_while_a_module_is_loaded_ends_the_process(nursery: Nursery, tmp_path: Path, name: str) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
-    ended = nursery.run(
-        Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid())
-    )
-    assert ended == Ended(
-        None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which kernels must not\n"
-    )
+    ended = nursery.run(Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
+    assert ended == Ended(None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which kernels must not\n")
     assert file.read_text() == "kept"
 
 

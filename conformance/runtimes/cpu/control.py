@@ -15,7 +15,6 @@ from typing import Any
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.cpu.toolchain import find_toolchain
 
-
 FORBIDDEN_EXIT = 159
 """Exit code of a confined process whose static constructor, or stray thread, made a call that kernels must not make."""
 
