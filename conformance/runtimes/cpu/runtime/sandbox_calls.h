@@ -4,7 +4,7 @@
 
 namespace simt {
 
-// What the runtime, Python, and the C and C++ libraries use: harmless outside of this process. In order of frequency.
+// What the runtime, Python, and the C and C++ libraries use: harmless outside of this process.
 inline constexpr int allowed_calls[] = {
     202,  // futex
     0,    // read
