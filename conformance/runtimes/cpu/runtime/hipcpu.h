@@ -31,6 +31,16 @@ const char *hipcpuModuleKernels(void *module);
 // Modules loaded since the start of the process, and how many of these held what was loaded at that time already.
 void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
 
+// Confines this process for good, before it loads a module of a stranger: no new process, nothing written to the file
+// system, no socket, no signal to others, no capabilities, and limits that nobody can raise (see sandbox.h): `memory`
+// bytes of private writable memory and `file_bytes` bytes of a file that is written, each 0 for none of ours. The
+// text says what guards ("seccomp and Landlock 7"); null when nothing does, and hipcpuLastMessage() says why.
+//
+// A kernel that calls what it must not ends its launch with hipErrorLaunchFailure. Other code of a module, such as
+// static constructors, is named on stderr and ends the process with HIPCPU_FORBIDDEN_EXIT.
+const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes);
+#define HIPCPU_FORBIDDEN_EXIT 159  // 128 + SIGSYS
+
 #ifdef __cplusplus
 }
 #endif

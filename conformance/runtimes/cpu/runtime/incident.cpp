@@ -100,6 +100,9 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
     case Incident::NoMemory:
       cause = "no memory for the stacks of a block's threads";
       return OutOfMemory;
+    case Incident::ForbiddenCall:
+      cause = format("called %s, which kernels must not", i.what);
+      return LaunchFailure;
     case Incident::None:
       break;
   }

@@ -25,6 +25,7 @@ struct Incident {
     MissingLanes,       // lanes wait at here with mask, other_thread is at there (or has not come to one)
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber
+    ForbiddenCall,      // what: a system call that the sandbox refused
   };
   Kind kind = None;
   simt_index block{}, thread{};

@@ -66,6 +66,7 @@ Worker *Worker::mine() {
 void Worker::begin(const Plan &plan) {
   plan_ = &plan;
   expired_.store(false, std::memory_order_relaxed);
+  refused_.kind = Incident::None;
   blockDim = plan.block;
   gridDim = plan.grid;
   threads = plan.threads;
@@ -108,7 +109,10 @@ bool Worker::run_block(simt_index block) {
   main_sp_ = nullptr;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   in_kernel_.store(true, std::memory_order_relaxed);
-  return simt_fiber_enter(&main_sp_, sp) == 0;
+  const bool ended = simt_fiber_enter(&main_sp_, sp) == 0;
+  if (refused_.kind == Incident::None) return ended;
+  incident_ = refused_;
+  return false;
 }
 
 void Worker::abandon(Incident incident) {

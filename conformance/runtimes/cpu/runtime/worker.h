@@ -56,6 +56,11 @@ class Worker : public simt_context {
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
   // While set, a timeout waits: the kernel is inside the host's C library.
   void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
+  // The sandbox refused a call of the kernel: the kernel goes on, so that the C library gives back its locks, and this
+  // incident ends the launch when the block ends in whichever way. Async-signal-safe.
+  void refuse(const Incident &incident) {
+    if (refused_.kind == Incident::None) refused_ = incident;
+  }
   const FiberStacks &stacks() const { return stacks_; }
 
   // The scheduler. `sp` is the saved frame of the thread that cannot go on.
@@ -120,6 +125,7 @@ class Worker : public simt_context {
   std::atomic<bool> busy_{false};
   std::atomic<bool> expired_{false};
   Incident incident_;
+  Incident refused_;              // the first of the launch on this OS thread
   char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes, then the guard
   bool poison_static_ = false;    // before every block
 
