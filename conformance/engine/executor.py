@@ -226,7 +226,7 @@ class Template:
         page, *links = descriptors
         try:
             device = self._device or self._open()
-            greeting = self._greeting(device)
+            greeting = self._greeting(device)  # last: it confines this process
         except (HipError, RuntimeError, OSError, ValueError) as error:
             self._control.send({"say": "refused", "child": number, "why": str(error)})
             return
@@ -242,7 +242,7 @@ class Template:
     def _greeting(self, device: Device) -> dict[str, Any]:
         """What this child runs on; confines it where the runtime can."""
         runtime = device.runtime
-        greeting: dict[str, Any] = {
+        greeting = {
             "device": device.name,
             "arch": device.arch,
             "wave": device.wave,
@@ -251,9 +251,10 @@ class Template:
             "identity": device.compiler_identity(),
             "guards_memory": runtime.guards_memory,
             "pad": 0 if runtime.guards_memory else CANARY_BYTES,
-            "sandbox": None,
-            "weakened": [],
+            "weakened": list(runtime.weakened()),
         }
+        if self._setup["sandbox"]:
+            greeting["sandbox"] = runtime.confine()
         return greeting
 
     def _ended(self, number: int) -> None:
