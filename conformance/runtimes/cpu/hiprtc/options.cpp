@@ -325,10 +325,12 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
       "-fno-threadsafe-statics",
       "-fvisibility-inlines-hidden",
       "-fno-strict-aliasing",  // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
+      "-fstack-clash-protection",  // a large frame touches every page of it, so that none is beyond the guard
       "-fsanitize=bounds"};
   if (toolchain.clang) {
     const std::initializer_list<const char *> clang = {
         "-fsanitize-trap=bounds",
+        "-fstrict-flex-arrays=1",  // the last array of a struct is checked too, but for [], [0] and [1]
         // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
         "-ffp-contract=fast-honor-pragmas",
         // Paired with another addition, as a short vector, a sum would not be fused with its product any more.

@@ -1,10 +1,12 @@
 #include "incident.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "fiber.h"
@@ -32,13 +34,24 @@ std::string in_function(const void *pc) {
                 static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
 }
 
+// "4 bytes past the end of the 32 bytes of __shared__ kernel::array".
+std::string next_to(const Area &area) {
+  const auto bytes = static_cast<std::ptrdiff_t>(area.bytes);
+  const std::string where = area.offset < 0       ? format("%td bytes before ", -area.offset)
+                            : area.offset < bytes ? format("%td bytes into ", area.offset)
+                                                  : format("%td bytes past the end of ", area.offset - bytes);
+  return where + (area.kind == Area::DynamicShared
+                      ? format("the block's %td bytes of dynamic shared memory", bytes)
+                      : format("the %td bytes of __shared__ ", bytes) + demangled(area.name));
+}
+
 // clang's -fsanitize-trap=bounds is `ud1 18(%eax),%eax`: the check's number is in the instruction.
 bool is_bounds_trap(const void *pc) {
   static constexpr unsigned char out_of_bounds[] = {0x67, 0x0f, 0xb9, 0x40, 18};
   return std::memcmp(pc, out_of_bounds, sizeof out_of_bounds) == 0;
 }
 
-Error describe_fault(const Incident &i, std::string &cause) {
+Error describe_fault(const Incident &i, const Launched &launched, std::string &cause) {
   switch (i.signal) {
     case SIGFPE:
       cause = "integer division by zero, or a quotient out of range (a GPU gives a wrong number here)";
@@ -49,33 +62,27 @@ Error describe_fault(const Incident &i, std::string &cause) {
                                      "kernel), __builtin_trap, or code that cannot be reached";
       cause += in_function(i.pc);
       return LaunchFailure;
-    default: {
-      if (i.in_stack_guard) {
-        cause = format("stack overflow: a thread has %zu KiB", FiberStacks::stack_bytes / 1024);
-        break;
-      }
-      const char *address = static_cast<const char *>(i.address);
-      const char *end = i.dynamic_shared + i.dynamic_bytes;
-      const char *verb = i.write ? "write" : "read";
-      if (address >= end && address < end + 16 + Worker::dynamic_guard_bytes)
-        cause = format("out-of-bounds %s, %td bytes past the end of the block's %u bytes of dynamic shared memory",
-                       verb, address - end, i.dynamic_bytes);
+    default:
+      if (i.area.kind == Area::Stack)
+        cause = format("stack overflow: the kernel needs more than the %zu KiB of stack that a thread has",
+                       FiberStacks::stack_bytes / 1024);
       else
-        cause = format("out-of-bounds %s at %p: %s", verb, i.address, memory().locate(i.address).c_str());
-    }
+        cause = format("out-of-bounds %s, ", i.write ? "write" : "read") +
+                (i.area.kind == Area::None ? memory().locate(i.address, launched.pointers, launched.pointer_count)
+                                           : next_to(i.area));
   }
   cause += in_function(i.pc);
   return i.signal == SIGFPE ? LaunchFailure : IllegalAddress;
 }
 
-Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause) {
+Error describe_cause(const Incident &i, const Launched &launched, std::string &cause) {
   switch (i.kind) {
     case Incident::Fault:
-      return describe_fault(i, cause);
+      return describe_fault(i, launched, cause);
     case Incident::Timeout:
       cause =
           format("still running after %u ms: an endless loop, or threads that wait for each other without a barrier",
-                 timeout_ms) +
+                 launched.timeout_ms) +
           in_function(i.pc);
       return LaunchTimeOut;
     case Incident::Trap:
@@ -100,6 +107,9 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
     case Incident::NoMemory:
       cause = "no memory for the stacks of a block's threads";
       return OutOfMemory;
+    case Incident::SharedDamage:
+      cause = "a thread wrote " + next_to(i.area) + " (found when the block had ended)";
+      return IllegalAddress;
     case Incident::None:
       break;
   }
@@ -109,12 +119,20 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
 
 }  // namespace
 
-Error describe(const Incident &i, const simt_kernel &kernel, unsigned timeout_ms, std::string &message) {
+std::string demangled(const char *name) {
+  int status = 0;
+  char *text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string result = text ? text : name;
+  std::free(text);
+  return result;
+}
+
+Error describe(const Incident &i, const Launched &launched, std::string &message) {
   std::string cause;
-  const Error code = describe_cause(i, timeout_ms, cause);
-  message = format("kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", kernel.name, i.block.x, i.block.y, i.block.z,
-                   i.thread.x, i.thread.y, i.thread.z) +
-            cause;
+  const Error code = describe_cause(i, launched, cause);
+  message = format("kernel %s, block (%u,%u,%u)", launched.kernel.name, i.block.x, i.block.y, i.block.z);
+  if (i.kind != Incident::SharedDamage) message += format(", thread (%u,%u,%u)", i.thread.x, i.thread.y, i.thread.z);
+  message += ": " + cause;
   return code;
 }
 

@@ -1,6 +1,5 @@
 #include "worker.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bit>
@@ -33,15 +32,8 @@ void fiber_main() {
 
 }  // namespace
 
-Worker::Worker() : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {
-  void *p = mmap(nullptr, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) throw std::bad_alloc();
-  dynamic_base_ = static_cast<char *>(p);
-  mprotect(dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED, dynamic_guard_bytes, PROT_NONE);
-}
-
-Worker::~Worker() { munmap(dynamic_base_, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes); }
+Worker::Worker()
+    : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {}
 
 Worker *Worker::mine() {
   struct Owner {
@@ -63,31 +55,40 @@ Worker *Worker::mine() {
 
 // ---- a block
 
-void Worker::begin(const Plan &plan) {
+bool Worker::begin(const Plan &plan) {
   plan_ = &plan;
   expired_.store(false, std::memory_order_relaxed);
   blockDim = plan.block;
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
+  const Module &module = *plan.function->module;
+  if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
+                              plan.dynamic_bytes)) {
+    incident_ = incident_here(Incident::NoMemory);
+    return false;
+  }
   dynamic_bytes = plan.dynamic_bytes;
-  dynamic_shared = dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED - ((dynamic_bytes + 15) & ~15u);
+  dynamic_shared = shared_memory_.dynamic();
+  shared = shared_memory_.variables();
   char *base = static_shared();  // also touches it: the first touch allocates, which must not happen inside a kernel
-  const std::size_t bytes = plan.module->thread_local_bytes();
-  poison_static_ = plan.poison && base && bytes <= max_block_poison;
-  if (plan.poison && base && !poison_static_) std::memset(base, 0xff, bytes);
+  const std::size_t bytes = module.thread_local_bytes();
+  const bool poison_any = plan.poison && base && module.shared_is_thread_local();
+  poison_static_ = poison_any && bytes <= max_block_poison;
+  if (poison_any && !poison_static_) std::memset(base, 0xff, bytes);
+  return true;
 }
 
 char *Worker::static_shared() {
-  const Module &module = *plan_->module;
+  const Module &module = *plan_->function->module;
   StaticShared &slot = static_shared_[module.serial() % std::size(static_shared_)];
   if (slot.serial != module.serial()) slot = {module.serial(), module.touch_thread_local()};
   return slot.base;
 }
 
 void Worker::poison_shared() {
-  if (poison_static_) std::memset(static_shared(), 0xff, plan_->module->thread_local_bytes());
-  if (dynamic_bytes) std::memset(dynamic_shared, 0xff, (dynamic_bytes + 15) & ~15u);
+  if (poison_static_) std::memset(static_shared(), 0xff, plan_->function->module->thread_local_bytes());
+  shared_memory_.poison();
 }
 
 bool Worker::run_block(simt_index block) {
@@ -108,7 +109,21 @@ bool Worker::run_block(simt_index block) {
   main_sp_ = nullptr;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   in_kernel_.store(true, std::memory_order_relaxed);
-  return simt_fiber_enter(&main_sp_, sp) == 0;
+  if (simt_fiber_enter(&main_sp_, sp) != 0) return false;
+  Area area;
+  if (!shared_memory_.damaged(area)) return true;
+  incident_ = incident_here(Incident::SharedDamage);
+  incident_.area = area;
+  return false;
+}
+
+Area Worker::area_of(const void *address) const {
+  Area area;
+  if (stacks_.in_guard(address))
+    area.kind = Area::Stack;
+  else
+    shared_memory_.find(address, area);
+  return area;
 }
 
 void Worker::abandon(Incident incident) {

@@ -8,17 +8,19 @@
 
 #include "fiber.h"
 #include "incident.h"
+#include "shared.h"
 #include "simt/abi.h"
 
 namespace simt {
 
 class Module;
+struct Function;
 
 // What is the same for all blocks of a launch.
 struct Plan {
   const simt_kernel *kernel;
   void *const *args;
-  const Module *module;
+  const Function *function;
   simt_index grid, block;
   unsigned threads;  // of one block
   unsigned wave;
@@ -30,10 +32,7 @@ struct Plan {
 
 class Worker : public simt_context {
  public:
-  static constexpr std::size_t dynamic_guard_bytes = 4096;  // behind dynamic shared memory
-
   Worker();
-  ~Worker();
   Worker(const Worker &) = delete;
   Worker &operator=(const Worker &) = delete;
 
@@ -42,7 +41,7 @@ class Worker : public simt_context {
   // The same without making one. Async-signal-safe.
   static Worker *current() { return static_cast<Worker *>(simt_self); }
 
-  void begin(const Plan &plan);      // before the first block of a launch
+  bool begin(const Plan &plan);      // before the first block of a launch; false: stopped by an incident
   bool run_block(simt_index block);  // false: stopped by an incident
   const Incident &incident() const { return incident_; }
 
@@ -56,7 +55,8 @@ class Worker : public simt_context {
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
   // While set, a timeout waits: the kernel is inside the host's C library.
   void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
-  const FiberStacks &stacks() const { return stacks_; }
+  // What of the block's own memory the address is in or next to. Async-signal-safe.
+  Area area_of(const void *address) const;
 
   // The scheduler. `sp` is the saved frame of the thread that cannot go on.
   Resume on_barrier(const char *file, int line, void *sp);
@@ -120,10 +120,11 @@ class Worker : public simt_context {
   std::atomic<bool> busy_{false};
   std::atomic<bool> expired_{false};
   Incident incident_;
-  char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes, then the guard
-  bool poison_static_ = false;    // before every block
+  SharedMemory shared_memory_;
+  bool poison_static_ = false;  // thread-local shared memory, before every block
 
-  // Thread-local block of each module on this OS thread; looked up once.
+  // For modules with thread-local shared memory (g++): thread-local block of each module on this OS thread; looked up
+  // once.
   struct StaticShared {
     std::uint64_t serial = 0;
     char *base = nullptr;

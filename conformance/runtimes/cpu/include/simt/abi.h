@@ -3,12 +3,16 @@
 // A module is an ELF shared object that exports
 //   simt_abi_version   the SIMT_ABI_VERSION it was compiled with
 //   simt_kernels       its kernels, simt_kernel_count rows (entry.h: SIMT_MODULE defines all four)
+//   simt_shared_variables, simt_shared_uses, and simt_shared_variable_count, simt_shared_use_count rows of them
+//                      its __shared__ variables, and which kernel uses which; only where clang compiled it
 //   simt_touch         a function that touches the module's thread-local data once per OS thread
 // followed in its file by a seal (seal.h), so that a truncated module is told from a whole one.
 //
 // Memory spaces:
 //   static __shared__   thread_local __attribute__((used)): one OS thread runs one block at a time, so thread-local
-//                       is block-local. The runtime fills it with 0xff before every block.
+//                       is block-local. With clang the compiler driver makes each a row of simt_shared_variables, at
+//                       simt_self->shared[row], where it ends at a guard page (to its alignment); with g++ it stays
+//                       thread-local. The runtime fills it with 0xff before every block.
 //   extern __shared__   simt_self->dynamic_shared: it ends at a guard page (to 16 bytes), so overruns are caught.
 //                       The compiler driver rewrites the declaration; entry.h has simt::dynamic_shared<T>().
 //
@@ -19,7 +23,7 @@
 #error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
 #endif
 
-#define SIMT_ABI_VERSION 1
+#define SIMT_ABI_VERSION 2
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
 enum { SIMT_MAX_DYNAMIC_SHARED = 64 * 1024 };  // bytes of dynamic shared memory of one block
@@ -29,7 +33,7 @@ struct simt_index {
 };
 
 // State of the block that an OS thread is running. The first four rows and dynamic_* are for kernels, the rest is
-// book-keeping between simt::entry and the scheduler.
+// bookkeeping between simt::entry and the scheduler.
 struct simt_context {
   simt_index threadIdx;
   simt_index blockIdx;
@@ -38,6 +42,7 @@ struct simt_context {
   unsigned wave_size;  // 32 or 64
   unsigned dynamic_bytes;
   void *dynamic_shared;
+  void *const *shared;  // where the module's __shared__ variables are; null for those that the kernel does not use
 
   unsigned threads;        // in this block
   volatile unsigned slow;  // nonzero: the scheduler chooses the next thread, see simt::entry
@@ -50,6 +55,18 @@ enum simt_wave_op {
   SIMT_SYNC = 2,     // nothing but the meeting
   SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
   SIMT_ACTIVE = 4,   // every lane gets the mask of lanes that are here now (__activemask)
+};
+
+// A __shared__ variable of a module, and the variables that a kernel uses (their rows), by its `run`.
+struct simt_shared_variable {
+  const char *name;  // mangled
+  unsigned long bytes;
+  unsigned long align;
+};
+struct simt_shared_use {
+  void (*run)(void *const *args);
+  const unsigned *variables;
+  unsigned long count;
 };
 
 // One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
