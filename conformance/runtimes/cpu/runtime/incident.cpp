@@ -25,7 +25,7 @@ namespace {
   return buffer;
 }
 
-std::string at(Place place) { return place.file ? format("%s:%d", place.file, place.line) : "a place not known"; }
+std::string at(Place place) { return place.file ? format("%s:%d", place.file, place.line()) : "a place not known"; }
 
 std::string in_function(const void *pc) {
   Dl_info info{};
@@ -87,11 +87,20 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
       return LaunchTimeOut;
     case Incident::Trap:
       cause = i.what;
-      if (i.here.line) cause += " at " + at(i.here);
+      if (i.here.line()) cause += " at " + at(i.here);
       return std::strncmp(i.what, "assert", 6) == 0 ? AssertFailed : LaunchFailure;
-    case Incident::BarrierDivergence:
+    case Incident::BarrierDivergence: {
+      const bool one_line = at(i.here) == at(i.there);
+      const std::string there = !one_line                     ? at(i.there)
+                                : i.here.code != i.there.code ? "another __syncthreads() of that line"
+                                                              : "the same line, reached by another call";
       cause = format("barrier divergence: thread %u waits at %s, thread %u at %s", i.linear_thread, at(i.here).c_str(),
-                     i.other_thread, at(i.there).c_str());
+                     i.other_thread, there.c_str());
+      return LaunchFailure;
+    }
+    case Incident::BarrierCounts:
+      cause = format("barrier divergence: thread %u waits at %s once more, thread %u passed it and has returned",
+                     i.linear_thread, at(i.here).c_str(), i.other_thread);
       return LaunchFailure;
     case Incident::MissingLanes:
       cause = format(

@@ -14,7 +14,9 @@ namespace simt {
 
 struct Place {
   const char *file = nullptr;
-  int line = 0;
+  int code = 0;  // SIMT_PLACE
+
+  int line() const { return code >> SIMT_COLUMN_BITS; }
 };
 
 struct Incident {
@@ -24,6 +26,7 @@ struct Incident {
     Timeout,            // pc
     Trap,               // what, here
     BarrierDivergence,  // thread waits at here, other_thread at there
+    BarrierCounts,      // thread waits at here again, other_thread has returned since
     MissingLanes,       // lanes wait at here with mask, other_thread is at there (or has not come to one)
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber

@@ -59,8 +59,8 @@ class Worker : public simt_context {
   Area area_of(const void *address) const;
 
   // The scheduler. `sp` is the saved frame of the thread that cannot go on.
-  Resume on_barrier(const char *file, int line, void *sp);
-  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int line, void *sp);
+  Resume on_barrier(const char *file, int place, void *sp);
+  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int place, void *sp);
   bool next_thread();    // the current thread has returned
   Resume fiber_ended();  // no thread was left to start on the current fiber
   void run_kernel() { plan_->kernel->run(plan_->args); }
@@ -71,9 +71,10 @@ class Worker : public simt_context {
     void *sp;
     const char *file;
     simt_index index;
-    int line;
+    int place;
     std::uint64_t result, value, mask;
-    int source;
+    std::uint32_t barrier;  // the last call of a barrier that it came to, 0 for none
+    signed char source;     // lane, negative or past the wave for none
     unsigned char op;
     State state;
   };
@@ -91,12 +92,14 @@ class Worker : public simt_context {
   Resume new_fiber();
   bool take_released(unsigned &thread);
   void check_barrier_places();
+  void check_barrier_counts();
+  std::uint32_t barrier_call(const void *sp, int place) const;
   bool resolve_waves();
   std::uint64_t alike(unsigned wave, std::uint64_t of) const;
   bool goes_first(const Thread &a, const Thread &b) const;
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
-  void queue_lanes(unsigned wave, std::uint64_t group, unsigned except);
+  void queue_lanes(unsigned wave, std::uint64_t group);
   Incident incident_here(Incident::Kind kind) const;
   void poison_shared();
   char *static_shared();
@@ -114,7 +117,8 @@ class Worker : public simt_context {
   unsigned at_barrier_ = 0;
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
   bool places_differ_ = false;
-  Place barrier_place_;
+  bool left_after_barrier_ = false;  // a thread has returned that had passed a barrier
+  std::uint32_t barrier_call_ = 0;   // of the first thread that waits
   void *main_sp_ = nullptr;
   std::atomic<bool> in_kernel_{false};
   std::atomic<bool> busy_{false};

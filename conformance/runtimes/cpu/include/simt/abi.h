@@ -26,6 +26,7 @@
 #define SIMT_ABI_VERSION 2
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
+enum { SIMT_MAX_WAVE = 64 };                   // lanes of a wave
 enum { SIMT_MAX_DYNAMIC_SHARED = 64 * 1024 };  // bytes of dynamic shared memory of one block
 
 struct simt_index {
@@ -90,20 +91,28 @@ struct simt_kernel {
 
 #define SIMT_EXPORT __attribute__((visibility("default")))
 
+// A place in a source file as one number, in the order of the source. Columns tell calls on one line apart; they are
+// of the preprocessed text, so that calls of one macro have their own, and not for messages. Line 0 is not known.
+enum { SIMT_COLUMN_BITS = 11, SIMT_MAX_LINE = (1 << 20) - 1, SIMT_MAX_COLUMN = (1 << SIMT_COLUMN_BITS) - 1 };
+#define SIMT_PLACE(line, column)                                                           \
+  (((line) < SIMT_MAX_LINE ? static_cast<int>(line) : SIMT_MAX_LINE) << SIMT_COLUMN_BITS | \
+   ((column) < SIMT_MAX_COLUMN ? static_cast<int>(column) : SIMT_MAX_COLUMN))
+
 extern "C" {
 // Set by the runtime before it enters a kernel. Initial-exec: one load, no call, from kernels and signal handlers.
 extern __thread simt_context *simt_self __attribute__((tls_model("initial-exec")));
 
-// __syncthreads. `file` and `line` are of the call in the kernel: barriers at different places do not match.
-SIMT_COLLECTIVE void simt_barrier(const char *file, int line);
+// __syncthreads. `file` and `place` are of the call in the kernel: barriers at different places do not match, nor do
+// different calls in the compiled code.
+SIMT_COLLECTIVE void simt_barrier(const char *file, int place);
 
 // Meets the other lanes of the wave that `mask` names. A mask of all 64 bits is "the lanes that are here": where lanes
 // have diverged, those at the same place meet. Lanes that have returned are left out. Bits above the wave are ignored.
 SIMT_COLLECTIVE unsigned long simt_wave(int op, unsigned long mask, unsigned long value, int src_lane, const char *file,
-                                        int line);
+                                        int place);
 
 // Ends the launch with hipErrorLaunchFailure and a message that holds `what` and the place.
-void simt_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+void simt_trap(const char *what, const char *file, int place) __attribute__((noreturn));
 
 // Writes text of a kernel's printf to stdout. Kernels must not call stdio: a timeout may abandon them inside it.
 void simt_print(const char *text, unsigned long bytes);

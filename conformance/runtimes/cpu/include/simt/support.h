@@ -16,7 +16,7 @@ SIMT_HIDDEN __attribute__((noreturn)) void __assert_fail(const char *condition, 
                                                          const char *function) noexcept(true) {
   static thread_local char message[512];
   __builtin_snprintf(message, sizeof message, "assertion failed: %s, in %s", condition, function);
-  simt_trap(message, file, static_cast<int>(line));
+  simt_trap(message, file, SIMT_PLACE(line, 0));
 }
 
 // One call is one write; text beyond the buffer is cut.
