@@ -30,8 +30,8 @@ std::string at(Place place) { return place.file ? format("%s:%d", place.file, pl
 std::string in_function(const void *pc) {
   Dl_info info{};
   if (!dladdr(pc, &info) || !info.dli_sname) return "";
-  return format(" [in %s+%#tx]", info.dli_sname,
-                static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
+  return " [in " + demangled(info.dli_sname) +
+         format("+%#tx]", static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
 }
 
 // "4 bytes past the end of the 32 bytes of __shared__ kernel::array".
@@ -45,10 +45,15 @@ std::string next_to(const Area &area) {
                       : format("the %td bytes of __shared__ ", bytes) + demangled(area.name));
 }
 
-// clang's -fsanitize-trap=bounds is `ud1 18(%eax),%eax`: the check's number is in the instruction.
-bool is_bounds_trap(const void *pc) {
-  static constexpr unsigned char out_of_bounds[] = {0x67, 0x0f, 0xb9, 0x40, 18};
-  return std::memcmp(pc, out_of_bounds, sizeof out_of_bounds) == 0;
+std::string out_of_bounds(const simt_bounds_check &check, unsigned long index) {
+  const unsigned bits = check.index->kind == 0 ? 1u << (check.index->info >> 1) : 64;
+  std::string number = std::to_string(index);
+  if (check.index->info & 1) {  // smaller types come without their sign
+    const unsigned shift = bits < 64 ? 64 - bits : 0;
+    number = std::to_string(static_cast<long>(index << shift) >> shift);
+  }
+  return format("index %s is out of bounds of an array of type %s at %s:%u", number.c_str(), check.array->name,
+                check.file, check.line);
 }
 
 Error describe_fault(const Incident &i, const Launched &launched, std::string &cause) {
@@ -57,9 +62,7 @@ Error describe_fault(const Incident &i, const Launched &launched, std::string &c
       cause = "integer division by zero, or a quotient out of range (a GPU gives a wrong number here)";
       break;
     case SIGILL:
-      cause = is_bounds_trap(i.pc) ? "index out of bounds of an array (bounds trap)"
-                                   : "trap instruction: index out of bounds of an array (if g++ compiled the "
-                                     "kernel), __builtin_trap, or code that cannot be reached";
+      cause = "trap instruction: access outside of a local array, __builtin_trap, or code that cannot be reached";
       cause += in_function(i.pc);
       return LaunchFailure;
     default:
@@ -116,6 +119,9 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
     case Incident::NoMemory:
       cause = "no memory for the stacks of a block's threads";
       return OutOfMemory;
+    case Incident::OutOfBounds:
+      cause = out_of_bounds(*i.bounds, i.index);
+      return LaunchFailure;
     case Incident::SharedDamage:
       cause = "a thread wrote " + next_to(i.area) + " (found when the block had ended)";
       return IllegalAddress;

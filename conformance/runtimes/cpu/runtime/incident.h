@@ -30,6 +30,7 @@ struct Incident {
     MissingLanes,       // lanes wait at here with mask, other_thread is at there (or has not come to one)
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber
+    OutOfBounds,        // bounds, index
     SharedDamage,       // found at the end of the block: area
   };
   Kind kind = None;
@@ -40,6 +41,8 @@ struct Incident {
   unsigned wave = 0;
   std::uint64_t lanes = 0, mask = 0;
   const char *what = nullptr;
+  const simt_bounds_check *bounds = nullptr;
+  unsigned long index = 0;
   int signal = 0;
   bool write = false;
   const void *address = nullptr;

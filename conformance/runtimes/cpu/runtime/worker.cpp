@@ -1,7 +1,5 @@
 #include "worker.h"
 
-#include <unistd.h>
-
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -504,6 +502,17 @@ __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, un
 
 __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
 
+__attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
+  simt::Worker &worker = *simt::Worker::current();
+  simt::Incident i;
+  i.kind = simt::Incident::OutOfBounds;
+  i.block = worker.blockIdx;
+  i.thread = worker.threadIdx;
+  i.bounds = check;
+  i.index = index;
+  worker.abandon(i);
+}
+
 __attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int place) {
   simt::Worker &worker = *simt::Worker::current();
   simt::Incident i;
@@ -513,17 +522,5 @@ __attribute__((visibility("default"))) void simt_trap(const char *what, const ch
   i.what = what;
   i.here = {file, place};
   worker.abandon(i);
-}
-
-__attribute__((visibility("default"))) void simt_print(const char *text, unsigned long bytes) {
-  simt::Worker &worker = *simt::Worker::current();
-  worker.set_busy(true);
-  while (bytes) {
-    const ssize_t n = write(STDOUT_FILENO, text, bytes);
-    if (n <= 0) break;
-    text += n;
-    bytes -= static_cast<unsigned long>(n);
-  }
-  worker.set_busy(false);
 }
 }

@@ -70,6 +70,18 @@ struct simt_shared_use {
   unsigned long count;
 };
 
+// What the compilers' -fsanitize=bounds tells of an index that is checked: the layout of their own runtime library.
+struct simt_type {
+  unsigned short kind;  // 0: integer
+  unsigned short info;  // bit 0: signed, the others: log2 of the bits
+  char name[1];         // with quotes: 'int [8]'
+};
+struct simt_bounds_check {
+  const char *file;
+  unsigned line, column;
+  const simt_type *array, *index;
+};
+
 // One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
 // "unsigned long".
 struct simt_kernel {
@@ -114,7 +126,11 @@ SIMT_COLLECTIVE unsigned long simt_wave(int op, unsigned long mask, unsigned lon
 // Ends the launch with hipErrorLaunchFailure and a message that holds `what` and the place.
 void simt_trap(const char *what, const char *file, int place) __attribute__((noreturn));
 
-// Writes text of a kernel's printf to stdout. Kernels must not call stdio: a timeout may abandon them inside it.
+// Likewise for an index outside of an array.
+void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __attribute__((noreturn));
+
+// Writes text of a kernel's printf to stdout, up to the option print_bytes. Kernels must not call stdio: a timeout may
+// abandon them inside it.
 void simt_print(const char *text, unsigned long bytes);
 
 // For simt::entry only: the current thread has returned; makes the next thread current, or returns 0 if there is none.

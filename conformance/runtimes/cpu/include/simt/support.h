@@ -19,6 +19,17 @@ SIMT_HIDDEN __attribute__((noreturn)) void __assert_fail(const char *condition, 
   simt_trap(message, file, SIMT_PLACE(line, 0));
 }
 
+// What -fsanitize=bounds calls.
+SIMT_HIDDEN __attribute__((noreturn, cold)) void __ubsan_handle_out_of_bounds_abort(simt_bounds_check *check,
+                                                                                    unsigned long index) {
+  simt_out_of_bounds(check, index);
+}
+
+// What -fstack-protector calls. The kernel is mostly a part of the loop over the block's threads, hence the words.
+SIMT_HIDDEN __attribute__((noreturn, cold)) void __stack_chk_fail() {
+  simt_trap("this thread or one before it wrote past the end of a local array", "", 0);
+}
+
 // One call is one write; text beyond the buffer is cut.
 SIMT_HIDDEN int printf(const char *format, ...) {
   char text[1024];
