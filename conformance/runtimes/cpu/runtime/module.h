@@ -61,10 +61,11 @@ class Module {
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
 
-  // Rows of the module's __shared__ variables; modules of g++ have thread-local ones instead.
+  // Whether clang compiled it. If not, its __shared__ variables are thread-local, and it may hold copies of a barrier.
+  bool by_clang() const { return shared_variables_; }
+  // Rows of its __shared__ variables.
   const simt_shared_variable *shared_variables() const { return shared_variables_; }
   unsigned long shared_variable_count() const { return shared_variable_count_; }
-  bool shared_is_thread_local() const { return !shared_variables_; }
 
   std::size_t thread_local_bytes() const { return thread_local_bytes_; }
   char *touch_thread_local() const;  // the calling OS thread's block; null if the module has none

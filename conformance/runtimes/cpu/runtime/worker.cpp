@@ -74,7 +74,7 @@ bool Worker::begin(const Plan &plan) {
   shared = shared_memory_.variables();
   char *base = static_shared();  // also touches it: the first touch allocates, which must not happen inside a kernel
   const std::size_t bytes = module.thread_local_bytes();
-  const bool poison_any = plan.poison && base && module.shared_is_thread_local();
+  const bool poison_any = plan.poison && base && !module.by_clang();
   poison_static_ = poison_any && bytes <= max_block_poison;
   if (poison_any && !poison_static_) std::memset(base, 0xff, bytes);
   return true;
@@ -251,8 +251,8 @@ Resume Worker::dispatch() {
 // The call in the compiled code and in the source, told from the module's others by 32 bits. Clang makes no copies of a
 // call (SIMT_COLLECTIVE), but may make one of two; g++ makes copies, so there only the source's place counts.
 std::uint32_t Worker::barrier_call(const void *sp, int place) const {
-  const bool copies = plan_->function->module->shared_is_thread_local();
-  const std::uintptr_t call = copies ? 0 : reinterpret_cast<std::uintptr_t>(return_address(sp));
+  const bool one_call = plan_->function->module->by_clang();
+  const std::uintptr_t call = one_call ? reinterpret_cast<std::uintptr_t>(return_address(sp)) : 0;
   return (static_cast<std::uint32_t>(call) + static_cast<std::uint32_t>(place) * 2654435761u) | 1;
 }
 
@@ -307,6 +307,7 @@ void Worker::check_barrier_places() {
 // where the barrier is the one that it passed last, threads have left a loop with a barrier after different numbers
 // of turns.
 void Worker::check_barrier_counts() {
+  if (!plan_->function->module->by_clang()) return;  // barriers of one line are not told apart
   unsigned waiting = 0;
   while (threads_[waiting].state != AtBarrier) ++waiting;
   for (unsigned t = 0; t < threads; ++t) {

@@ -19,9 +19,9 @@ SIMT_HIDDEN __attribute__((noreturn)) void __assert_fail(const char *condition, 
   simt_trap(message, file, SIMT_PLACE(line, 0));
 }
 
-// What -fsanitize=bounds calls.
-SIMT_HIDDEN __attribute__((noreturn, cold)) void __ubsan_handle_out_of_bounds_abort(simt_bounds_check *check,
-                                                                                    unsigned long index) {
+// What -fsanitize=bounds calls; by this name g++ has a function of its own.
+void simt_bounds_handler(simt_bounds_check *check, unsigned long index) __asm__("__ubsan_handle_out_of_bounds_abort");
+SIMT_HIDDEN __attribute__((noreturn, cold)) void simt_bounds_handler(simt_bounds_check *check, unsigned long index) {
   simt_out_of_bounds(check, index);
 }
 
