@@ -242,7 +242,7 @@ class Template:
     def _greeting(self, device: Device) -> dict[str, Any]:
         """What this child runs on; confines it where the runtime can."""
         runtime = device.runtime
-        greeting = {
+        greeting: dict[str, Any] = {
             "device": device.name,
             "arch": device.arch,
             "wave": device.wave,
@@ -252,9 +252,13 @@ class Template:
             "guards_memory": runtime.guards_memory,
             "pad": 0 if runtime.guards_memory else CANARY_BYTES,
             "weakened": list(runtime.weakened()),
+            "sandbox": None,
         }
-        if self._setup["sandbox"]:
-            greeting["sandbox"] = runtime.confine()
+        if runtime.on_host:
+            try:
+                greeting["sandbox"] = runtime.confine() if self._setup["sandbox"] else "none: --no-sandbox"
+            except RuntimeError as error:
+                greeting["sandbox"] = f"none: {error}"
         return greeting
 
     def _ended(self, number: int) -> None:

@@ -41,6 +41,7 @@ class CpuRuntime:
 
     name = "cpu"
     guards_memory = True
+    on_host = True
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:
@@ -48,6 +49,7 @@ class CpuRuntime:
         self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
         self._library.hipcpuConfine.restype = ctypes.c_char_p
@@ -89,6 +91,17 @@ class CpuRuntime:
         if guards is None:
             raise NoSandbox(self.message())
         return str(guards.decode())
+
+    def weakened(self) -> tuple[str, ...]:
+        """What the environment has changed so that less is checked: ``HIPCPU_GUARD=0``."""
+        options = json.loads(self._library.hipcpuOptions().decode())
+        found = [
+            f"HIPCPU_{key.upper()}={row['value']}"
+            for key, row in options.items()
+            if row["weakens"] and row["from"] == "environment"
+        ]
+        flags = os.environ.get("HIPCPU_CXXFLAGS")
+        return (*found, *((f"HIPCPU_CXXFLAGS={flags}",) if flags else ()))
 
     def message(self) -> str:
         """What the last failed call has to say: kernel, block, thread and cause."""

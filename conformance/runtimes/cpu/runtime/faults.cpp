@@ -33,8 +33,6 @@ Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t
   i.block = worker.blockIdx;
   i.thread = worker.threadIdx;
   i.pc = reinterpret_cast<const void *>(context.uc_mcontext.gregs[REG_RIP]);
-  i.dynamic_shared = static_cast<const char *>(worker.dynamic_shared);
-  i.dynamic_bytes = worker.dynamic_bytes;
   return i;
 }
 
@@ -69,7 +67,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
   i.signal = signal;
   i.address = info->si_addr;
   i.write = signal == SIGSEGV && (machine.uc_mcontext.gregs[REG_ERR] & page_fault_write);
-  i.in_stack_guard = worker->stacks().in_guard(info->si_addr);
+  i.area = worker->area_of(info->si_addr);
   worker->abandon(i);
 }
 

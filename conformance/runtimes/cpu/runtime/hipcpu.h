@@ -16,10 +16,16 @@ extern "C" {
 //   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
 //   poison      0 | 1                                fill new device and shared memory with 0xff (default 1)
 //   guard       0 | 1                                end allocations at a guard page, with canaries (default 1)
+//   print_bytes 0 to 1073741824                      what kernels may print since this option was set (default 1048576)
 int hipcpuSetOption(const char *key, const char *value);
 
 // The value of an option as text, or null for an unknown key. Valid until the thread's next call.
 const char *hipcpuGetOption(const char *key);
+
+// Every option as JSON; `from` is default, environment or caller, `weakens` is true where a check is off for it. Valid
+// until the thread's next call.
+//   {"guard": {"value": "0", "from": "environment", "weakens": true}, ...}
+const char *hipcpuOptions(void);
 
 // Message of the last HIP call on this thread that failed: kernel, block, thread, cause. Never null.
 const char *hipcpuLastMessage(void);
