@@ -226,7 +226,7 @@ class Template:
         page, *links = descriptors
         try:
             device = self._device or self._open()
-            greeting = self._greeting(device)
+            greeting = self._greeting(device)  # last: it confines this process
         except (HipError, RuntimeError, OSError, ValueError) as error:
             self._control.send({"say": "refused", "child": number, "why": str(error)})
             return
@@ -251,9 +251,14 @@ class Template:
             "identity": device.compiler_identity(),
             "guards_memory": runtime.guards_memory,
             "pad": 0 if runtime.guards_memory else CANARY_BYTES,
+            "weakened": list(runtime.weakened()),
             "sandbox": None,
-            "weakened": [],
         }
+        if runtime.on_host:
+            try:
+                greeting["sandbox"] = runtime.confine() if self._setup["sandbox"] else "none: --no-sandbox"
+            except RuntimeError as error:
+                greeting["sandbox"] = f"none: {error}"
         return greeting
 
     def _ended(self, number: int) -> None:

@@ -15,12 +15,14 @@ class Runtime(Protocol):
     """What the harness needs of a runtime beside the HIP API.
 
     ``identity`` goes into the keys of the compile cache. ``compile_options`` go to every compilation.
-    ``guards_memory`` says that the runtime itself catches accesses outside an allocation and survives them.
+    ``guards_memory`` says that the runtime itself catches accesses outside an allocation and survives them, ``on_host``
+    that kernels run in the process that launches them, which ``confine`` then confines for good.
     """
 
     name: str
     identity: str
     guards_memory: bool
+    on_host: bool
     compile_options: tuple[str, ...]
 
     @property
@@ -29,6 +31,10 @@ class Runtime(Protocol):
     def set_order(self, order: str) -> None: ...
 
     def message(self) -> str: ...
+
+    def confine(self) -> str: ...
+
+    def weakened(self) -> tuple[str, ...]: ...
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None: ...
 

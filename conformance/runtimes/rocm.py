@@ -13,6 +13,7 @@ class RocmRuntime:
 
     name = "rocm"
     guards_memory = False
+    on_host = False
     description = "ROCm"
 
     def __init__(self) -> None:
@@ -21,6 +22,13 @@ class RocmRuntime:
 
     def set_order(self, order: str) -> None:
         """A GPU schedules its threads itself."""
+
+    def confine(self) -> str:
+        raise RuntimeError("kernels run on the GPU")
+
+    def weakened(self) -> tuple[str, ...]:
+        """Which of the runtime's own checks are off: it has none."""
+        return ()
 
     def message(self) -> str:
         return ""

@@ -7,11 +7,33 @@ import hashlib
 import json
 import os
 import platform
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.cpu.toolchain import find_toolchain
+
+FORBIDDEN_EXIT = 159
+"""Exit code of a confined process whose static constructor, or stray thread, made a call that kernels must not make."""
+
+
+class NoSandbox(RuntimeError):
+    """This machine cannot confine a process; the message says why, and nothing has been confined."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a confined process may take, in bytes; 0 for no limit of ours.
+
+    ``memory`` is all private writable memory of the process (RLIMIT_DATA); a thread that runs blocks of 1,024 threads
+    takes 80 MiB of it, of which little is ever used. ``file`` is the size of a file that is written, be it what the
+    kernels print or a module on its way into the loader.
+    """
+
+    memory: int = 8 << 30
+    file: int = 64 << 20
 
 
 class CpuRuntime:
@@ -19,6 +41,7 @@ class CpuRuntime:
 
     name = "cpu"
     guards_memory = True
+    on_host = True
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:
@@ -26,8 +49,11 @@ class CpuRuntime:
         self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
+        self._library.hipcpuConfine.restype = ctypes.c_char_p
+        self._library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
         self._order = ""
         self.set_option("wave", wave)
         if threads is not None:
@@ -49,6 +75,33 @@ class CpuRuntime:
         """Thread order of the next launches: ``forward``, ``reverse`` or ``shuffle:SEED``."""
         if order != self._order:
             self.set_option("order", order)
+
+    def confine(self, limits: Limits | None = None) -> str:
+        """Confine this process for good, before it loads a stranger's kernels; what guards: ``seccomp and Landlock 7``.
+
+        From then on it starts no process, writes to no file that is not open, has no new socket and signals nobody
+        else. Call it when the device is taken and all that writes files or opens sockets is done. A kernel that makes
+        such a call ends its launch with a fault; other code ends the process with ``FORBIDDEN_EXIT``. Raises
+        ``NoSandbox``.
+        """
+        limits = limits or Limits()
+        sys.dont_write_bytecode = True  # an import would be taken for a kernel that writes files
+        os.environ["LIBC_FATAL_STDERR_"] = "1"  # likewise the C library, which reports a damaged heap to /dev/tty
+        guards = self._library.hipcpuConfine(limits.memory, limits.file)
+        if guards is None:
+            raise NoSandbox(self.message())
+        return str(guards.decode())
+
+    def weakened(self) -> tuple[str, ...]:
+        """What the environment has changed so that less is checked: ``HIPCPU_GUARD=0``."""
+        options = json.loads(self._library.hipcpuOptions().decode())
+        found = [
+            f"HIPCPU_{key.upper()}={row['value']}"
+            for key, row in options.items()
+            if row["weakens"] and row["from"] == "environment"
+        ]
+        flags = os.environ.get("HIPCPU_CXXFLAGS")
+        return (*found, *((f"HIPCPU_CXXFLAGS={flags}",) if flags else ()))
 
     def message(self) -> str:
         """What the last failed call has to say: kernel, block, thread and cause."""

@@ -27,6 +27,7 @@ class CudaRuntime:
 
     name = "cuda"
     guards_memory = False
+    on_host = False
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
@@ -51,6 +52,13 @@ class CudaRuntime:
 
     def set_order(self, order: str) -> None:
         """A GPU schedules its threads itself."""
+
+    def confine(self) -> str:
+        raise RuntimeError("kernels run on the GPU")
+
+    def weakened(self) -> tuple[str, ...]:
+        """Which of the runtime's own checks are off: it has none."""
+        return ()
 
     def message(self) -> str:
         """What the last failed call has to say: kernel, launch geometry and cause."""

@@ -324,11 +324,15 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
       "-fno-semantic-interposition",
       "-fno-threadsafe-statics",
       "-fvisibility-inlines-hidden",
-      "-fno-strict-aliasing",  // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
-      "-fsanitize=bounds"};
+      "-fno-strict-aliasing",      // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
+      "-fstack-clash-protection",  // a large frame touches every page of it, so that none is beyond the guard
+      "-fstack-protector-strong",  // local arrays whose size the function that writes does not know
+      "-fsanitize=bounds",
+      "-fno-sanitize-recover=bounds"};
   if (toolchain.clang) {
     const std::initializer_list<const char *> clang = {
-        "-fsanitize-trap=bounds",
+        "-fsanitize-trap=local-bounds",
+        "-fstrict-flex-arrays=1",  // the last array of a struct is checked too, but for [], [0] and [1]
         // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
         "-ffp-contract=fast-honor-pragmas",
         // Paired with another addition, as a short vector, a sum would not be fused with its product any more.
@@ -344,12 +348,9 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-Wno-unknown-pragmas", "-Wno-undefined-internal"};
     flags.insert(flags.end(), clang.begin(), clang.end());
   } else {
-    const std::initializer_list<const char *> gcc = {"-fsanitize-undefined-trap-on-error",
-                                                     "-ffp-contract=fast",
-                                                     "-fno-tree-slp-vectorize",
+    const std::initializer_list<const char *> gcc = {"-ffp-contract=fast", "-fno-tree-slp-vectorize",
                                                      "-fno-gnu-unique",  // two modules must not share a variable
-                                                     "-Wno-attributes",
-                                                     "-Wno-unknown-pragmas"};
+                                                     "-Wno-attributes", "-Wno-unknown-pragmas"};
     flags.insert(flags.end(), gcc.begin(), gcc.end());
   }
   // The caller's words come last, so that they win.

@@ -14,6 +14,7 @@
 #include "process.h"
 #include "registration.h"
 #include "scanner.h"
+#include "shared_memory.h"
 
 namespace hiprtc {
 
@@ -171,7 +172,7 @@ Program::Outcome Program::build(const Words &words) {
     step = to_object({"-x", "c++", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", complete, "-o", assembly});
     if (step.started && step.status == 0) {
       const std::string warnings = step.output;
-      write_file(assembly, lower_for_gpu(read_file(assembly), dialect));
+      write_file(assembly, lower_for_gpu(place_shared_memory(read_file(assembly)), dialect));
       step = to_object({"-Wno-unused-command-line-argument", "-c", assembly, "-o", object_file});
       step.output = warnings + step.output;
     }

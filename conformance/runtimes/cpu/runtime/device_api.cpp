@@ -196,4 +196,9 @@ SIMT_API const char *hipcpuGetOption(const char *key) {
   fail(InvalidValue, "there is no option '%s'", key ? key : "(null)");
   return nullptr;
 }
+SIMT_API const char *hipcpuOptions() {
+  static thread_local std::string text;
+  text = options().json();
+  return text.c_str();
+}
 SIMT_API const char *hipcpuLastMessage() { return last_message(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
 
@@ -89,6 +90,15 @@ Error fail(Error code, const char *format, ...) {
   va_end(args);
   last.code = last.failed_with = code;
   return code;
+}
+
+std::string spelled(const void *pointer) {
+  constexpr std::uintptr_t page = 4096;
+  const auto number = reinterpret_cast<std::uintptr_t>(pointer);
+  if (number >= page) return "a pointer";
+  char text[16];
+  std::snprintf(text, sizeof text, "%#lx", static_cast<unsigned long>(number));
+  return text;
 }
 
 Error last_error() { return last_of_thread().code; }

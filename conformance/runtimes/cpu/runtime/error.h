@@ -1,6 +1,8 @@
 // Error codes and the calling thread's last error.
 #pragma once
 
+#include <string>
+
 namespace simt {
 
 // The hipError_t values that the runtimes return by name.
@@ -34,6 +36,9 @@ enum Error : int {
 // The only way to make an error: code and text become the calling thread's last error together, so that a text never
 // belongs to an earlier error. Returns `code`.
 [[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
+
+// A pointer in a message: the number of a small one; others differ from run to run, and are "a pointer".
+std::string spelled(const void *pointer);
 
 Error last_error();                  // of the calling thread, Success if none since the last clear
 Error clear_last_error();            // returns it and forgets the code; the text stays

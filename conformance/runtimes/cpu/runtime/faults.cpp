@@ -1,12 +1,20 @@
 #include "faults.h"
 
-#include <csignal>
-#include <memory>
-#include <mutex>
-
+#include <linux/audit.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "hipcpu.h"
+#include "sandbox.h"
 #include "worker.h"
 
 namespace simt {
@@ -25,8 +33,6 @@ Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t
   i.block = worker.blockIdx;
   i.thread = worker.threadIdx;
   i.pc = reinterpret_cast<const void *>(context.uc_mcontext.gregs[REG_RIP]);
-  i.dynamic_shared = static_cast<const char *>(worker.dynamic_shared);
-  i.dynamic_bytes = worker.dynamic_bytes;
   return i;
 }
 
@@ -61,7 +67,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
   i.signal = signal;
   i.address = info->si_addr;
   i.write = signal == SIGSEGV && (machine.uc_mcontext.gregs[REG_ERR] & page_fault_write);
-  i.in_stack_guard = worker->stacks().in_guard(info->si_addr);
+  i.area = worker->area_of(info->si_addr);
   worker->abandon(i);
 }
 
@@ -71,7 +77,67 @@ void on_interrupt(int, siginfo_t *, void *context) {
   worker->abandon(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
 }
 
+// rt_sigprocmask, which the filter hands to us: done by the return from the signal. Our own signals stay unblocked.
+greg_t change_mask(ucontext_t &machine) {
+  const greg_t *registers = machine.uc_mcontext.gregs;
+  std::uint64_t mask, change, ours = 0;
+  if (registers[REG_R10] != sizeof mask) return -EINVAL;
+  for (const int signal : handled) ours |= std::uint64_t{1} << (signal - 1);
+  ours |= std::uint64_t{1} << (SIGSYS - 1) | std::uint64_t{1} << (interrupt_signal() - 1);
+  std::memcpy(&change, reinterpret_cast<const void *>(registers[REG_RSI]), sizeof change);
+  std::memcpy(&mask, &machine.uc_sigmask, sizeof mask);
+  if (registers[REG_RDX]) std::memcpy(reinterpret_cast<void *>(registers[REG_RDX]), &mask, sizeof mask);
+  switch (static_cast<int>(registers[REG_RDI])) {
+    case SIG_BLOCK:
+      mask |= change & ~ours;
+      break;
+    case SIG_SETMASK:
+      mask = change & ~ours;
+      break;
+    default:
+      return -EINVAL;
+  }
+  std::memcpy(&machine.uc_sigmask, &mask, sizeof mask);
+  return 0;
+}
+
+[[noreturn]] void leave_for(const char *call) {
+  char line[128];
+  const int bytes = std::snprintf(line, sizeof line, "called %s, which kernels must not\n", call);
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(bytes)) < 0) _exit(HIPCPU_FORBIDDEN_EXIT);
+  _exit(HIPCPU_FORBIDDEN_EXIT);
+}
+
+void on_refused(int, siginfo_t *info, void *context) {
+  if (info->si_code <= 0) return;  // sent by somebody, not the filter's
+  auto &machine = *static_cast<ucontext_t *>(context);
+  greg_t &result = machine.uc_mcontext.gregs[REG_RAX];
+  if (info->si_arch == AUDIT_ARCH_X86_64 && info->si_syscall == SYS_rt_sigprocmask) {
+    result = change_mask(machine);
+    return;
+  }
+  Worker *worker = Worker::current();
+  const char *call = refused_call(info->si_arch, info->si_syscall);
+  if (!worker || !worker->in_kernel()) leave_for(call);
+  Incident i = incident_of(Incident::ForbiddenCall, *worker, machine);
+  i.what = call;
+  worker->refuse(i);
+  result = -EPERM;
+}
+
 }  // namespace
+
+void install_sandbox_handler() {
+  struct sigaction ours{};
+  ours.sa_sigaction = on_refused;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGSYS, &ours, nullptr);
+  sigset_t reports;
+  sigemptyset(&reports);
+  sigaddset(&reports, SIGSYS);
+  pthread_sigmask(SIG_UNBLOCK, &reports, nullptr);
+}
 
 void install_fault_handlers() {
   static std::mutex mutex;

@@ -8,6 +8,11 @@ namespace simt {
 // Puts our handlers first, also when somebody (faulthandler.enable()) has put his over ours since. Cheap.
 void install_fault_handlers();
 
+// The handler of the sandbox's reports: a call that a kernel must not make becomes an incident of its launch; elsewhere
+// (a static constructor, a thread that a kernel started) it is named on stderr and ends the process with
+// HIPCPU_FORBIDDEN_EXIT. Once, before the filter, which forbids another.
+void install_sandbox_handler();
+
 // Gives the calling thread an alternate signal stack if it has none: a stack overflow leaves no room for a handler.
 void use_signal_stack();
 

@@ -16,10 +16,16 @@ extern "C" {
 //   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
 //   poison      0 | 1                                fill new device and shared memory with 0xff (default 1)
 //   guard       0 | 1                                end allocations at a guard page, with canaries (default 1)
+//   print_bytes 0 to 1073741824                      what kernels may print since this option was set (default 1048576)
 int hipcpuSetOption(const char *key, const char *value);
 
 // The value of an option as text, or null for an unknown key. Valid until the thread's next call.
 const char *hipcpuGetOption(const char *key);
+
+// Every option as JSON; `from` is default, environment or caller, `weakens` is true where a check is off for it. Valid
+// until the thread's next call.
+//   {"guard": {"value": "0", "from": "environment", "weakens": true}, ...}
+const char *hipcpuOptions(void);
 
 // Message of the last HIP call on this thread that failed: kernel, block, thread, cause. Never null.
 const char *hipcpuLastMessage(void);
@@ -30,6 +36,16 @@ const char *hipcpuModuleKernels(void *module);
 
 // Modules loaded since the start of the process, and how many of these held what was loaded at that time already.
 void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
+
+// Confines this process for good, before it loads a module of a stranger: no new process, nothing written to the file
+// system, no socket, no signal to others, no capabilities, and limits that nobody can raise (see sandbox.h): `memory`
+// bytes of private writable memory and `file_bytes` bytes of a file that is written, each 0 for none of ours. The
+// text says what guards ("seccomp and Landlock 7"); null when nothing does, and hipcpuLastMessage() says why.
+//
+// A kernel that calls what it must not ends its launch with hipErrorLaunchFailure. Other code of a module, such as
+// static constructors, is named on stderr and ends the process with HIPCPU_FORBIDDEN_EXIT.
+const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes);
+#define HIPCPU_FORBIDDEN_EXIT 159  // 128 + SIGSYS
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,12 @@
 #include "incident.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "fiber.h"
@@ -23,68 +25,85 @@ namespace {
   return buffer;
 }
 
-std::string at(Place place) { return place.file ? format("%s:%d", place.file, place.line) : "a place not known"; }
+std::string at(Place place) { return place.file ? format("%s:%d", place.file, place.line()) : "a place not known"; }
 
 std::string in_function(const void *pc) {
   Dl_info info{};
   if (!dladdr(pc, &info) || !info.dli_sname) return "";
-  return format(" [in %s+%#tx]", info.dli_sname,
-                static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
+  return " [in " + demangled(info.dli_sname) +
+         format("+%#tx]", static_cast<const char *>(pc) - static_cast<const char *>(info.dli_saddr));
 }
 
-// clang's -fsanitize-trap=bounds is `ud1 18(%eax),%eax`: the check's number is in the instruction.
-bool is_bounds_trap(const void *pc) {
-  static constexpr unsigned char out_of_bounds[] = {0x67, 0x0f, 0xb9, 0x40, 18};
-  return std::memcmp(pc, out_of_bounds, sizeof out_of_bounds) == 0;
+// "4 bytes past the end of the 32 bytes of __shared__ kernel::array".
+std::string next_to(const Area &area) {
+  const auto bytes = static_cast<std::ptrdiff_t>(area.bytes);
+  const std::string where = area.offset < 0       ? format("%td bytes before ", -area.offset)
+                            : area.offset < bytes ? format("%td bytes into ", area.offset)
+                                                  : format("%td bytes past the end of ", area.offset - bytes);
+  return where + (area.kind == Area::DynamicShared
+                      ? format("the block's %td bytes of dynamic shared memory", bytes)
+                      : format("the %td bytes of __shared__ ", bytes) + demangled(area.name));
 }
 
-Error describe_fault(const Incident &i, std::string &cause) {
+std::string out_of_bounds(const simt_bounds_check &check, unsigned long index) {
+  const unsigned bits = check.index->kind == 0 ? 1u << (check.index->info >> 1) : 64;
+  std::string number = std::to_string(index);
+  if (check.index->info & 1) {  // smaller types come without their sign
+    const unsigned shift = bits < 64 ? 64 - bits : 0;
+    number = std::to_string(static_cast<long>(index << shift) >> shift);
+  }
+  return format("index %s is out of bounds of an array of type %s at %s:%u", number.c_str(), check.array->name,
+                check.file, check.line);
+}
+
+Error describe_fault(const Incident &i, const Launched &launched, std::string &cause) {
   switch (i.signal) {
     case SIGFPE:
       cause = "integer division by zero, or a quotient out of range (a GPU gives a wrong number here)";
       break;
     case SIGILL:
-      cause = is_bounds_trap(i.pc) ? "index out of bounds of an array (bounds trap)"
-                                   : "trap instruction: index out of bounds of an array (if g++ compiled the "
-                                     "kernel), __builtin_trap, or code that cannot be reached";
+      cause = "trap instruction: access outside of a local array, __builtin_trap, or code that cannot be reached";
       cause += in_function(i.pc);
       return LaunchFailure;
-    default: {
-      if (i.in_stack_guard) {
-        cause = format("stack overflow: a thread has %zu KiB", FiberStacks::stack_bytes / 1024);
-        break;
-      }
-      const char *address = static_cast<const char *>(i.address);
-      const char *end = i.dynamic_shared + i.dynamic_bytes;
-      const char *verb = i.write ? "write" : "read";
-      if (address >= end && address < end + 16 + Worker::dynamic_guard_bytes)
-        cause = format("out-of-bounds %s, %td bytes past the end of the block's %u bytes of dynamic shared memory",
-                       verb, address - end, i.dynamic_bytes);
+    default:
+      if (i.area.kind == Area::Stack)
+        cause = format("stack overflow: the kernel needs more than the %zu KiB of stack that a thread has",
+                       FiberStacks::stack_bytes / 1024);
       else
-        cause = format("out-of-bounds %s at %p: %s", verb, i.address, memory().locate(i.address).c_str());
-    }
+        cause = format("out-of-bounds %s, ", i.write ? "write" : "read") +
+                (i.area.kind == Area::None ? memory().locate(i.address, launched.pointers, launched.pointer_count)
+                                           : next_to(i.area));
   }
   cause += in_function(i.pc);
   return i.signal == SIGFPE ? LaunchFailure : IllegalAddress;
 }
 
-Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause) {
+Error describe_cause(const Incident &i, const Launched &launched, std::string &cause) {
   switch (i.kind) {
     case Incident::Fault:
-      return describe_fault(i, cause);
+      return describe_fault(i, launched, cause);
     case Incident::Timeout:
       cause =
           format("still running after %u ms: an endless loop, or threads that wait for each other without a barrier",
-                 timeout_ms) +
+                 launched.timeout_ms) +
           in_function(i.pc);
       return LaunchTimeOut;
     case Incident::Trap:
       cause = i.what;
-      if (i.here.line) cause += " at " + at(i.here);
+      if (i.here.line()) cause += " at " + at(i.here);
       return std::strncmp(i.what, "assert", 6) == 0 ? AssertFailed : LaunchFailure;
-    case Incident::BarrierDivergence:
+    case Incident::BarrierDivergence: {
+      const bool one_line = at(i.here) == at(i.there);
+      const std::string there = !one_line                     ? at(i.there)
+                                : i.here.code != i.there.code ? "another __syncthreads() of that line"
+                                                              : "the same line, reached by another call";
       cause = format("barrier divergence: thread %u waits at %s, thread %u at %s", i.linear_thread, at(i.here).c_str(),
-                     i.other_thread, at(i.there).c_str());
+                     i.other_thread, there.c_str());
+      return LaunchFailure;
+    }
+    case Incident::BarrierCounts:
+      cause = format("barrier divergence: thread %u waits at %s once more, thread %u passed it and has returned",
+                     i.linear_thread, at(i.here).c_str(), i.other_thread);
       return LaunchFailure;
     case Incident::MissingLanes:
       cause = format(
@@ -100,6 +119,15 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
     case Incident::NoMemory:
       cause = "no memory for the stacks of a block's threads";
       return OutOfMemory;
+    case Incident::ForbiddenCall:
+      cause = format("called %s, which kernels must not", i.what);
+      return LaunchFailure;
+    case Incident::OutOfBounds:
+      cause = out_of_bounds(*i.bounds, i.index);
+      return LaunchFailure;
+    case Incident::SharedDamage:
+      cause = "a thread wrote " + next_to(i.area) + " (found when the block had ended)";
+      return IllegalAddress;
     case Incident::None:
       break;
   }
@@ -109,12 +137,20 @@ Error describe_cause(const Incident &i, unsigned timeout_ms, std::string &cause)
 
 }  // namespace
 
-Error describe(const Incident &i, const simt_kernel &kernel, unsigned timeout_ms, std::string &message) {
+std::string demangled(const char *name) {
+  int status = 0;
+  char *text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string result = text ? text : name;
+  std::free(text);
+  return result;
+}
+
+Error describe(const Incident &i, const Launched &launched, std::string &message) {
   std::string cause;
-  const Error code = describe_cause(i, timeout_ms, cause);
-  message = format("kernel %s, block (%u,%u,%u), thread (%u,%u,%u): ", kernel.name, i.block.x, i.block.y, i.block.z,
-                   i.thread.x, i.thread.y, i.thread.z) +
-            cause;
+  const Error code = describe_cause(i, launched, cause);
+  message = format("kernel %s, block (%u,%u,%u)", launched.kernel.name, i.block.x, i.block.y, i.block.z);
+  if (i.kind != Incident::SharedDamage) message += format(", thread (%u,%u,%u)", i.thread.x, i.thread.y, i.thread.z);
+  message += ": " + cause;
   return code;
 }
 

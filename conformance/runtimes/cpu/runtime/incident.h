@@ -6,13 +6,17 @@
 #include <string>
 
 #include "error.h"
+#include "memory.h"
+#include "shared.h"
 #include "simt/abi.h"
 
 namespace simt {
 
 struct Place {
   const char *file = nullptr;
-  int line = 0;
+  int code = 0;  // SIMT_PLACE
+
+  int line() const { return code >> SIMT_COLUMN_BITS; }
 };
 
 struct Incident {
@@ -22,9 +26,13 @@ struct Incident {
     Timeout,            // pc
     Trap,               // what, here
     BarrierDivergence,  // thread waits at here, other_thread at there
+    BarrierCounts,      // thread waits at here again, other_thread has returned since
     MissingLanes,       // lanes wait at here with mask, other_thread is at there (or has not come to one)
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber
+    ForbiddenCall,      // what: a system call that the sandbox refused
+    OutOfBounds,        // bounds, index
+    SharedDamage,       // found at the end of the block: area
   };
   Kind kind = None;
   simt_index block{}, thread{};
@@ -34,17 +42,28 @@ struct Incident {
   unsigned wave = 0;
   std::uint64_t lanes = 0, mask = 0;
   const char *what = nullptr;
+  const simt_bounds_check *bounds = nullptr;
+  unsigned long index = 0;
   int signal = 0;
   bool write = false;
-  bool in_stack_guard = false;
   const void *address = nullptr;
   const void *pc = nullptr;
-  // The block's dynamic shared memory at that time.
-  const char *dynamic_shared = nullptr;
-  unsigned dynamic_bytes = 0;
+  Area area;  // what of the block's own memory the address is next to
 };
 
-// The error code of an incident and its message: kernel, block, thread, cause.
-Error describe(const Incident &incident, const simt_kernel &kernel, unsigned timeout_ms, std::string &message);
+// The source's spelling of a mangled name.
+std::string demangled(const char *name);
+
+// What a message about a launch names.
+struct Launched {
+  const simt_kernel &kernel;
+  const Memory::Argument *pointers;  // its arguments that are pointers
+  unsigned pointer_count;
+  unsigned timeout_ms;
+};
+
+// The error code of an incident and its message: kernel, block, thread, cause. No address is in it, so that the same
+// launch fails with the same words in every process.
+Error describe(const Incident &incident, const Launched &launched, std::string &message);
 
 }  // namespace simt

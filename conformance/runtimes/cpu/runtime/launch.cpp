@@ -91,6 +91,21 @@ Error check_shape(const simt_kernel &kernel, simt_index grid, simt_index block, 
   return Success;
 }
 
+Error check_shared(const Function &function) {
+  if (!function.shared) return Success;
+  const char *name = function.kernel->name;
+  if (function.shared->count > SharedMemory::max_variables)
+    return fail(InvalidValue, "kernel %s uses %lu __shared__ variables; at most %u", name, function.shared->count,
+                SharedMemory::max_variables);
+  for (unsigned long i = 0; i < function.shared->count; ++i) {
+    const simt_shared_variable &variable = function.module->shared_variables()[function.shared->variables[i]];
+    if (variable.bytes > SharedMemory::max_bytes)
+      return fail(InvalidValue, "kernel %s: __shared__ %s has %lu bytes; at most %zu", name,
+                  demangled(variable.name).c_str(), variable.bytes, SharedMemory::max_bytes);
+  }
+  return Success;
+}
+
 // Pointers to the arguments, and aligned copies of packed ones.
 class Arguments {
  public:
@@ -135,7 +150,7 @@ class Arguments {
       else if (*e == reinterpret_cast<void *>(2))
         given = static_cast<const std::size_t *>(e[1]);
       else
-        return fail(InvalidValue, "kernel %s: unknown key %p in extra", kernel.name, *e);
+        return fail(InvalidValue, "kernel %s: unknown key %s in extra", kernel.name, spelled(*e).c_str());
     }
     std::size_t bytes = 0;
     for (unsigned i = 0; i < kernel.nargs; ++i) {
@@ -166,6 +181,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
              void **extra) {
   const simt_kernel &kernel = *function.kernel;
   if (const Error error = check_shape(kernel, grid, block, dynamic_bytes)) return error;
+  if (const Error error = check_shared(function)) return error;
   Arguments arguments;
   if (const Error error = arguments.gather(kernel, params, extra)) return error;
   unsigned pointers = 0;
@@ -182,7 +198,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   Plan plan{};
   plan.kernel = &kernel;
   plan.args = arguments.pointers();
-  plan.module = function.module;
+  plan.function = &function;
   plan.grid = grid;
   plan.block = block;
   plan.threads = block.x * block.y * block.z;
@@ -202,7 +218,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
 
   if (job.failed) {
     std::string message;
-    const Error code = describe(job.incident, kernel, timeout_ms, message);
+    const Error code = describe(job.incident, {kernel, memory_arguments, pointers, timeout_ms}, message);
     memory().repair_canaries();  // what this launch overwrote must not be blamed on the next
     return fail(code, "%s", message.c_str());
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "canary.h"
 #include "options.h"
 
 namespace simt {
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard = std::size_t{1} << 20;
-constexpr std::size_t lead_canary = 64;
 constexpr std::size_t max_kept = std::size_t{256} << 20;  // freed mappings kept for reuse, bytes
 constexpr std::size_t max_kept_each = std::size_t{64} << 20;
 constexpr std::size_t swept_per_launch = 16;
@@ -25,9 +25,6 @@ constexpr std::size_t alignment = 16;
 constexpr std::size_t ask_before = std::size_t{64} << 20;  // smaller allocations are not worth the question
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
-
-// Differs from the poison in every second byte, so that a kernel that writes all ones is seen.
-unsigned char canary_at(const char *address) { return reinterpret_cast<std::uintptr_t>(address) & 1 ? 0x7f : 0xff; }
 
 // Exact pages up to 64 KiB, then eight sizes for each doubling.
 std::size_t body_bytes(std::size_t bytes) {
@@ -128,36 +125,19 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
 }
 
 void Memory::set_canaries(Block &block) {
-  const auto fill = [](char *from, const char *to) {
-    for (; from < to; ++from) *from = static_cast<char>(canary_at(from));
-  };
   const std::size_t lead = std::min<std::size_t>(lead_canary, static_cast<std::size_t>(block.base - block.start));
-  fill(block.base - lead, block.base);
-  fill(block.base + block.bytes, tail_end(block.base + block.bytes));
+  canary::fill(block.base - lead, block.base);
+  canary::fill(block.base + block.bytes, tail_end(block.base + block.bytes));
 }
 
 std::string Memory::damage(const Block &block) {
-  const auto intact = [](const char *p) { return static_cast<unsigned char>(*p) == canary_at(p); };
   const char *end = block.base + block.bytes;
-  const char *first_lead = block.base - std::min<std::ptrdiff_t>(lead_canary, block.base - block.start);
-  std::uint64_t word;
-  static constexpr std::uint64_t expected = 0x7fff7fff7fff7fff;
-  bool lead_intact = true;
-  for (const char *p = first_lead; p < block.base; p += sizeof word) {
-    std::memcpy(&word, p, sizeof word);
-    lead_intact &= word == expected;
-  }
+  const char *lead = block.base - std::min<std::ptrdiff_t>(lead_canary, block.base - block.start);
   std::string text;
-  if (!lead_intact) {
-    const char *p = first_lead;
-    while (intact(p)) ++p;
-    text = "wrote up to " + std::to_string(block.base - p) + " bytes before";
-  } else {
-    const char *last = nullptr;
-    for (const char *p = end; p < tail_end(end); ++p)
-      if (!intact(p)) last = p;
-    if (last) text = "wrote " + std::to_string(last + 1 - end) + " bytes past the end of";
-  }
+  if (!canary::intact(lead, block.base))
+    text = "wrote up to " + std::to_string(block.base - canary::first_damage(lead, block.base)) + " bytes before";
+  else if (!canary::intact(end, tail_end(end)))
+    text = "wrote " + std::to_string(canary::last_damage(end, tail_end(end)) - end) + " bytes past the end of";
   return text;
 }
 
@@ -166,8 +146,7 @@ Error Memory::check(Block &block, const std::string &culprit) {
   const std::string found = damage(block);
   if (found.empty()) return Success;
   set_canaries(block);
-  return fail(IllegalAddress, "%s %s the %zu-byte allocation at %p", culprit.c_str(), found.c_str(), block.bytes,
-              static_cast<void *>(block.base));
+  return fail(IllegalAddress, "%s %s the %zu-byte allocation", culprit.c_str(), found.c_str(), block.bytes);
 }
 
 Error Memory::release(void *pointer) {
@@ -175,8 +154,9 @@ Error Memory::release(void *pointer) {
   const std::lock_guard lock(mutex_);
   Block *block = block_at(pointer);
   if (!block || block->base != pointer)
-    return fail(InvalidValue, "free of %p: not the start of an allocation", pointer);
-  if (!block->live) return fail(InvalidValue, "free of %p: it has been freed already", pointer);
+    return fail(InvalidValue, "free of %s: not the start of an allocation", spelled(pointer).c_str());
+  if (!block->live)
+    return fail(InvalidValue, "free of the %zu-byte allocation: it has been freed already", block->bytes);
   const Error error = check(*block, "found when it was freed: a kernel");
   retire(block);
   return error;
@@ -231,14 +211,15 @@ Error Memory::check_range(const char *call, const char *role, const void *pointe
     const std::size_t left = static_cast<std::size_t>(range.base + range.bytes - p);
     if (bytes <= left) return Success;
     return fail(InvalidValue,
-                "%s: %zu bytes at the %s %p reach %zu bytes past the end of the %zu-byte allocation at %p", call, bytes,
-                role, pointer, bytes - left, range.bytes, static_cast<const void *>(range.base));
+                "%s: %zu bytes at the %s, %td bytes into the %zu-byte allocation, reach %zu bytes past its end", call,
+                bytes, role, p - range.base, range.bytes, bytes - left);
   }
   const std::lock_guard lock(mutex_);
   const Block *block = block_at(pointer);
-  if (block && !block->live) return fail(InvalidValue, "%s: the %s %p has been freed", call, role, pointer);
+  if (block && !block->live) return fail(InvalidValue, "%s: the %s has been freed", call, role);
   if (block || must_be_ours)
-    return fail(InvalidValue, "%s: the %s %p is not in a live device allocation", call, role, pointer);
+    return fail(InvalidValue, "%s: the %s, %s, is not in a live device allocation", call, role,
+                spelled(pointer).c_str());
   return Success;
 }
 
@@ -247,8 +228,8 @@ Error Memory::check_arguments(const char *kernel, const Argument *arguments, uns
   for (unsigned i = 0; i < count; ++i) {
     const Block *block = block_at(arguments[i].pointer);
     if (block && !block->live)
-      return fail(IllegalAddress, "kernel %s: argument %u (%s) points to freed memory, %p", kernel, arguments[i].index,
-                  arguments[i].type, arguments[i].pointer);
+      return fail(IllegalAddress, "kernel %s: argument %u (%s) points to freed memory", kernel, arguments[i].index,
+                  arguments[i].type);
   }
   return Success;
 }
@@ -274,8 +255,8 @@ Error Memory::check_canaries(const char *kernel, const Argument *arguments, unsi
     if (found.empty()) continue;
     set_canaries(block);
     if (result == Success)
-      result = fail(IllegalAddress, "found after kernel %s: it or an earlier one %s the %zu-byte allocation at %p",
-                    kernel, found.c_str(), block.bytes, static_cast<void *>(block.base));
+      result = fail(IllegalAddress, "found after kernel %s: it or an earlier one %s a %zu-byte allocation", kernel,
+                    found.c_str(), block.bytes);
   }
   return result;
 }
@@ -286,27 +267,34 @@ void Memory::repair_canaries() {
     if (block->canaries) set_canaries(*block);
 }
 
-std::string Memory::locate(const void *address) {
+std::string Memory::locate(const void *address, const Argument *arguments, unsigned count) {
   const char *a = static_cast<const char *>(address);
   const std::lock_guard lock(mutex_);
   const Block *block = block_at(address);
-  if (!block) {
-    if (reinterpret_cast<std::uintptr_t>(address) < page) return "a null pointer";
-    return "not near any device allocation";
-  }
   char text[200];
-  const char *state = block->live ? "" : "freed ";
+  if (!block) {
+    const auto number = reinterpret_cast<std::uintptr_t>(address);
+    if (number >= page) return "an address near no device allocation";
+    std::snprintf(text, sizeof text, "at %#lx: a null pointer", static_cast<unsigned long>(number));
+    return text;
+  }
   const char *end = block->base + block->bytes;
   if (a >= end)
-    std::snprintf(text, sizeof text, "%td bytes past the end of the %s%zu-byte allocation at %p", a - end, state,
-                  block->bytes, static_cast<const void *>(block->base));
+    std::snprintf(text, sizeof text, "%td bytes past the end of ", a - end);
   else if (a < block->base)
-    std::snprintf(text, sizeof text, "%td bytes before the %s%zu-byte allocation at %p", block->base - a, state,
-                  block->bytes, static_cast<const void *>(block->base));
+    std::snprintf(text, sizeof text, "%td bytes before ", block->base - a);
   else
-    std::snprintf(text, sizeof text, "inside the %s%zu-byte allocation at %p", state, block->bytes,
-                  static_cast<const void *>(block->base));
-  return text;
+    std::snprintf(text, sizeof text, "%td bytes into ", a - block->base);
+  return text + name(*block, arguments, count);
+}
+
+// "the 4096-byte allocation of argument 3 (float*)"; two arguments may point into the same one.
+std::string Memory::name(const Block &block, const Argument *arguments, unsigned count) {
+  const std::string kind = (block.live ? "the " : "a freed ") + std::to_string(block.bytes) + "-byte allocation";
+  for (unsigned i = 0; i < count; ++i)
+    if (block_at(arguments[i].pointer) == &block)
+      return kind + " of argument " + std::to_string(arguments[i].index) + " (" + arguments[i].type + ")";
+  return count ? kind + ", which is not an argument of the kernel" : kind;
 }
 
 }  // namespace simt

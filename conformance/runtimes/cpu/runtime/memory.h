@@ -56,8 +56,9 @@ class Memory {
   Error check_canaries(const char *kernel, const Argument *arguments, unsigned count);
   void repair_canaries();
 
-  // Where an address that faulted lies: "12 bytes past the end of the 4096-byte allocation at 0x...".
-  std::string locate(const void *address);
+  // Where an address that faulted lies, without the address, which differs from run to run: "12 bytes past the end of
+  // the 4096-byte allocation of argument 3 (float*)".
+  std::string locate(const void *address, const Argument *arguments, unsigned count);
 
  private:
   struct Block {
@@ -84,6 +85,7 @@ class Memory {
   Block *take(std::size_t body);
   void retire(Block *block);
   static void set_canaries(Block &block);
+  std::string name(const Block &block, const Argument *arguments, unsigned count);
   static std::string damage(const Block &block);  // "" if none
   Error check(Block &block, const std::string &culprit);
 

@@ -148,7 +148,8 @@ SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
 
 SIMT_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
   Memory::Range range;
-  if (!memory().find(p, range)) return fail(NotFound, "hipMemGetAddressRange: %p is not in a live allocation", p);
+  if (!memory().find(p, range))
+    return fail(NotFound, "hipMemGetAddressRange: %s is not in a live allocation", spelled(p).c_str());
   if (base) *base = const_cast<char *>(range.base);
   if (bytes) *bytes = range.bytes;
   return Success;
@@ -159,7 +160,8 @@ SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAdd
 SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   Memory::Range range;
   if (!out) return fail(InvalidValue, "hipPointerGetAttributes: the place for the attributes is null");
-  if (!memory().find(p, range)) return fail(InvalidValue, "hipPointerGetAttributes: %p is not in a live allocation", p);
+  if (!memory().find(p, range))
+    return fail(InvalidValue, "hipPointerGetAttributes: %s is not in a live allocation", spelled(p).c_str());
   const bool managed = range.kind == Kind::Managed;
   const PointerAttributes attributes{range.kind == Kind::Host ? 1
                                      : managed                ? 3
@@ -176,7 +178,7 @@ SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
 SIMT_API int hipHostGetDevicePointer(void **device, void *host, unsigned) {
   Memory::Range range;
   if (!device || !memory().find(host, range))
-    return fail(InvalidValue, "hipHostGetDevicePointer: %p was not allocated by hipHostMalloc", host);
+    return fail(InvalidValue, "hipHostGetDevicePointer: %s was not allocated by hipHostMalloc", spelled(host).c_str());
   *device = host;
   return Success;
 }

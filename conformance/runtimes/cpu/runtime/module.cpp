@@ -6,10 +6,12 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "image.h"
@@ -97,7 +99,12 @@ Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Modu
   module->hash_ = hash;
   module->serial_ = ++serials;
   module->handle_ = dlopen(module->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!module->handle_) return fail(InvalidImage, "module load: %s", dlerror());
+  if (!module->handle_) {
+    std::string why = dlerror();
+    // The file's number differs from run to run.
+    if (why.compare(0, module->path_.size(), module->path_) == 0) why = "the image" + why.substr(module->path_.size());
+    return fail(InvalidImage, "module load: %s", why.c_str());
+  }
 
   const auto *version = static_cast<const unsigned *>(dlsym(module->handle_, "simt_abi_version"));
   const auto *rows = static_cast<const simt_kernel *>(dlsym(module->handle_, "simt_kernels"));
@@ -110,7 +117,7 @@ Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Modu
                 "module load: the image was compiled for version %u of the cpu runtime, this is %d; "
                 "compile it again",
                 *version, SIMT_ABI_VERSION);
-  for (unsigned i = 0; i < *count; ++i) module->functions_.emplace(rows[i].name, Function{&rows[i], module.get()});
+  module->read_kernels(rows, *count);
   module->thread_local_bytes_ = thread_local_bytes_of(module->handle_);
   module->write_json(rows, *count);
   out = std::move(module);
@@ -125,6 +132,25 @@ Module::~Module() {
   if (void *kept = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
     dlclose(kept);
     file_.release();
+  }
+}
+
+void Module::read_kernels(const simt_kernel *rows, unsigned count) {
+  const auto number = [this](const char *name) {
+    const auto *found = static_cast<const unsigned long *>(dlsym(handle_, name));
+    return found ? *found : 0;
+  };
+  shared_variables_ = static_cast<const simt_shared_variable *>(dlsym(handle_, "simt_shared_variables"));
+  shared_variable_count_ = number("simt_shared_variable_count");
+  const auto *uses = static_cast<const simt_shared_use *>(dlsym(handle_, "simt_shared_uses"));
+  const unsigned long use_count = number("simt_shared_use_count");
+  every_variable_.resize(shared_variable_count_);
+  std::iota(every_variable_.begin(), every_variable_.end(), 0u);
+  every_use_ = {nullptr, every_variable_.data(), shared_variable_count_};
+  const simt_shared_use *otherwise = shared_variable_count_ ? &every_use_ : nullptr;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto *use = std::find_if(uses, uses + use_count, [&](const auto &u) { return u.run == rows[i].run; });
+    functions_.emplace(rows[i].name, Function{&rows[i], this, use != uses + use_count ? use : otherwise});
   }
 }
 
@@ -212,7 +238,8 @@ Error Modules::unload(Module *module) {
   const std::lock_guard lock(mutex_);
   const auto it = loaded_.find(module);
   if (it == loaded_.end())
-    return fail(InvalidHandle, "module unload: %p is not a loaded module", static_cast<void *>(module));
+    return fail(InvalidHandle, "module unload: %s is not a loaded module",
+                spelled(static_cast<void *>(module)).c_str());
   gone = std::move(it->second);
   for (const auto &[name, function] : gone->functions()) functions_.erase(&function);
   loaded_.erase(it);

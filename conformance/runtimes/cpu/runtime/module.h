@@ -23,6 +23,7 @@ class Module;
 struct Function {
   const simt_kernel *kernel;
   const Module *module;
+  const simt_shared_use *shared;  // null: no __shared__ variables, or thread-local ones
 };
 
 class FileDescriptor {
@@ -60,11 +61,18 @@ class Module {
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
 
+  // Whether clang compiled it. If not, its __shared__ variables are thread-local, and it may hold copies of a barrier.
+  bool by_clang() const { return shared_variables_; }
+  // Rows of its __shared__ variables.
+  const simt_shared_variable *shared_variables() const { return shared_variables_; }
+  unsigned long shared_variable_count() const { return shared_variable_count_; }
+
   std::size_t thread_local_bytes() const { return thread_local_bytes_; }
   char *touch_thread_local() const;  // the calling OS thread's block; null if the module has none
 
  private:
   Module() = default;
+  void read_kernels(const simt_kernel *rows, unsigned count);
   void write_json(const simt_kernel *rows, unsigned count);
 
   FileDescriptor file_;
@@ -72,6 +80,10 @@ class Module {
   void *handle_ = nullptr;
   std::uint64_t hash_ = 0, serial_ = 0;
   std::size_t thread_local_bytes_ = 0;
+  const simt_shared_variable *shared_variables_ = nullptr;
+  unsigned long shared_variable_count_ = 0;
+  std::vector<unsigned> every_variable_;
+  simt_shared_use every_use_{};  // for kernels of which it is not known what they use
   std::map<std::string, Function, std::less<>> functions_;
   std::vector<const void *> globals_;
   std::string json_;

@@ -16,7 +16,8 @@ struct Dim3 {
 
 Error find_function(const char *call, const void *handle, const Function *&function) {
   function = modules().function(handle);
-  return function ? Success : fail(InvalidHandle, "%s: %p is not a function of a loaded module", call, handle);
+  return function ? Success
+                  : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, spelled(handle).c_str());
 }
 
 Error occupancy(const char *call, int *blocks, const void *function, int block_threads) {
@@ -45,20 +46,21 @@ SIMT_API int hipModuleUnload(void *module) {
 }
 SIMT_API int hipModuleGetFunction(const void **function, void *module, const char *name) {
   const Module *m = modules().find(module);
-  if (!m) return fail(InvalidHandle, "hipModuleGetFunction: %p is not a loaded module", module);
+  if (!m) return fail(InvalidHandle, "hipModuleGetFunction: %s is not a loaded module", spelled(module).c_str());
   if (!function || !name) return fail(InvalidValue, "hipModuleGetFunction: name and place must not be null");
   *function = m->function(name);
   return *function ? Success : fail(NotFound, "hipModuleGetFunction: the module has no kernel '%s'", name);
 }
 SIMT_API int hipModuleGetFunctionCount(unsigned *count, void *module) {
   const Module *m = modules().find(module);
-  if (!m || !count) return fail(InvalidHandle, "hipModuleGetFunctionCount: %p is not a loaded module", module);
+  if (!m || !count)
+    return fail(InvalidHandle, "hipModuleGetFunctionCount: %s is not a loaded module", spelled(module).c_str());
   *count = static_cast<unsigned>(m->functions().size());
   return Success;
 }
 SIMT_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module, const char *name) {
   Module *m = modules().find(module);
-  if (!m) return fail(InvalidHandle, "hipModuleGetGlobal: %p is not a loaded module", module);
+  if (!m) return fail(InvalidHandle, "hipModuleGetGlobal: %s is not a loaded module", spelled(module).c_str());
   if (!name) return fail(InvalidValue, "hipModuleGetGlobal: the name is null");
   return m->global(name, address, bytes);
 }
@@ -126,7 +128,7 @@ SIMT_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void
 SIMT_API const char *hipcpuModuleKernels(void *module) {
   const Module *m = modules().find(module);
   if (m) return m->kernels_json();
-  fail(InvalidHandle, "hipcpuModuleKernels: %p is not a loaded module", module);
+  fail(InvalidHandle, "hipcpuModuleKernels: %s is not a loaded module", spelled(module).c_str());
   return nullptr;
 }
 SIMT_API void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates) {

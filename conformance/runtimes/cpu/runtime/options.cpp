@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <thread>
 
 namespace simt {
@@ -14,15 +15,17 @@ struct Options::Number {
   const char *key;
   std::atomic<long> Options::*member;
   long low, high;
-  bool two_values;  // low and high only
+  bool two_values;    // low and high only
+  bool zero_weakens;  // a check is off at 0
 };
 
 const Options::Number Options::numbers[] = {
-    {"wave", &Options::wave_, 32, 64, true},
-    {"threads", &Options::threads_, 1, max_workers, false},
-    {"timeout_ms", &Options::timeout_ms_, 0, 3600000, false},
-    {"poison", &Options::poison_, 0, 1, true},
-    {"guard", &Options::guard_, 0, 1, true},
+    {"wave", &Options::wave_, 32, 64, true, false},
+    {"threads", &Options::threads_, 1, max_workers, false, false},
+    {"timeout_ms", &Options::timeout_ms_, 0, 3600000, false, true},
+    {"poison", &Options::poison_, 0, 1, true, true},
+    {"guard", &Options::guard_, 0, 1, true, true},
+    {"print_bytes", &Options::print_bytes_, 0, 1 << 30, false, false},
 };
 
 Options::Options() : threads_(std::clamp(static_cast<long>(std::thread::hardware_concurrency()), 1L, 16L)) {
@@ -30,8 +33,11 @@ Options::Options() : threads_(std::clamp(static_cast<long>(std::thread::hardware
     std::string name = "HIPCPU_";
     for (const char *c = key; *c; ++c) name += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
     const char *value = std::getenv(name.c_str());
-    if (value && *value && set(key, value) != Success) std::fprintf(stderr, "%s: %s\n", name.c_str(), last_message());
+    if (value && *value && set(key, value, "environment") != Success)
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), last_message());
   };
+  static_assert(std::size(numbers) + 1 == option_count);
+  for (auto &source : sources_) source = "default";
   for (const Number &n : numbers) from_environment(n.key);
   from_environment("order");
 }
@@ -55,10 +61,14 @@ Error Options::set_order(const std::string &value) {
               value.c_str(), UINT32_MAX);
 }
 
-Error Options::set(const char *key, const char *value) {
+Error Options::set(const char *key, const char *value, const char *source) {
   if (!key || !value) return fail(InvalidValue, "hipcpuSetOption: key and value must not be null");
   const std::string name = key;
-  if (name == "order") return set_order(value);
+  if (name == "order") {
+    const Error error = set_order(value);
+    if (!error) sources_[option_count - 1] = source;
+    return error;
+  }
   for (const Number &n : numbers) {
     if (name != n.key) continue;
     char *end = nullptr;
@@ -67,9 +77,12 @@ Error Options::set(const char *key, const char *value) {
       return fail(InvalidValue, "option %s: '%s' is not %s%ld %s %ld", key, value,
                   n.two_values ? "" : "a whole number from ", n.low, n.two_values ? "or" : "to", n.high);
     (this->*n.member).store(v);
+    sources_[&n - numbers] = source;
+    if (n.member == &Options::print_bytes_) printed_ = 0;
     return Success;
   }
-  return fail(InvalidValue, "there is no option '%s': use wave, order, threads, timeout_ms, poison or guard", key);
+  return fail(InvalidValue,
+              "there is no option '%s': use wave, order, threads, timeout_ms, poison, guard or print_bytes", key);
 }
 
 bool Options::get(const char *key, std::string &value) const {
@@ -88,6 +101,20 @@ bool Options::get(const char *key, std::string &value) const {
     }
   }
   return false;
+}
+
+std::string Options::json() const {
+  std::string text = "{";
+  const auto add = [this, &text](const char *key, bool weakens, std::size_t index) {
+    std::string value;
+    get(key, value);
+    text += (text.size() > 1 ? ", \"" : "\"") + std::string(key) + "\": {\"value\": \"" + value + "\", \"from\": \"" +
+            sources_[index].load() + "\", \"weakens\": " + (weakens ? "true" : "false") + "}";
+  };
+  for (const Number &n : numbers)
+    add(n.key, n.zero_weakens && (this->*n.member).load() == 0, static_cast<std::size_t>(&n - numbers));
+  add("order", false, option_count - 1);
+  return text + "}";
 }
 
 Options &options() {

@@ -47,7 +47,11 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
     const std::lock_guard lock(running_mutex_);
     running_.push_back({pthread_self(), &worker});
   }
-  worker.begin(*job.plan);
+  const auto fail = [&job, &worker] {
+    const std::lock_guard lock(job.incident_mutex);
+    if (!job.failed.exchange(true)) job.incident = worker.incident();
+  };
+  if (!worker.begin(*job.plan)) fail();
   bool recruited = !caller || job.max_threads == 1;
   while (!job.failed.load(std::memory_order_relaxed)) {
     std::uint64_t i = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
@@ -55,8 +59,7 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
     const std::uint64_t end = i + job.chunk < job.blocks ? i + job.chunk : job.blocks;
     for (; i < end; ++i) {
       if (worker.run_block(job.block_at(i))) continue;
-      const std::lock_guard lock(job.incident_mutex);
-      if (!job.failed.exchange(true)) job.incident = worker.incident();
+      fail();
       break;
     }
     if (!recruited && end < job.blocks && Clock::now() - job.start > recruit_after) {

@@ -71,7 +71,7 @@ Error create(const char *call, void **out, void *(Handles::*make)()) {
 }
 
 Error check_event(const char *call, const void *event) {
-  return handles().event(event) ? Success : fail(InvalidHandle, "%s: %p is not an event", call, event);
+  return handles().event(event) ? Success : fail(InvalidHandle, "%s: %s is not an event", call, spelled(event).c_str());
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ namespace simt {
 Error check_stream(const char *call, const void *stream) {
   constexpr std::uintptr_t last_special = 2;  // null, hipStreamLegacy, hipStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || handles().is_stream(stream)) return Success;
-  return fail(InvalidHandle, "%s: %p is not a stream", call, stream);
+  return fail(InvalidHandle, "%s: %s is not a stream", call, spelled(stream).c_str());
 }
 
 }  // namespace simt
@@ -94,7 +94,8 @@ SIMT_API int hipStreamCreateWithPriority(void **s, unsigned, int) {
   return create("hipStreamCreateWithPriority", s, &Handles::create_stream);
 }
 SIMT_API int hipStreamDestroy(void *s) {
-  return handles().destroy_stream(s) ? Success : fail(InvalidHandle, "hipStreamDestroy: %p is not a stream", s);
+  return handles().destroy_stream(s) ? Success
+                                     : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", spelled(s).c_str());
 }
 SIMT_API int hipStreamSynchronize(void *s) { return check_stream("hipStreamSynchronize", s); }
 SIMT_API int hipStreamQuery(void *s) { return check_stream("hipStreamQuery", s); }
@@ -121,12 +122,13 @@ SIMT_API int hipEventCreateWithFlags(void **e, unsigned) {
   return create("hipEventCreateWithFlags", e, &Handles::create_event);
 }
 SIMT_API int hipEventDestroy(void *e) {
-  return handles().destroy_event(e) ? Success : fail(InvalidHandle, "hipEventDestroy: %p is not an event", e);
+  return handles().destroy_event(e) ? Success
+                                    : fail(InvalidHandle, "hipEventDestroy: %s is not an event", spelled(e).c_str());
 }
 SIMT_API int hipEventRecord(void *e, void *stream) {
   if (const Error error = check_stream("hipEventRecord", stream)) return error;
   Event *event = handles().event(e);
-  if (!event) return fail(InvalidHandle, "hipEventRecord: %p is not an event", e);
+  if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", spelled(e).c_str());
   event->recorded = true;
   event->time = Clock::now();
   return Success;

@@ -1,8 +1,5 @@
 #include "worker.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -25,6 +22,9 @@ std::uint64_t low_bits(unsigned n) { return n >= 64 ? ~std::uint64_t{0} : (std::
 
 bool same(const char *a, const char *b) { return a == b || (a && b && std::strcmp(a, b) == 0); }
 
+// Above the six registers that simt_barrier saves.
+const void *return_address(const void *sp) { return static_cast<void *const *>(sp)[6]; }
+
 void fiber_main() {
   Worker::current()->run_kernel();
   const Resume next = Worker::current()->fiber_ended();
@@ -33,15 +33,8 @@ void fiber_main() {
 
 }  // namespace
 
-Worker::Worker() : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {
-  void *p = mmap(nullptr, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) throw std::bad_alloc();
-  dynamic_base_ = static_cast<char *>(p);
-  mprotect(dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED, dynamic_guard_bytes, PROT_NONE);
-}
-
-Worker::~Worker() { munmap(dynamic_base_, SIMT_MAX_DYNAMIC_SHARED + dynamic_guard_bytes); }
+Worker::Worker()
+    : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {}
 
 Worker *Worker::mine() {
   struct Owner {
@@ -63,31 +56,41 @@ Worker *Worker::mine() {
 
 // ---- a block
 
-void Worker::begin(const Plan &plan) {
+bool Worker::begin(const Plan &plan) {
   plan_ = &plan;
   expired_.store(false, std::memory_order_relaxed);
+  refused_.kind = Incident::None;
   blockDim = plan.block;
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
+  const Module &module = *plan.function->module;
+  if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
+                              plan.dynamic_bytes)) {
+    incident_ = incident_here(Incident::NoMemory);
+    return false;
+  }
   dynamic_bytes = plan.dynamic_bytes;
-  dynamic_shared = dynamic_base_ + SIMT_MAX_DYNAMIC_SHARED - ((dynamic_bytes + 15) & ~15u);
+  dynamic_shared = shared_memory_.dynamic();
+  shared = shared_memory_.variables();
   char *base = static_shared();  // also touches it: the first touch allocates, which must not happen inside a kernel
-  const std::size_t bytes = plan.module->thread_local_bytes();
-  poison_static_ = plan.poison && base && bytes <= max_block_poison;
-  if (plan.poison && base && !poison_static_) std::memset(base, 0xff, bytes);
+  const std::size_t bytes = module.thread_local_bytes();
+  const bool poison_any = plan.poison && base && !module.by_clang();
+  poison_static_ = poison_any && bytes <= max_block_poison;
+  if (poison_any && !poison_static_) std::memset(base, 0xff, bytes);
+  return true;
 }
 
 char *Worker::static_shared() {
-  const Module &module = *plan_->module;
+  const Module &module = *plan_->function->module;
   StaticShared &slot = static_shared_[module.serial() % std::size(static_shared_)];
   if (slot.serial != module.serial()) slot = {module.serial(), module.touch_thread_local()};
   return slot.base;
 }
 
 void Worker::poison_shared() {
-  if (poison_static_) std::memset(static_shared(), 0xff, plan_->module->thread_local_bytes());
-  if (dynamic_bytes) std::memset(dynamic_shared, 0xff, (dynamic_bytes + 15) & ~15u);
+  if (poison_static_) std::memset(static_shared(), 0xff, plan_->function->module->thread_local_bytes());
+  shared_memory_.poison();
 }
 
 bool Worker::run_block(simt_index block) {
@@ -108,7 +111,26 @@ bool Worker::run_block(simt_index block) {
   main_sp_ = nullptr;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   in_kernel_.store(true, std::memory_order_relaxed);
-  return simt_fiber_enter(&main_sp_, sp) == 0;
+  const bool ended = simt_fiber_enter(&main_sp_, sp) == 0;
+  if (refused_.kind != Incident::None) {
+    incident_ = refused_;
+    return false;
+  }
+  if (!ended) return false;
+  Area area;
+  if (!shared_memory_.damaged(area)) return true;
+  incident_ = incident_here(Incident::SharedDamage);
+  incident_.area = area;
+  return false;
+}
+
+Area Worker::area_of(const void *address) const {
+  Area area;
+  if (stacks_.in_guard(address))
+    area.kind = Area::Stack;
+  else
+    shared_memory_.find(address, area);
+  return area;
 }
 
 void Worker::abandon(Incident incident) {
@@ -134,12 +156,16 @@ void Worker::begin_slow_mode(unsigned finished) {
   ready_head_ = ready_tail_ = 0;
   at_barrier_ = released_ = release_end_ = 0;
   finished_ = 0;
+  left_after_barrier_ = false;
   for (unsigned w = 0, left = threads; left; ++w) {
     const unsigned lanes = left < wave_size ? left : wave_size;
     waves_[w] = {low_bits(lanes), 0};
     left -= lanes;
   }
-  for (unsigned t = 0; t < finished; ++t) finish(t);
+  for (unsigned t = 0; t < finished; ++t) {
+    threads_[t].barrier = 0;
+    finish(t);
+  }
 }
 
 // The current thread parks for the first time in this block: threads before it have returned, those after it have not
@@ -150,10 +176,12 @@ void Worker::leave_fast_mode() {
   started_ = current_ + 1;
   threads_[current_].index = threadIdx;
   threads_[current_].state = Running;
+  threads_[current_].barrier = 0;
 }
 
 void Worker::finish(unsigned thread) {
   threads_[thread].state = Finished;
+  left_after_barrier_ |= threads_[thread].barrier != 0;
   waves_[thread / wave_size].live &= ~(std::uint64_t{1} << (thread % wave_size));
   ++finished_;
 }
@@ -170,6 +198,7 @@ void Worker::start_next() {
   threads_[t].index = threadIdx = index;
   threads_[t].state = Running;
   threads_[t].file = nullptr;
+  threads_[t].barrier = 0;
 }
 
 bool Worker::next_thread() {
@@ -215,8 +244,9 @@ Resume Worker::dispatch() {
       std::atomic_signal_fence(std::memory_order_seq_cst);
       return {main_sp_, 0};
     }
-    // All that live are at a barrier: those that returned need not come.
+    // All that live are at a barrier: those that returned need not come, but see check_barrier_counts.
     if (places_differ_) check_barrier_places();
+    if (left_after_barrier_) check_barrier_counts();
     at_barrier_ = released_ = 0;
     release_end_ = threads;
   }
@@ -224,17 +254,26 @@ Resume Worker::dispatch() {
 
 // ---- barriers
 
-Resume Worker::on_barrier(const char *file, int line, void *sp) {
+// The call in the compiled code and in the source, told from the module's others by 32 bits. Clang makes no copies of a
+// call (SIMT_COLLECTIVE), but may make one of two; g++ makes copies, so there only the source's place counts.
+std::uint32_t Worker::barrier_call(const void *sp, int place) const {
+  const bool one_call = plan_->function->module->by_clang();
+  const std::uintptr_t call = one_call ? reinterpret_cast<std::uintptr_t>(return_address(sp)) : 0;
+  return (static_cast<std::uint32_t>(call) + static_cast<std::uint32_t>(place) * 2654435761u) | 1;
+}
+
+Resume Worker::on_barrier(const char *file, int place, void *sp) {
   if (!slow) leave_fast_mode();
   Thread &thread = threads_[current_];
   thread.sp = sp;
   thread.file = file;
-  thread.line = line;
+  thread.place = place;
   thread.state = AtBarrier;
+  thread.barrier = barrier_call(sp, place);
   if (at_barrier_ == 0) {
-    barrier_place_ = {file, line};
+    barrier_call_ = thread.barrier;
     places_differ_ = false;
-  } else if (barrier_place_.line != line || barrier_place_.file != file) {
+  } else if (barrier_call_ != thread.barrier) {
     places_differ_ = true;
   }
   ++at_barrier_;
@@ -256,18 +295,32 @@ bool Worker::take_released(unsigned &t) {
 }
 
 void Worker::check_barrier_places() {
+  const auto waits_at = [this](unsigned t, bool there) {
+    return threads_[t].state == AtBarrier && (threads_[t].barrier == barrier_call_) == there;
+  };
+  unsigned first = 0, other = 0;
+  while (!waits_at(first, true)) ++first;
+  while (!waits_at(other, false)) ++other;
+  threadIdx = threads_[first].index;
+  Incident i = incident_here(Incident::BarrierDivergence);
+  i.here = {threads_[first].file, threads_[first].place};
+  i.there = {threads_[other].file, threads_[other].place};
+  i.other_thread = other;
+  abandon(i);
+}
+
+// A thread may return before a barrier that others come to: HIP and CUDA wait for the threads that have not exited. But
+// where the barrier is the one that it passed last, threads have left a loop with a barrier after different numbers
+// of turns.
+void Worker::check_barrier_counts() {
+  if (!plan_->function->module->by_clang()) return;  // barriers of one line are not told apart
+  unsigned waiting = 0;
+  while (threads_[waiting].state != AtBarrier) ++waiting;
   for (unsigned t = 0; t < threads; ++t) {
-    const Thread &thread = threads_[t];
-    if (thread.state != AtBarrier || (thread.line == barrier_place_.line && same(thread.file, barrier_place_.file)))
-      continue;
-    unsigned first = 0;
-    while (threads_[first].state != AtBarrier || threads_[first].line != barrier_place_.line ||
-           !same(threads_[first].file, barrier_place_.file))
-      ++first;
-    threadIdx = threads_[first].index;
-    Incident i = incident_here(Incident::BarrierDivergence);
-    i.here = barrier_place_;
-    i.there = {thread.file, thread.line};
+    if (threads_[t].state != Finished || threads_[t].barrier != barrier_call_) continue;
+    threadIdx = threads_[waiting].index;
+    Incident i = incident_here(Incident::BarrierCounts);
+    i.here = {threads_[waiting].file, threads_[waiting].place};
     i.other_thread = t;
     abandon(i);
   }
@@ -275,7 +328,7 @@ void Worker::check_barrier_places() {
 
 // ---- collectives of a wave
 
-Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int line,
+Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int place,
                        void *sp) {
   if (!slow) leave_fast_mode();
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
@@ -283,15 +336,15 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
   Thread &me = threads_[current_];
   me.sp = sp;
   me.file = file;
-  me.line = line;
+  me.place = place;
   me.value = value;
   me.mask = mask;
-  me.source = source;
+  me.source = static_cast<signed char>(source < 0 || source >= SIMT_MAX_WAVE ? -1 : source);
   me.op = static_cast<unsigned char>(op);
   const std::uint64_t bit = std::uint64_t{1} << lane;
   if (!(mask & bit)) {
     Incident i = incident_here(Incident::NotInMask);
-    i.here = {file, line};
+    i.here = {file, place};
     i.mask = mask;
     i.other_thread = lane;
     abandon(i);
@@ -303,12 +356,12 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
     bool meet = true;
     for (std::uint64_t m = need & ~bit; m && meet; m &= m - 1) {
       const Thread &other = threads_[base + static_cast<unsigned>(std::countr_zero(m))];
-      meet = other.line == line && other.op == op && other.file == file && (other.mask & wave.live) == need;
+      meet = other.place == place && other.op == op && other.file == file && (other.mask & wave.live) == need;
     }
     if (meet) {
       complete_wave(w, need);
-      queue_lanes(w, need, lane);
-      return {sp, me.result};
+      queue_lanes(w, need);
+      return dispatch();
     }
   }
   me.state = InWave;
@@ -341,7 +394,7 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
       break;
     case SIMT_SHUFFLE:
       each([&](unsigned, Thread &t) {
-        const bool there = t.source >= 0 && t.source < 64 && (group >> t.source & 1);
+        const bool there = t.source >= 0 && (group >> t.source & 1);
         t.result = there ? lanes[t.source].value : t.value;
       });
       break;
@@ -351,11 +404,11 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
   waves_[w].waiting &= ~group;
 }
 
-// All lanes of the group can run on, except the one that is running already.
-void Worker::queue_lanes(unsigned w, std::uint64_t group, unsigned except) {
+// All lanes of the group can run on, in the order that was chosen: also the one that came last, so that any two lanes
+// go on in different orders when the order is turned round.
+void Worker::queue_lanes(unsigned w, std::uint64_t group) {
   const unsigned base = w * wave_size;
-  const auto push = [this, base, except](unsigned lane) {
-    if (lane == except) return;
+  const auto push = [this, base](unsigned lane) {
     threads_[base + lane].state = Ready;
     ready_[ready_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(base + lane);
   };
@@ -377,7 +430,7 @@ std::uint64_t Worker::alike(unsigned w, std::uint64_t of) const {
   for (std::uint64_t m = of; m; m &= m - 1) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
     const Thread &t = lanes[lane];
-    if (t.line == lead.line && t.op == lead.op && t.mask == lead.mask && same(t.file, lead.file))
+    if (t.place == lead.place && t.op == lead.op && t.mask == lead.mask && same(t.file, lead.file))
       group |= std::uint64_t{1} << lane;
   }
   return group;
@@ -387,7 +440,7 @@ std::uint64_t Worker::alike(unsigned w, std::uint64_t of) const {
 // are further up, or in a function of another file (a header), come first; on a GPU the lowest program counter does.
 bool Worker::goes_first(const Thread &a, const Thread &b) const {
   const bool a_in_kernel = same(a.file, plan_->kernel->file), b_in_kernel = same(b.file, plan_->kernel->file);
-  return a_in_kernel != b_in_kernel ? b_in_kernel : a.line < b.line;
+  return a_in_kernel != b_in_kernel ? b_in_kernel : a.place < b.place;
 }
 
 // Nothing else can run: the lanes have diverged. A collective of all 64 mask bits means the lanes that are here. With
@@ -415,7 +468,7 @@ bool Worker::resolve_waves() {
     }
     if (!chosen) continue;
     complete_wave(w, chosen);
-    queue_lanes(w, chosen, ~0u);
+    queue_lanes(w, chosen);
     any = true;
   }
   if (stuck && !any) missing_lanes(stuck_wave, stuck_group);
@@ -428,8 +481,8 @@ void Worker::missing_lanes(unsigned w, std::uint64_t group) {
   const Thread &other = threads_[w * wave_size + missing];
   threadIdx = waits.index;
   Incident i = incident_here(Incident::MissingLanes);
-  i.here = {waits.file, waits.line};
-  i.there = {other.file, other.line};
+  i.here = {waits.file, waits.place};
+  i.there = {other.file, other.place};
   i.what = other.state == AtBarrier ? "barrier" : "collective";
   i.other_thread = missing;
   i.wave = w;
@@ -444,38 +497,37 @@ void Worker::missing_lanes(unsigned w, std::uint64_t group) {
 
 extern "C" {
 
-__attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int line, void *sp) {
-  return simt::Worker::current()->on_barrier(file, line, sp);
+__attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int place, void *sp) {
+  return simt::Worker::current()->on_barrier(file, place, sp);
 }
 
 __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, unsigned long mask, unsigned long value,
-                                                                      int source, const char *file, int line,
+                                                                      int source, const char *file, int place,
                                                                       void *sp) {
-  return simt::Worker::current()->on_wave(op, mask, value, source, file, line, sp);
+  return simt::Worker::current()->on_wave(op, mask, value, source, file, place, sp);
 }
 
 __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
 
-__attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int line) {
+__attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
+  simt::Worker &worker = *simt::Worker::current();
+  simt::Incident i;
+  i.kind = simt::Incident::OutOfBounds;
+  i.block = worker.blockIdx;
+  i.thread = worker.threadIdx;
+  i.bounds = check;
+  i.index = index;
+  worker.abandon(i);
+}
+
+__attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int place) {
   simt::Worker &worker = *simt::Worker::current();
   simt::Incident i;
   i.kind = simt::Incident::Trap;
   i.block = worker.blockIdx;
   i.thread = worker.threadIdx;
   i.what = what;
-  i.here = {file, line};
+  i.here = {file, place};
   worker.abandon(i);
-}
-
-__attribute__((visibility("default"))) void simt_print(const char *text, unsigned long bytes) {
-  simt::Worker &worker = *simt::Worker::current();
-  worker.set_busy(true);
-  while (bytes) {
-    const ssize_t n = write(STDOUT_FILENO, text, bytes);
-    if (n <= 0) break;
-    text += n;
-    bytes -= static_cast<unsigned long>(n);
-  }
-  worker.set_busy(false);
 }
 }

@@ -8,17 +8,19 @@
 
 #include "fiber.h"
 #include "incident.h"
+#include "shared.h"
 #include "simt/abi.h"
 
 namespace simt {
 
 class Module;
+struct Function;
 
 // What is the same for all blocks of a launch.
 struct Plan {
   const simt_kernel *kernel;
   void *const *args;
-  const Module *module;
+  const Function *function;
   simt_index grid, block;
   unsigned threads;  // of one block
   unsigned wave;
@@ -30,10 +32,7 @@ struct Plan {
 
 class Worker : public simt_context {
  public:
-  static constexpr std::size_t dynamic_guard_bytes = 4096;  // behind dynamic shared memory
-
   Worker();
-  ~Worker();
   Worker(const Worker &) = delete;
   Worker &operator=(const Worker &) = delete;
 
@@ -42,7 +41,7 @@ class Worker : public simt_context {
   // The same without making one. Async-signal-safe.
   static Worker *current() { return static_cast<Worker *>(simt_self); }
 
-  void begin(const Plan &plan);      // before the first block of a launch
+  bool begin(const Plan &plan);      // before the first block of a launch; false: stopped by an incident
   bool run_block(simt_index block);  // false: stopped by an incident
   const Incident &incident() const { return incident_; }
 
@@ -56,11 +55,17 @@ class Worker : public simt_context {
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
   // While set, a timeout waits: the kernel is inside the host's C library.
   void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
-  const FiberStacks &stacks() const { return stacks_; }
+  // The sandbox refused a call of the kernel: the kernel goes on, so that the C library gives back its locks, and this
+  // incident ends the launch when the block ends in whichever way. Async-signal-safe.
+  void refuse(const Incident &incident) {
+    if (refused_.kind == Incident::None) refused_ = incident;
+  }
+  // What of the block's own memory the address is in or next to. Async-signal-safe.
+  Area area_of(const void *address) const;
 
   // The scheduler. `sp` is the saved frame of the thread that cannot go on.
-  Resume on_barrier(const char *file, int line, void *sp);
-  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int line, void *sp);
+  Resume on_barrier(const char *file, int place, void *sp);
+  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int place, void *sp);
   bool next_thread();    // the current thread has returned
   Resume fiber_ended();  // no thread was left to start on the current fiber
   void run_kernel() { plan_->kernel->run(plan_->args); }
@@ -71,9 +76,10 @@ class Worker : public simt_context {
     void *sp;
     const char *file;
     simt_index index;
-    int line;
+    int place;
     std::uint64_t result, value, mask;
-    int source;
+    std::uint32_t barrier;  // the last call of a barrier that it came to, 0 for none
+    signed char source;     // lane, negative or past the wave for none
     unsigned char op;
     State state;
   };
@@ -91,12 +97,14 @@ class Worker : public simt_context {
   Resume new_fiber();
   bool take_released(unsigned &thread);
   void check_barrier_places();
+  void check_barrier_counts();
+  std::uint32_t barrier_call(const void *sp, int place) const;
   bool resolve_waves();
   std::uint64_t alike(unsigned wave, std::uint64_t of) const;
   bool goes_first(const Thread &a, const Thread &b) const;
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
-  void queue_lanes(unsigned wave, std::uint64_t group, unsigned except);
+  void queue_lanes(unsigned wave, std::uint64_t group);
   Incident incident_here(Incident::Kind kind) const;
   void poison_shared();
   char *static_shared();
@@ -114,16 +122,19 @@ class Worker : public simt_context {
   unsigned at_barrier_ = 0;
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
   bool places_differ_ = false;
-  Place barrier_place_;
+  bool left_after_barrier_ = false;  // a thread has returned that had passed a barrier
+  std::uint32_t barrier_call_ = 0;   // of the first thread that waits
   void *main_sp_ = nullptr;
   std::atomic<bool> in_kernel_{false};
   std::atomic<bool> busy_{false};
   std::atomic<bool> expired_{false};
   Incident incident_;
-  char *dynamic_base_ = nullptr;  // SIMT_MAX_DYNAMIC_SHARED bytes, then the guard
-  bool poison_static_ = false;    // before every block
+  Incident refused_;  // the first of the launch on this OS thread
+  SharedMemory shared_memory_;
+  bool poison_static_ = false;  // thread-local shared memory, before every block
 
-  // Thread-local block of each module on this OS thread; looked up once.
+  // For modules with thread-local shared memory (g++): thread-local block of each module on this OS thread; looked up
+  // once.
   struct StaticShared {
     std::uint64_t serial = 0;
     char *base = nullptr;

@@ -3,12 +3,16 @@
 // A module is an ELF shared object that exports
 //   simt_abi_version   the SIMT_ABI_VERSION it was compiled with
 //   simt_kernels       its kernels, simt_kernel_count rows (entry.h: SIMT_MODULE defines all four)
+//   simt_shared_variables, simt_shared_uses, and simt_shared_variable_count, simt_shared_use_count rows of them
+//                      its __shared__ variables, and which kernel uses which; only where clang compiled it
 //   simt_touch         a function that touches the module's thread-local data once per OS thread
 // followed in its file by a seal (seal.h), so that a truncated module is told from a whole one.
 //
 // Memory spaces:
 //   static __shared__   thread_local __attribute__((used)): one OS thread runs one block at a time, so thread-local
-//                       is block-local. The runtime fills it with 0xff before every block.
+//                       is block-local. With clang the compiler driver makes each a row of simt_shared_variables, at
+//                       simt_self->shared[row], where it ends at a guard page (to its alignment); with g++ it stays
+//                       thread-local. The runtime fills it with 0xff before every block.
 //   extern __shared__   simt_self->dynamic_shared: it ends at a guard page (to 16 bytes), so overruns are caught.
 //                       The compiler driver rewrites the declaration; entry.h has simt::dynamic_shared<T>().
 //
@@ -19,9 +23,10 @@
 #error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
 #endif
 
-#define SIMT_ABI_VERSION 1
+#define SIMT_ABI_VERSION 2
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
+enum { SIMT_MAX_WAVE = 64 };                   // lanes of a wave
 enum { SIMT_MAX_DYNAMIC_SHARED = 64 * 1024 };  // bytes of dynamic shared memory of one block
 
 struct simt_index {
@@ -29,7 +34,7 @@ struct simt_index {
 };
 
 // State of the block that an OS thread is running. The first four rows and dynamic_* are for kernels, the rest is
-// book-keeping between simt::entry and the scheduler.
+// bookkeeping between simt::entry and the scheduler.
 struct simt_context {
   simt_index threadIdx;
   simt_index blockIdx;
@@ -38,6 +43,7 @@ struct simt_context {
   unsigned wave_size;  // 32 or 64
   unsigned dynamic_bytes;
   void *dynamic_shared;
+  void *const *shared;  // where the module's __shared__ variables are; null for those that the kernel does not use
 
   unsigned threads;        // in this block
   volatile unsigned slow;  // nonzero: the scheduler chooses the next thread, see simt::entry
@@ -50,6 +56,30 @@ enum simt_wave_op {
   SIMT_SYNC = 2,     // nothing but the meeting
   SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
   SIMT_ACTIVE = 4,   // every lane gets the mask of lanes that are here now (__activemask)
+};
+
+// A __shared__ variable of a module, and the variables that a kernel uses (their rows), by its `run`.
+struct simt_shared_variable {
+  const char *name;  // mangled
+  unsigned long bytes;
+  unsigned long align;
+};
+struct simt_shared_use {
+  void (*run)(void *const *args);
+  const unsigned *variables;
+  unsigned long count;
+};
+
+// What the compilers' -fsanitize=bounds tells of an index that is checked: the layout of their own runtime library.
+struct simt_type {
+  unsigned short kind;  // 0: integer
+  unsigned short info;  // bit 0: signed, the others: log2 of the bits
+  char name[1];         // with quotes: 'int [8]'
+};
+struct simt_bounds_check {
+  const char *file;
+  unsigned line, column;
+  const simt_type *array, *index;
 };
 
 // One kernel of a module. types[i] is the canonical spelling of parameter i, const on the right: "float const*",
@@ -73,22 +103,34 @@ struct simt_kernel {
 
 #define SIMT_EXPORT __attribute__((visibility("default")))
 
+// A place in a source file as one number, in the order of the source. Columns tell calls on one line apart; they are
+// of the preprocessed text, so that calls of one macro have their own, and not for messages. Line 0 is not known.
+enum { SIMT_COLUMN_BITS = 11, SIMT_MAX_LINE = (1 << 20) - 1, SIMT_MAX_COLUMN = (1 << SIMT_COLUMN_BITS) - 1 };
+#define SIMT_PLACE(line, column)                                                           \
+  (((line) < SIMT_MAX_LINE ? static_cast<int>(line) : SIMT_MAX_LINE) << SIMT_COLUMN_BITS | \
+   ((column) < SIMT_MAX_COLUMN ? static_cast<int>(column) : SIMT_MAX_COLUMN))
+
 extern "C" {
 // Set by the runtime before it enters a kernel. Initial-exec: one load, no call, from kernels and signal handlers.
 extern __thread simt_context *simt_self __attribute__((tls_model("initial-exec")));
 
-// __syncthreads. `file` and `line` are of the call in the kernel: barriers at different places do not match.
-SIMT_COLLECTIVE void simt_barrier(const char *file, int line);
+// __syncthreads. `file` and `place` are of the call in the kernel: barriers at different places do not match, nor do
+// different calls in the compiled code.
+SIMT_COLLECTIVE void simt_barrier(const char *file, int place);
 
 // Meets the other lanes of the wave that `mask` names. A mask of all 64 bits is "the lanes that are here": where lanes
 // have diverged, those at the same place meet. Lanes that have returned are left out. Bits above the wave are ignored.
 SIMT_COLLECTIVE unsigned long simt_wave(int op, unsigned long mask, unsigned long value, int src_lane, const char *file,
-                                        int line);
+                                        int place);
 
 // Ends the launch with hipErrorLaunchFailure and a message that holds `what` and the place.
-void simt_trap(const char *what, const char *file, int line) __attribute__((noreturn));
+void simt_trap(const char *what, const char *file, int place) __attribute__((noreturn));
 
-// Writes text of a kernel's printf to stdout. Kernels must not call stdio: a timeout may abandon them inside it.
+// Likewise for an index outside of an array.
+void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __attribute__((noreturn));
+
+// Writes text of a kernel's printf to stdout, up to the option print_bytes. Kernels must not call stdio: a timeout may
+// abandon them inside it.
 void simt_print(const char *text, unsigned long bytes);
 
 // For simt::entry only: the current thread has returned; makes the next thread current, or returns 0 if there is none.

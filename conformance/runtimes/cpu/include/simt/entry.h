@@ -160,7 +160,7 @@ static inline __attribute__((always_inline)) T *dynamic_shared() {
   const simt_kernel simt_kernels[] = {__VA_ARGS__ __VA_OPT__(, ) simt_kernel{}};     \
   const unsigned simt_kernel_count = sizeof(simt_kernels) / sizeof(simt_kernel) - 1; \
   void simt_touch(void) {                                                            \
-    static thread_local char touched __attribute__((used));                          \
+    static thread_local char touched;                                                \
     __asm__ volatile("" : : "r"(&touched) : "memory");                               \
   }                                                                                  \
   }

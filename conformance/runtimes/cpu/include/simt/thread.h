@@ -6,7 +6,11 @@
 #include "traits.h"
 
 // The place of the call in the kernel's source, as default arguments of everything that can wait or fail.
-#define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#if defined(__clang__)
+#define SIMT_HERE const char *file = __builtin_FILE(), int place = SIMT_PLACE(__builtin_LINE(), __builtin_COLUMN())
+#else
+#define SIMT_HERE const char *file = __builtin_FILE(), int place = SIMT_PLACE(__builtin_LINE(), 0)
+#endif
 
 struct dim3 {
   unsigned x, y, z;
@@ -41,7 +45,7 @@ struct dim3 {
 #define __builtin_amdgcn_workgroup_size_x() (blockDim.x)
 #define __builtin_amdgcn_wavefrontsize() (simt_self->wave_size)
 
-SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, line); }
+SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, place); }
 #define __builtin_amdgcn_s_barrier() __syncthreads()
 #define __builtin_amdgcn_fence(order, scope) __atomic_thread_fence(order)
 #define __builtin_amdgcn_s_sleep(n) ((void)(n))
@@ -49,29 +53,29 @@ SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, line); }
 namespace simt {
 /// How many threads of the block pass a true predicate. Three barriers: before the counter is cleared, so that the
 /// last vote has been read; after it; and before it is read. One OS thread runs the whole block, so += is enough.
-SIMT_INLINE int block_count(bool predicate, const char *file, int line) {
+SIMT_INLINE int block_count(bool predicate, const char *file, int place) {
   static thread_local int count __attribute__((used));
-  simt_barrier(file, line);
+  simt_barrier(file, place);
   if (simt_thread() == 0) count = 0;
-  simt_barrier(file, line);
+  simt_barrier(file, place);
   count += predicate;
-  simt_barrier(file, line);
+  simt_barrier(file, place);
   return count;
 }
 }  // namespace simt
-SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) { return simt::block_count(predicate != 0, file, line); }
+SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) { return simt::block_count(predicate != 0, file, place); }
 SIMT_INLINE int __syncthreads_and(int predicate, SIMT_HERE) {
-  return simt::block_count(predicate == 0, file, line) == 0;
+  return simt::block_count(predicate == 0, file, place) == 0;
 }
 SIMT_INLINE int __syncthreads_or(int predicate, SIMT_HERE) {
-  return simt::block_count(predicate != 0, file, line) != 0;
+  return simt::block_count(predicate != 0, file, place) != 0;
 }
 
 SIMT_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-[[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, line); }
+[[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, place); }
 
 SIMT_INLINE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
 SIMT_INLINE long long wall_clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }

@@ -1,0 +1,204 @@
+#include "sandbox.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "api.h"
+#include "faults.h"
+#include "hipcpu.h"
+#include "module.h"
+
+namespace simt {
+namespace {
+
+// ---- Landlock, as linux/landlock.h of a new system has it
+
+constexpr long landlock_create_ruleset = 444, landlock_restrict_self = 446;
+constexpr unsigned landlock_version = 1, landlock_errata = 2;
+constexpr unsigned signals_between_threads_work = 1 << 1;  // erratum 2, fixed
+
+struct LandlockRules {
+  std::uint64_t files, tcp, scopes;
+};
+
+// What each version of Landlock added; nothing of it is allowed anywhere.
+struct LandlockVersion {
+  int version;
+  LandlockRules refused;
+  std::size_t bytes;  // of LandlockRules
+};
+constexpr LandlockVersion landlock_versions[] = {
+    {1, {0x1ff3, 0, 0}, 8},    // executing, writing, removing, making; not READ_FILE and READ_DIR
+    {2, {1 << 13, 0, 0}, 8},   // moving and linking between folders
+    {3, {1 << 14, 0, 0}, 8},   // truncating
+    {4, {0, 3, 0}, 16},        // binding and connecting
+    {5, {1 << 15, 0, 0}, 16},  // ioctl of devices
+    {6, {0, 0, 1}, 24},        // abstract sockets of others
+};
+constexpr std::uint64_t scope_signals = 2;
+
+int landlock_abi() {
+  return static_cast<int>(std::max(0L, syscall(landlock_create_ruleset, nullptr, 0, landlock_version)));
+}
+
+// A ruleset without a rule: what it handles is refused.
+FileDescriptor landlock_ruleset(int abi) {
+  LandlockRules rules{};
+  std::size_t bytes = 0;
+  for (const LandlockVersion &v : landlock_versions) {
+    if (v.version > abi) break;
+    rules.files |= v.refused.files;
+    rules.tcp |= v.refused.tcp;
+    rules.scopes |= v.refused.scopes;
+    bytes = v.bytes;
+  }
+  // Each thread gets a domain of its own; before the fix one could not interrupt another.
+  const long errata = abi >= 6 ? syscall(landlock_create_ruleset, nullptr, 0, landlock_errata) : 0;
+  if (errata > 0 && (errata & signals_between_threads_work)) rules.scopes |= scope_signals;
+  return FileDescriptor(bytes ? static_cast<int>(syscall(landlock_create_ruleset, &rules, bytes, 0)) : -1);
+}
+
+// ---- what holds for one thread only: done by each of them, the others from a signal handler
+
+struct PerThread {
+  int ruleset = -1;
+  std::atomic<bool> over{false};  // a thread that comes late does nothing: the filter holds for it already
+  std::atomic<unsigned> done{0}, without_landlock{0}, with_capabilities{0};
+} per_thread;
+
+void confine_thread() {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (per_thread.ruleset >= 0 && syscall(landlock_restrict_self, per_thread.ruleset, 0) != 0)
+    ++per_thread.without_landlock;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
+  if (syscall(SYS_capset, &header, none) != 0) ++per_thread.with_capabilities;
+  ++per_thread.done;
+}
+
+void on_confine(int) {
+  const int kept = errno;
+  if (!per_thread.over) confine_thread();
+  errno = kept;
+}
+
+int confine_signal() { return SIGRTMIN + 10; }
+
+// Threads of this process that have not been seen yet; false when they cannot be listed.
+bool new_threads(std::set<pid_t> &seen, std::set<pid_t> &found) {
+  DIR *folder = opendir("/proc/self/task");
+  if (!folder) return false;
+  found.clear();
+  while (const dirent *entry = readdir(folder)) {
+    const pid_t thread = static_cast<pid_t>(std::atoi(entry->d_name));
+    if (thread > 0 && seen.insert(thread).second) found.insert(thread);
+  }
+  closedir(folder);
+  return true;
+}
+
+// The number of threads that could not be reached, or -1 when nobody knows which there are.
+int confine_threads() {
+  constexpr timespec moment{0, 50'000};
+  constexpr int moments = 20'000;  // a second
+  struct sigaction ours{}, before{};
+  ours.sa_handler = on_confine;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigaction(confine_signal(), &ours, &before);
+  std::set<pid_t> seen{static_cast<pid_t>(syscall(SYS_gettid))}, found;
+  int missed = 0;
+  bool listed = true;
+  confine_thread();
+  while ((listed = new_threads(seen, found)) && !found.empty()) {
+    unsigned expected = per_thread.done;
+    for (const pid_t thread : found)
+      if (syscall(SYS_tgkill, getpid(), thread, confine_signal()) == 0) ++expected;
+    for (int i = 0; i < moments && per_thread.done < expected; ++i) nanosleep(&moment, nullptr);
+    missed += static_cast<int>(expected - per_thread.done);
+  }
+  if (missed == 0) sigaction(confine_signal(), &before, nullptr);
+  return listed ? missed : -1;
+}
+
+// ---- limits
+
+void lower(decltype(RLIMIT_DATA) resource, rlim_t most) {
+  rlimit now{};
+  getrlimit(resource, &now);
+  now.rlim_max = std::min(now.rlim_max, most);
+  now.rlim_cur = std::min(now.rlim_cur, now.rlim_max);
+  setrlimit(resource, &now);
+}
+
+void set_limits(const Limits &limits) {
+  if (limits.memory) lower(RLIMIT_DATA, limits.memory);
+  if (limits.file_bytes) {
+    lower(RLIMIT_FSIZE, limits.file_bytes);
+    signal(SIGXFSZ, SIG_IGN);  // writing more fails, and ends nobody
+  }
+  lower(RLIMIT_CORE, 0);
+  const FileDescriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  static constexpr char first_to_go[] = "1000";
+  if (score.get() >= 0 && write(score.get(), first_to_go, sizeof first_to_go - 1) < 0) return;  // a kindness only
+}
+
+bool has_seccomp() {
+  const std::uint32_t action = SECCOMP_RET_TRAP;
+  return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+std::string describe_guards(int abi, int missed) {
+  std::string text = abi ? "seccomp and Landlock " + std::to_string(abi) : "seccomp, without Landlock";
+  const unsigned lacking = static_cast<unsigned>(missed) + per_thread.without_landlock;
+  if (abi && lacking) text += " (" + std::to_string(lacking) + " threads without Landlock)";
+  return text;
+}
+
+}  // namespace
+
+Error confine(const Limits &limits, std::string &guards) {
+  static std::mutex mutex;
+  static std::string already;
+  const std::lock_guard lock(mutex);
+  if (already.empty()) {
+    if (!has_seccomp()) return fail(NotSupported, "no sandbox: the kernel has no seccomp filters");
+    install_fault_handlers();
+    install_sandbox_handler();
+    set_limits(limits);
+    const int abi = landlock_abi();
+    const FileDescriptor ruleset = landlock_ruleset(abi);
+    per_thread.ruleset = ruleset.get();
+    const int missed = confine_threads();
+    per_thread.over = true;
+    if (missed < 0) return fail(NotSupported, "no sandbox: /proc/self/task cannot be read, is /proc mounted?");
+    if (const int error = install_filter())
+      return fail(NotSupported, "no sandbox: the seccomp filter was refused: %s",
+                  error > 0 ? std::strerror(error) : "a thread has a filter of its own");
+    already = describe_guards(ruleset.get() >= 0 ? abi : 0, missed);
+  }
+  guards = already;
+  return Success;
+}
+
+}  // namespace simt
+
+SIMT_API const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes) {
+  static thread_local std::string *guards = new std::string;
+  return simt::confine({memory, file_bytes}, *guards) == simt::Success ? guards->c_str() : nullptr;
+}

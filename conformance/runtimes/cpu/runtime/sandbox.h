@@ -1,0 +1,43 @@
+// Confining this process, which runs kernels of strangers: seccomp, Landlock, no capabilities, resource limits.
+//
+// The filter is an allow list: a system call that is on neither list of sandbox_calls.h fails with ENOSYS, as on an
+// older system, so calls that Linux gets in future are refused too. Calls that would leave the process (new processes,
+// writing to the file system, sockets, signals to others, other processes' memory, limits, identity, namespaces, ...)
+// are on the second list: they fail with EPERM and are reported (SIGSYS, faults.cpp). clone3 and openat2 keep their
+// flags in memory where no filter can see them: they get ENOSYS, and the C library uses clone and openat.
+//
+// Landlock is a second layer for files and TCP, and the only one for reading other processes' memory: /proc/PID/mem is
+// opened for reading, as any file may be.
+//
+// What is refused stays refused whatever a kernel does to this process. The report can be lost: a kernel may replace
+// our handlers' memory, or block SIGSYS by rt_sigreturn, and is then ended by the signal. rt_sigprocmask goes through
+// the handler, which keeps our signals unblocked: posix_spawn() and fork() block all signals around clone.
+//
+// Not bounded: the number of threads made by clone itself (those of pthread_create are, by the memory of their stacks;
+// RLIMIT_NPROC does not hold for root), and the bytes of memory files (each is bounded, the descriptors are). The
+// process offers itself first to the system's out-of-memory killer instead.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "error.h"
+
+namespace simt {
+
+struct Limits {
+  std::size_t memory = 0;      // bytes of private writable memory (RLIMIT_DATA); 0: no limit
+  std::size_t file_bytes = 0;  // bytes of a file that is written, memory files included (RLIMIT_FSIZE); 0: no limit
+};
+
+// Confines every thread of the process for good; `guards` is then what does, "seccomp and Landlock 7". A second call
+// changes nothing. NotSupported when the system has no seccomp filters; nothing is confined then.
+Error confine(const Limits &limits, std::string &guards);
+
+// "socket()": how the filter's refusal of a system call is reported. Async-signal-safe.
+const char *refused_call(unsigned architecture, int number);
+
+// Puts the filter on all threads; 0, or an errno. -1: a thread has a filter of its own.
+int install_filter();
+
+}  // namespace simt

@@ -1,0 +1,67 @@
+// A block's shared memory: its __shared__ variables and its dynamic shared memory, each at the end of a place of its
+// own with a guard behind it, and canaries where a page cannot guard.
+//
+//   | guard 64 KiB | up to 64 KiB; canary in the 64 bytes before the variable | the variable | slack: canary | guard
+//   ...
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "simt/abi.h"
+
+namespace simt {
+
+// Where an address lies that belongs to a block.
+struct Area {
+  enum Kind : int { None, Stack, Shared, DynamicShared };
+  Kind kind = None;
+  const char *name = nullptr;  // of a shared variable, mangled
+  std::size_t bytes = 0;
+  std::ptrdiff_t offset = 0;  // from the start of the variable
+};
+
+class SharedMemory {
+ public:
+  static constexpr unsigned max_variables = 255;  // of one kernel
+  static constexpr std::size_t max_bytes = 64 * 1024;
+
+  // Throws std::bad_alloc.
+  SharedMemory();
+  ~SharedMemory();
+  SharedMemory(const SharedMemory &) = delete;
+  SharedMemory &operator=(const SharedMemory &) = delete;
+
+  // Before the first block of a launch. `use` may be null. False: no memory.
+  bool lay_out(const simt_shared_variable *variables, unsigned long count, const simt_shared_use *use,
+               std::size_t dynamic_bytes);
+  void *dynamic() const { return places_[0].base; }
+  void *const *variables() const { return addresses_.data(); }
+
+  void poison();                   // before a block
+  bool damaged(Area &area) const;  // after a block: whether a canary was overwritten, and where
+
+  // What `address` belongs to: a variable or the guard next to it. Async-signal-safe.
+  bool find(const void *address, Area &area) const;
+
+ private:
+  struct Place {
+    const char *name;  // null for the dynamic shared memory
+    char *base;
+    std::size_t bytes;
+    const char *end;  // of the slack
+  };
+  static constexpr std::size_t guard_bytes = max_bytes, slot = max_bytes + guard_bytes;
+
+  char *end_of(unsigned place) const { return base_ + slot * (place + 1); }
+  bool add(const char *name, std::size_t bytes, std::size_t align);
+
+  char *base_ = nullptr;
+  unsigned usable_ = 0;  // places whose pages can be accessed
+  std::unique_ptr<Place[]> places_;
+  unsigned count_ = 0;
+  std::vector<void *> addresses_;  // by row of the module's table
+};
+
+}  // namespace simt
