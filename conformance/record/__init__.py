@@ -1,6 +1,7 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
-from conformance.record.files import RecordError, read_record, record_text, write_record, write_text
+from conformance.record.errors import RecordError
+from conformance.record.files import read_record, record_text, write_record
 from conformance.record.merge import merge
 from conformance.record.model import (
     STATUSES,
@@ -15,6 +16,7 @@ from conformance.record.model import (
     every_kernel,
     summarise,
 )
+from conformance.record.writing import write_bytes, write_text
 
 __all__ = [
     "STATUSES",
@@ -32,6 +34,7 @@ __all__ = [
     "read_record",
     "record_text",
     "summarise",
+    "write_bytes",
     "write_record",
     "write_text",
 ]

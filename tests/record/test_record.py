@@ -123,7 +123,7 @@ def test_a_failed_write_leaves_the_old_record(tmp_path: Path, monkeypatch: pytes
     def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("conformance.record.files.os.replace", broken)
+    monkeypatch.setattr("os.replace", broken)
     with pytest.raises(RecordError, match="No space left"):
         write_record(Record.of(run_info(), [kernel("k", "fail")]), path)
     assert path.read_bytes() == before
