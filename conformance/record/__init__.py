@@ -1,9 +1,11 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
+from conformance.record.denominator import check_specs
 from conformance.record.errors import RecordError
 from conformance.record.files import read_record, record_text, write_record
 from conformance.record.merge import merge
 from conformance.record.model import (
+    INFRASTRUCTURE,
     STATUSES,
     Build,
     Failure,
@@ -19,6 +21,7 @@ from conformance.record.model import (
 from conformance.record.writing import write_bytes, write_text
 
 __all__ = [
+    "INFRASTRUCTURE",
     "STATUSES",
     "Build",
     "Failure",
@@ -29,6 +32,7 @@ __all__ = [
     "RunInfo",
     "Status",
     "Summary",
+    "check_specs",
     "every_kernel",
     "merge",
     "read_record",

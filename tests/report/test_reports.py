@@ -91,7 +91,7 @@ def record(specs: Specs, run: RunInfo | None = None, text: str = "off by a step"
             status,
             max_ulp={"pass": 1.0, "fail": 9.0}.get(status),
             failures=(failure,) if status == "fail" else (),
-            message=text if status in ("compile_error", "crash", "signature", "timeout", "known_failure") else None,
+            message=(text or "no text") if status in ("compile_error", "crash", "signature", "timeout", "known_failure") else None,
         )
         for status, name in EXAMPLES.items()
     ]
@@ -183,7 +183,7 @@ def test_markdown_modules(specs: Specs) -> None:
 
 def test_markdown_dtype_grid(specs: Specs) -> None:
     rows = [result(specs, name, "pass") for name in specs.kernels if name.startswith("affine_")]
-    rows[0] = rows[0].model_copy(update={"status": "fail"})  # affine_bf16
+    rows[0] = rows[0].model_copy(update={"status": "fail", "failed": 1})  # affine_bf16
     rows.append(result(specs, "uexp_f32", "pass"))
     output = section(render_markdown(Record.of(run_info(), rows), specs), "Families and dtypes")
     cells = {
@@ -385,7 +385,7 @@ def test_html_lists_every_kernel(specs: Specs) -> None:
 
 
 def test_kernels_that_no_spec_has_are_told(specs: Specs) -> None:
-    stray = KernelResult(name="stray_f32", module="x", family="x", status="pass", upstream="x.cu:1")
+    stray = KernelResult(name="stray_f32", module="x", family="x", status="pass", cases=1, upstream="x.cu:1")
     output = render_markdown(Record.of(run_info(), [stray]), specs)
     assert "1 kernels that no spec has, such as `stray_f32`" in output
     assert "0 of 748" in output
