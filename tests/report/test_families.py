@@ -23,7 +23,7 @@ def rows(**changes):
     ]
     record = Record.of(run, every_kernel(SPECS, results))
     _, body = family_table([record], ["cpu"], [record.kernels], SPECS)
-    return {row[1]: row for row in body}
+    return {row[1].replace("\\", ""): row for row in body}
 
 
 def test_a_family_tells_where_it_is_and_how_it_fares():
