@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from conformance.cli.gate import FAILURES, decide
-from conformance.device.hip import first_error
+from conformance.device.errors import first_error
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
