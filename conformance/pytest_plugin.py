@@ -17,12 +17,17 @@ from typing import Any
 import pytest
 
 from conformance.build import SourceError
+from conformance.cli.gate import Decision, decide
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
 from conformance.engine.tasks import COMPILE_SECONDS, CaseFailure, Outcome, Ready, Setup, Trial
+from conformance.record import Record, write_record
+from conformance.record.assemble import assemble
+from conformance.report import render_terminal
 from conformance.report.explain import explain
+from conformance.report.text import one_line
 from conformance.runtimes import device_count
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
@@ -34,7 +39,10 @@ _STATE = pytest.StashKey["Parity"]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("candle-parity")
-    group.addoption("--parity-fail-under", type=float, metavar="PCT", help="fail when the coverage is below this")
+    group.addoption(
+        "--parity-fail-under", type=float, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+    )
+    group.addoption("--parity-strict", action="store_true", help="with a gate: a failure is exit 1 all the same")
     group.addoption("--parity-runtime", default="auto", choices=("auto", "rocm", "cpu", "cuda"))
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
@@ -113,6 +121,8 @@ class Parity:
         self._setup: Setup | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
+        self.other_failures = False
+        """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
 
     @property
@@ -158,11 +168,18 @@ class Parity:
             self._pool.__exit__()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the outcome that an item reported, in this process or in a worker of pytest-xdist."""
-        if report.when == "call":
-            for key, value in report.user_properties:
-                if key == _KEY and isinstance(value, dict):
-                    self._take(dict(value))
+        """Take the outcome that an item reported, in this process or in a worker of pytest-xdist.
+
+        An item that could not report one, as when its worker died, has no verdict.
+        """
+        told = [value for key, value in report.user_properties if key == _KEY and isinstance(value, dict)]
+        path, _, name = report.nodeid.rpartition("::")
+        if report.when == "call" and told:
+            self._take(dict(told[0]))
+        elif report.failed and path.endswith(".yaml") and name in self.specs.kernels and name not in self.outcomes:
+            self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
+        elif report.failed:
+            self.other_failures = True
 
     def _take(self, properties: dict[str, Any]) -> None:
         fields = dict(properties["outcome"])
@@ -173,39 +190,42 @@ class Parity:
 
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()
-        return Result(self.setup, self.ready, self.outcomes, self.started, seconds)
+        ready = self._ready or Ready("none", "", 0, "no executor was set up", "")
+        return Result(self.setup, ready, self.outcomes, self.started, seconds, selected=tuple(self.outcomes))
+
+    def record(self) -> Record:
+        """The record of what has been judged."""
+        return assemble(self.specs, self.result(), ())
+
+    def decision(self) -> Decision:
+        """What the verdicts come to."""
+        option = self._config.getoption
+        rows = [row for row in self.record().kernels if row.name in self.outcomes]
+        return decide(rows, len(self.specs.kernels), option("--parity-fail-under"), option("--parity-strict"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """The exit code: the gate's where there is one, which a failed test of another kind overrides."""
     parity = session.config.stash[_STATE]
     parity.close()
     gate = session.config.getoption("--parity-fail-under")
-    if gate is None or hasattr(session.config, "workerinput") or session.config.option.collectonly:
+    if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
-    if _coverage(parity) < gate and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _coverage(parity: Parity) -> float:
-    passed = sum(outcome.status == "pass" for outcome in parity.outcomes.values())
-    return 100.0 * passed / len(parity.specs.kernels)
+    ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if ended and (parity.outcomes or gate is not None) and not parity.other_failures:
+        session.exitstatus = parity.decision().code
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    from conformance.record.assemble import assemble
-    from conformance.record.files import write_record
-    from conformance.report.terminal import render_terminal
-
     parity = config.stash[_STATE]
-    if not parity.outcomes:
+    gate = config.getoption("--parity-fail-under")
+    if not parity.outcomes and gate is None:
         return
-    record = assemble(parity.specs, parity.result(), ())
+    record, decision = parity.record(), parity.decision()
     terminalreporter.section("parity")
     terminalreporter.write_line(render_terminal(record, parity.specs))
-    gate = config.getoption("--parity-fail-under")
-    if gate is not None:
-        verdict = "met" if _coverage(parity) >= gate else "NOT met"
-        terminalreporter.write_line(f"coverage {_coverage(parity):.2f}%, gate {gate:g}%: {verdict}")
+    for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why)):
+        terminalreporter.write_line(line)
     if config.getoption("--parity-json") is not None:
         write_record(record, config.getoption("--parity-json"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from math import ceil, log2, nan
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from conformance.bench.record import BenchRecord, TreeTiming, WorkloadResult
+from conformance.record import write_bytes
+from conformance.report.text import one_line
 
 COLUMNS = 3
 WIDTH, HEIGHT = 4.4, 3.4
@@ -31,6 +34,7 @@ PRODUCTS = "products and convolutions"
 
 _MARKERS = "osD^vPX<>*"
 _LOOKS: Any = {
+    "text.parse_math": False,  # a name with dollar signs is no formula
     "svg.hashsalt": "candle-parity",  # ids that do not change from run to run
     "font.size": 8.0,
     "axes.titlesize": 9.0,
@@ -63,11 +67,12 @@ def plot(record: BenchRecord, path: Path) -> None:
     """Write the picture of ``record`` to ``path``, an ``.svg`` or ``.png``: the same bytes for the same record.
 
     A panel per module with GB/s over the bytes that a launch needs at least, and one with the operations a second of
-    products and convolutions over their operations per byte. Raises ``OSError``.
+    products and convolutions over their operations per byte. Raises ``RecordError``.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = BytesIO()
     with rc_context(_LOOKS):
-        _figure(record).savefig(path, dpi=150, metadata=_METADATA[path.suffix])
+        _figure(record).savefig(picture, format=path.suffix[1:], dpi=150, metadata=_METADATA[path.suffix])
+    write_bytes(path, picture.getvalue())
 
 
 def _figure(record: BenchRecord) -> Figure:
@@ -114,11 +119,12 @@ def _title(record: BenchRecord) -> str:
     trees = [(run.kernels, run.git), *([(run.against, run.against_git)] if run.against else [])]
     names = " against ".join(f"{path} ({commit})" if commit else str(path) for path, commit in trees)
     marks = "pale, joined to ours: the other tree's; " if run.against else ""
-    return f"{run.device}, runtime {run.runtime}, {run.started[:10]}\n{names}\n{marks}line: a copy on the device"
+    lines = (f"{run.device}, runtime {run.runtime}, {run.started[:10]}", names, f"{marks}line: a copy on the device")
+    return "\n".join(map(one_line, lines))
 
 
 def _panel(axes: Axes, name: str, rows: Sequence[WorkloadResult], kind: _Kind, roof: Curve) -> None:
-    axes.set_title(name, loc="left")
+    axes.set_title(one_line(name), loc="left")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=9))
@@ -150,7 +156,7 @@ def _points(axes: Axes, family: str, rows: Sequence[WorkloadResult], kind: _Kind
         pale = [1 - PALE * (1 - part) for part in to_rgb(color)]
         axes.plot(x, y, color=pale, linewidth=0.5)
         axes.plot(at, theirs, marker, markersize=3, color=pale, markeredgewidth=0)
-    axes.plot(at, ours, marker, markersize=3, color=color, markeredgewidth=0, label=family)
+    axes.plot(at, ours, marker, markersize=3, color=color, markeredgewidth=0, label=one_line(family))
 
 
 def _rate(work: float, tree: TreeTiming | None) -> float:

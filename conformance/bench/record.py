@@ -6,18 +6,23 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from conformance.bench.measure import Measurement, Timing
 from conformance.record.files import RecordError
 from conformance.record.model import Row
+from conformance.report.text import one_line
 from conformance.spec.kernel import Kernel
 
 NOISE = 0.02
 """A kernel counts as slower than the other tree's when the median pair is slower by more than this and three in four
 pairs are slower."""
+
+
+Positive = Annotated[float, Field(gt=0)]
+"""Times and rates that others are divided by."""
 
 
 class TreeTiming(Row):
@@ -27,7 +32,7 @@ class TreeTiming(Row):
     is the share of a multiprocessor's threads that can be resident.
     """
 
-    ms: float
+    ms: Positive
     ms_low: float
     ms_high: float
     launches: int
@@ -51,10 +56,10 @@ class WorkloadResult(Row):
     block: tuple[int, int, int]
     bytes: int
     operations: int | None
-    copy_gbps: float
+    copy_gbps: Positive
     ours: TreeTiming
     against: TreeTiming | None = None
-    ratio: float | None = None
+    ratio: Positive | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
 
@@ -177,13 +182,17 @@ def bench_text(record: BenchRecord) -> str:
 def read_bench(path: Path) -> BenchRecord:
     """Reads what ``bench --json`` wrote; raises ``RecordError``."""
     try:
-        return BenchRecord.model_validate_json(path.read_text(encoding="utf-8"))
+        record = BenchRecord.model_validate_json(path.read_text(encoding="utf-8"))
+        idle = [row.case for row in record.workloads if row.bytes <= 0 or row.operations == 0]
+        if not idle:
+            return record
+        why = f"{idle[0]!r} moves no byte or computes nothing"
     except OSError as cause:
         raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
     except UnicodeDecodeError:
-        why = "the file is no UTF-8 text"
+        why = "the file is not UTF-8 text"
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(map(str, finding["loc"]))
-        why = f"{place}: {finding['msg']}" if place else finding["msg"]
+        why = one_line(f"{place}: {finding['msg']}" if place else finding["msg"])
     raise RecordError(f"{path}: not a record of `candle-parity bench --json`: {why}")

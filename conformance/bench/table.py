@@ -8,6 +8,7 @@ from math import exp, log
 from tabulate import tabulate
 
 from conformance.bench.record import NOISE, BenchRecord, Loss, WorkloadResult
+from conformance.report.text import one_line
 
 FEW = 40
 """Up to so many workloads are printed each; more of them by family and case."""
@@ -30,14 +31,15 @@ def geometric_mean(values: Iterable[float]) -> float:
 def render_bench(record: BenchRecord, every: bool = False) -> str:
     """The table, the means and the kernels that are slower than the other tree's."""
     rows = record.workloads
-    parts = ["\n".join(heading(record))]
+    parts = ["\n".join(map(one_line, heading(record)))]
     if rows:
         head, body = each(rows) if every or len(rows) <= FEW else by_family(rows)
         align = ["left" if name in TEXT else "right" for name in head]
-        parts.append(tabulate(body, head, disable_numparse=True, colalign=align))
-        parts.append("\n".join([*summary(rows), *(f"  {cells[0]}  {cells[1]}" for cells in slower(rows)[1])]))
+        shown = [list(map(one_line, row)) for row in body]
+        parts.append(tabulate(shown, head, disable_numparse=True, colalign=align))
+        parts.append("\n".join([*summary(rows), *(f"  {ratio}  {one_line(case)}" for ratio, case in slower(rows)[1])]))
     if record.losses:
-        parts.append("\n".join(f"not timed: {lost(loss)}" for loss in record.losses))
+        parts.append("\n".join(one_line(f"not timed: {lost(loss)}") for loss in record.losses))
     return "\n\n".join(parts)
 
 
@@ -80,7 +82,7 @@ def by_family(rows: Sequence[WorkloadResult]) -> Cells:
     """
     groups: dict[tuple[str, str], list[WorkloadResult]] = {}
     for row in rows:
-        groups.setdefault((row.family, row.case.split("(", 1)[1][:-1]), []).append(row)
+        groups.setdefault((row.family, row.case.partition("(")[2].removesuffix(")")), []).append(row)
     compared, counted = _compared(rows), _counted(rows)
     head = ["family", "case", "kernels", "ms", *(["other ms"] if compared else []), "GB/s"]
     head += ["of copy: least", "mean", *counted]

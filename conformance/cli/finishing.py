@@ -4,30 +4,55 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from conformance.device.hip import first_error
+from conformance.cli.gate import FAILURES, decide
+from conformance.device.errors import first_error
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
+from conformance.report.about import given_specs
 from conformance.report.explain import explain
-from conformance.report.text import visible
+from conformance.report.text import one_line, visible
 from conformance.spec.load import Specs
 
 _EXPLAINED = 10
-_BAD = ("fail", "signature", "compile_error", "crash", "timeout")
+_TOLD = tuple(status for status in FAILURES if status != "missing")
+"""Failures of which there is more to say than the kernel's name."""
 
 
-def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: Result) -> int:
-    """Write, print, and return 0 when met, 1 on a failure or when the coverage is below the gate."""
+def finish(
+    arguments: argparse.Namespace,
+    specs: Specs,
+    record: Record,
+    result: Result,
+    selected: Collection[str] | None = None,
+) -> int:
+    """Write, print, and return the exit code.
+
+    ``selected`` are the names of the kernels that were to be judged (default: those with an outcome). Raises
+    ``RecordError`` where something cannot be written.
+    """
     if arguments.json:
         write_record(record, arguments.json)
     write_reports(arguments, [record], specs)
     print(render_terminal(record, specs))
     _print_failures(record, result)
     _print_logs(result)
-    return _exit_code(arguments, record, result)
+    names = set(result.outcomes) | set(selected or ())
+    decision = decide(
+        [row for row in record.kernels if row.name in names],
+        len(specs.kernels),
+        arguments.fail_under,
+        strict=getattr(arguments, "strict", False),
+        specs=given_specs(record.run, specs),
+    )
+    if decision.line is not None:
+        print(decision.line)
+    for sentence in decision.why:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    return decision.code
 
 
 def _print_logs(result: Result) -> None:
@@ -35,16 +60,17 @@ def _print_logs(result: Result) -> None:
     lost = {outcome.source for outcome in result.outcomes.values() if outcome.status == "compile_error"}
     for label, log in result.compile_logs.items():
         if label in lost:
-            print(f"\n{label} does not compile:\n{_head(log)}", file=sys.stderr)
+            print(f"\n{one_line(label)} does not compile:\n{visible(_head(log))}", file=sys.stderr)
         else:
-            print(f"{label} does not compile, but holds no kernel on trial: {first_error(log)}", file=sys.stderr)
+            said = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
+            print(one_line(said), file=sys.stderr)
 
 
 def _print_failures(record: Record, result: Result) -> None:
     """The first failure of the first kernels that are not at parity, on standard output."""
-    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _BAD]
+    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _TOLD]
     for row in bad[:_EXPLAINED]:
-        print("\n" + "\n".join(map(visible, explain(row.name, row, shown=1))))
+        print("\n" + "\n".join(explain(row.name, row, shown=1)))
     if len(bad) > _EXPLAINED:
         print(f"\n... and {len(bad) - _EXPLAINED} kernels more; --md F writes them all")
 
@@ -61,23 +87,6 @@ def write_reports(arguments: argparse.Namespace, records: Sequence[Record], spec
         if path is not None:
             write_text(path, render(records, specs))
     return any(path is not None for path, _ in renderers)
-
-
-def _exit_code(arguments: argparse.Namespace, record: Record, result: Result) -> int:
-    failed = [kernel for kernel in record.kernels if kernel.name in result.outcomes and kernel.status in _BAD]
-    idle = [name for name, outcome in result.outcomes.items() if outcome.status == "not_run"]
-    code = 1 if failed else 0
-    if idle:
-        print(
-            f"candle-parity: no case was run for {', '.join(idle[:5])}{' ...' if len(idle) > 5 else ''}",
-            file=sys.stderr,
-        )
-        code = 1
-    if arguments.fail_under is not None:
-        met = record.summary.coverage >= arguments.fail_under
-        print(f"coverage {record.summary.coverage:.2f}%, gate {arguments.fail_under:g}%: {'met' if met else 'NOT met'}")
-        code = code if met else 1
-    return code
 
 
 def _head(log: str, lines: int = 20) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from conformance.cli.finishing import write_reports
 from conformance.cli.usage import UsageError
-from conformance.record import Record, merge, read_record
+from conformance.record import Record, check_specs, merge, read_record
 from conformance.report import render_terminal
-from conformance.spec.load import load_specs
+from conformance.spec.load import Specs, load_specs
 
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    records = merge([read_record(path) for path in arguments.records])
+    records = merge([_read(path, specs) for path in arguments.records])
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
         records = [_with_wiring(record, places) for record in records]
@@ -25,15 +25,21 @@ def command(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _read(path: Path, specs: Specs) -> Record:
+    record = read_record(path)
+    check_specs(record, specs, path)
+    return record
+
+
 def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
     """Where each kernel is asked for, from what ``candle-parity wiring --json`` wrote."""
     try:
-        rows = json.loads(path.read_text())["kernels"]
+        rows = json.loads(path.read_text(encoding="utf-8"))["kernels"]
         return {str(row["name"]): tuple(map(str, row["wired_at"])) for row in rows}
     except OSError as error:
         raise UsageError(f"{path}: the wiring cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path}: is no wiring; expected what `candle-parity wiring --json` writes") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"{path}: is not a wiring; expected what `candle-parity wiring --json` writes") from error
 
 
 def _with_wiring(record: Record, places: dict[str, tuple[str, ...]]) -> Record:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO
 
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import Ready, Setup, from_map
@@ -197,5 +197,3 @@ _READY = frozenset(Ready.__dataclass_fields__)
 def _sentence(how: str, words: str) -> str:
     last = (words.strip().splitlines() or [""])[-1].strip()[:_SHOWN]
     return f"its process ended with {how}{': ' + last if last else ''}"
-
-

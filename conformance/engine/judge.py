@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import Buffer
+from conformance.cases.launch import Buffer, Scalar
 from conformance.compare import Mismatch, judge
 from conformance.device.errors import HipError
 from conformance.dtypes import dtype
@@ -26,6 +26,8 @@ FAULTS_BEFORE_GIVING_UP = 3
 """Where the process survives a fault; elsewhere the first fault is the last."""
 
 OTHER_TIES = "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
+
+ONLY_EMPTY = "only empty cases were selected: nothing was judged"
 
 Answer = Callable[[TrialCase, str], dict[str, NDArray[Any]]]
 """Runs a case in a thread order: every buffer's whole content afterwards, the very same dictionary as for an earlier
@@ -54,15 +56,19 @@ def put_on_trial(
     """The outcome of ``kernel`` over ``cases``.
 
     A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. ``begin`` is told each case id before the case runs.
+    the kernel's remaining cases are not run. ``begin`` is told each case id before the case runs. A kernel passes only
+    with a case that is not empty; cases that must fault and are not launched for it are ``left_out``.
     """
     started = time.perf_counter()
     outcome = Outcome(kernel.name, "pass")
     faults: list[Status] = []
+    only_empty = True
     for case in cases:
         if case.must_fault and not survives_faults:
+            outcome.left_out += 1
             continue
         begin(case.id)
+        only_empty = only_empty and is_empty(case)
         outcome.cases += 1
         shown = f"{command} {shlex.quote(case.id)}"
         failure = CaseFailure(case.id, case.flaw, reproduce=shown) if case.flaw else None
@@ -105,7 +111,22 @@ def put_on_trial(
             break
     outcome.seconds = time.perf_counter() - started
     outcome.status = _status(kernel, outcome, faults)
+    if outcome.cases and not outcome.failed and only_empty:
+        return Outcome(kernel.name, "not_run", launches=outcome.launches, seconds=outcome.seconds, message=ONLY_EMPTY)
     return outcome
+
+
+def is_empty(case: TrialCase) -> bool:
+    """Whether the case has a size of 0 and no element to write: a kernel that does nothing would be right."""
+    if case.must_fault or case.flaw:
+        return False
+    if not any(isinstance(arg, Scalar) and arg.value.dtype.kind in "iu" and not arg.value for arg in case.launch.args):
+        return False
+    return all(
+        np.array_equal(case.expected[arg.name].value.view(np.uint8), arg.data[arg.start :].view(np.uint8))
+        for arg in case.launch.args
+        if isinstance(arg, Buffer) and arg.name in case.expected
+    )
 
 
 def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:

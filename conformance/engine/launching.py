@@ -15,9 +15,7 @@ from conformance.engine.trials import TrialCase
 class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and call ``answer`` for each case and order."""
 
-    def __init__(
-        self, executor: Executor, function: Function, orders: tuple[str, ...], survives_faults: bool
-    ) -> None:
+    def __init__(self, executor: Executor, function: Function, orders: tuple[str, ...], survives_faults: bool) -> None:
         self._executor = executor
         self._function = function
         self._orders = orders

@@ -29,7 +29,7 @@ from conformance.engine.tasks import (
     from_map,
     to_map,
 )
-from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
+from conformance.engine.wire import Closed, Garbled, Late, pair
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
 
@@ -148,9 +148,7 @@ class Pool:
         self.printed: list[str] = []
         """What kernels printed."""
         try:
-            self._members = [
-                _Member(self._supervisor, module, setup, number) for number, setup in enumerate(setups)
-            ]
+            self._members = [_Member(self._supervisor, module, setup, number) for number, setup in enumerate(setups)]
         except BaseException:
             self._supervisor.close()
             raise

@@ -117,9 +117,7 @@ def _modules(kernels: Sequence[Kernel]) -> set[str]:
     return {kernel.module for kernel in kernels}
 
 
-def _compile(
-    pool: Pool, result: Result, wanted: Sequence[int], said: Said
-) -> tuple[dict[int, str], dict[int, str]]:
+def _compile(pool: Pool, result: Result, wanted: Sequence[int], said: Said) -> tuple[dict[int, str], dict[int, str]]:
     """Compile and load the sources ``wanted``: by index the first error of those that are broken, and why others are
     unavailable."""
     assert result.setup.kernels is not None or not wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
@@ -42,7 +43,6 @@ class Supply:
             self.current()
         assert self._ready is not None
         return self._ready
-
 
     def current(self) -> Executor:
         """The executor to use. Raises ``InfrastructureError`` when none can be had."""
@@ -92,7 +92,7 @@ class Supply:
         self._borrowed = alone
         self._changed()
 
-    def _ask(self, message: dict[str, object]) -> tuple[dict[str, object], list[int]]:
+    def _ask(self, message: dict[str, object]) -> tuple[dict[str, Any], list[int]]:
         try:
             self._channel.send(message)
             return self._channel.receive(SECONDS_FOR_AN_EXECUTOR)

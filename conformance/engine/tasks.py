@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -200,11 +200,8 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Setup, Compile, Compiled, Trial, Time, Timed, Outcome, Ready, Refused)
 }
 
-_Data = TypeVar("_Data")
-
-
 @cache
-def _adapter(kind: type[_Data]) -> TypeAdapter[_Data]:
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 

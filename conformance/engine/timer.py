@@ -21,6 +21,7 @@ from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.compiling import Compiler
 from conformance.engine.library import Library
 from conformance.engine.progress import Progress
+from conformance.engine.remote import Function as Numbered
 from conformance.engine.remote import KernelRow
 from conformance.engine.tasks import Compile, Compiled, Ready, Refused, Setup, Time, Timed, from_map, to_map
 from conformance.engine.wire import Channel, Closed
@@ -37,7 +38,7 @@ class LocalLoader:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._modules: list[Any] = []
-        self._functions: list[Function] = []
+        self.functions: list[Function] = []
 
     def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]:
         module = self._device.load(code, label)
@@ -45,8 +46,12 @@ class LocalLoader:
         rows = self._device.runtime.module_kernels(int(module.handle))
         return len(self._modules) - 1, None if rows is None else [KernelRow.model_validate(row) for row in rows]
 
-    def function(self, module: int, name: str) -> Any:
-        return self._device.function(self._modules[module], name)
+    def function(self, module: int, name: str) -> Numbered | None:
+        function = self._device.function(self._modules[module], name)
+        if function is None:
+            return None
+        self.functions.append(function)
+        return Numbered(name, len(self.functions) - 1)
 
 
 class Timer:
@@ -105,7 +110,7 @@ class Timer:
             if found.function is None:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
-            trees.append((tree, found.function))
+            trees.append((tree, self._loader.functions[found.function.number]))
         self._progress.begin(case)
         try:
             if self._bench is None:

@@ -1,8 +1,11 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
-from conformance.record.files import RecordError, read_record, record_text, write_record, write_text
+from conformance.record.denominator import check_specs
+from conformance.record.errors import RecordError
+from conformance.record.files import read_record, record_text, write_record
 from conformance.record.merge import merge
 from conformance.record.model import (
+    INFRASTRUCTURE,
     STATUSES,
     Build,
     Failure,
@@ -15,8 +18,10 @@ from conformance.record.model import (
     every_kernel,
     summarise,
 )
+from conformance.record.writing import write_bytes, write_text
 
 __all__ = [
+    "INFRASTRUCTURE",
     "STATUSES",
     "Build",
     "Failure",
@@ -27,11 +32,13 @@ __all__ = [
     "RunInfo",
     "Status",
     "Summary",
+    "check_specs",
     "every_kernel",
     "merge",
     "read_record",
     "record_text",
     "summarise",
+    "write_bytes",
     "write_record",
     "write_text",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,62 @@ from conformance.build import find_sources, tree_digest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome
 from conformance.record.commits import commit_of, harness_commit
-from conformance.record.model import Failure, KernelResult, Record, RunInfo, every_kernel
+from conformance.record.model import INFRASTRUCTURE, Failure, KernelResult, Record, RunInfo, every_kernel
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """How a run went, beyond its outcomes; the fields are those of ``RunInfo``.
+
+    ``selected`` holds the names of the kernels that were to be judged, where that is not all that have an outcome.
+    """
+
+    selected: Collection[str] | None = None
+    complete: bool = True
+    sandbox: str | None = None
+    weakened: tuple[str, ...] = ()
+    infrastructure: tuple[str, ...] = ()
+
+
 def assemble(
-    specs: Specs, result: Result, patterns: Sequence[str] = (), recordings: Sequence[Mapping[str, Any]] = ()
+    specs: Specs,
+    result: Result,
+    patterns: Sequence[str] = (),
+    recordings: Sequence[Mapping[str, Any]] = (),
+    conditions: Conditions = Conditions(),
 ) -> Record:
     """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
 
     ``recordings`` is what the trace files of a replay say of themselves.
     """
     rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
-    run = _run(specs, result, patterns, recordings, rows)
-    return Record.of(run, every_kernel(specs, rows))
+    selected = result.outcomes.keys() | set(conditions.selected or ())
+    waiting = [_not_judged(specs.kernels[name], conditions) for name in selected - result.outcomes.keys()]
+    run = _run(specs, result, patterns, recordings, rows).model_copy(
+        update={
+            "selected": len(selected),
+            "complete": conditions.complete,
+            "sandbox": conditions.sandbox,
+            "weakened": conditions.weakened,
+            "infrastructure": conditions.infrastructure,
+        }
+    )
+    return Record.of(run, every_kernel(specs, [*rows, *waiting]))
+
+
+def _not_judged(kernel: Kernel, conditions: Conditions) -> KernelResult:
+    """A selected kernel that has no outcome: the run was interrupted, or lost it."""
+    why = f"{INFRASTRUCTURE}no answer came back" if conditions.complete else "interrupted before it was judged"
+    return KernelResult(
+        name=kernel.name,
+        module=kernel.module,
+        family=kernel.family,
+        status="not_run",
+        upstream=kernel.upstream,
+        message=why,
+    )
 
 
 def _recorded_on(recording: Mapping[str, Any]) -> str:
@@ -53,6 +96,7 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         failures=tuple(map(_failure, outcome.failures)),
         message=outcome.message,
         seconds=round(outcome.seconds, 6),
+        left_out=outcome.left_out,
     )
 
 
@@ -98,6 +142,8 @@ def _run(
         recorded_on=tuple(map(_recorded_on, recordings)),
         source_lines=_source_lines(setup.kernels, rows),
         sources=None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
+        specs=None if specs.given is None else shown(specs.given),
+        specs_digest=specs.digest or None,
     )
 
 

@@ -61,6 +61,8 @@ def build_record(
         git=commit_of(kernels),
         harness=harness_commit(),
         sources=tree_digest(kernels),
+        specs=None if specs.given is None else shown(specs.given),
+        specs_digest=specs.digest or None,
         builds={
             target: Build(compiler=compiler, started=when, failed=dict(failed.get(target, {}))) for target in objects
         },

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from conformance.record.errors import RecordError
 from conformance.record.model import Record
+from conformance.record.writing import write_text
 
-
-class RecordError(Exception):
-    """A record that cannot be read or written; the message names the file, what is wrong and what to do."""
+__all__ = ["RecordError", "read_record", "record_text", "write_record", "write_text"]
 
 
 def record_text(record: Record) -> str:
@@ -27,25 +25,6 @@ def record_text(record: Record) -> str:
 def write_record(record: Record, path: Path) -> None:
     """Writes the record in one step, as ``write_text``."""
     write_text(path, record_text(record))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes ``path`` in one step: a reader sees the old file or the new one. Makes its folder.
-
-    Raises ``RecordError``.
-    """
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as cause:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise RecordError(f"{path}: cannot be written ({cause.strerror}); give a writable path") from None
 
 
 def read_record(path: Path) -> Record:

@@ -15,11 +15,11 @@ def merge(records: Sequence[Record]) -> list[Record]:
     """One record per run, in the order of their first appearance.
 
     Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
-    commits of port and harness, subject and traces are all equal and no kernel was run in both; where one was, they
-    stay apart, so that no result hides another. The merged run starts with the earliest shard and lasts as long as all
-    together.
+    commits of port and harness, subject, traces, specs, sandbox and weakened checks are all equal and no kernel was run
+    in both; where one was, they stay apart, so that no result hides another. The merged run starts with the earliest
+    shard and lasts as long as all together.
 
-    Records of ``build`` are no run: each is added to every run of the same sources, so that the run's kernels say what
+    Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's kernels say what
     they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError`` when a run is,
     but of other sources.
     """
@@ -27,8 +27,9 @@ def merge(records: Sequence[Record]) -> list[Record]:
     builds = _builds([record for record in records if record.run.runtime == BUILD])
     alone = []
     for build in builds:
-        mine = [run for run in runs if run.run.sources is not None and run.run.sources == build.run.sources]
-        path = [run for run in runs if run.run.kernels is not None and run.run.kernels == build.run.kernels]
+        same = [run for run in runs if _same_specs(run, build)]
+        mine = [run for run in same if run.run.sources is not None and run.run.sources == build.run.sources]
+        path = [run for run in same if run.run.kernels is not None and run.run.kernels == build.run.kernels]
         if path and not mine:
             raise RecordError(
                 f"the build of {build.run.kernels} ({build.run.started}) and its run ({path[0].run.started}) are of "
@@ -39,11 +40,16 @@ def merge(records: Sequence[Record]) -> list[Record]:
     return [*runs, *alone]
 
 
+def _same_specs(run: Record, build: Record) -> bool:
+    """Whether nothing says that the two are of different specs; older records say nothing."""
+    return None in (run.run.specs_digest, build.run.specs_digest) or run.run.specs_digest == build.run.specs_digest
+
+
 def _builds(records: Sequence[Record]) -> list[Record]:
     """One record per kernels path and content, with the targets of all; the latest build of a target counts."""
     found: dict[Hashable, Record] = {}
     for record in sorted(records, key=lambda item: item.run.started):
-        key = (record.run.kernels, record.run.sources, record.run.upstream_commit)
+        key = (record.run.kernels, record.run.sources, record.run.upstream_commit, record.run.specs_digest)
         found[key] = _with_build(found[key], record) if key in found else record
     return list(found.values())
 
@@ -93,6 +99,10 @@ def _machine(record: Record) -> Hashable:
         run.sources,
         run.subject,
         run.traces,
+        run.specs,
+        run.specs_digest,
+        run.sandbox,
+        run.weakened,
     )
 
 
@@ -100,13 +110,19 @@ def _joined(shards: Sequence[Record]) -> Record:
     results: dict[str, KernelResult] = {}
     for shard in shards:
         for kernel in shard.kernels:
-            if kernel.name not in results or kernel.status != "not_run":
+            if kernel.name not in results or _says_more(kernel, results[kernel.name]):
                 results[kernel.name] = kernel
     runs = [shard.run for shard in shards]
     # A shard without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
+    counts = [run.selected for run in runs if run.selected is not None]
+    judged = sum(row.status != "not_run" for row in results.values())
+    selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
     run = runs[0].model_copy(
         update={
+            "selected": selected,
+            "complete": all(run.complete for run in runs) or judged == selected,
+            "infrastructure": tuple(dict.fromkeys(said for run in runs for said in run.infrastructure)),
             "started": min(run.started for run in runs),
             "seconds": sum(run.seconds for run in runs),
             "patterns": tuple(dict.fromkeys(patterns)),
@@ -114,3 +130,8 @@ def _joined(shards: Sequence[Record]) -> Record:
         }
     )
     return Record.of(run, results.values())
+
+
+def _says_more(row: KernelResult, other: KernelResult) -> bool:
+    """A verdict says more than none, and why a selected kernel has none more than that it was not selected."""
+    return row.status != "not_run" or (other.status == "not_run" and other.message is None)

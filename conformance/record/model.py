@@ -17,6 +17,9 @@ Status = Literal[
 STATUSES: tuple[Status, ...] = get_args(Status)
 """In the order of the design; what each means is in the README."""
 
+INFRASTRUCTURE = "infrastructure: "
+"""Begins the message of a selected kernel that is ``not_run`` because something failed that is not its doing."""
+
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -86,7 +89,8 @@ class KernelResult(Row):
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
     kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
-    ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null).
+    ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
+    selected cases that were not launched because their right answer is a fault, which the device would not survive.
     """
 
     name: str
@@ -104,6 +108,22 @@ class KernelResult(Row):
     source_lines: Count | None = None
     compiles_for: dict[str, Resources] = {}
     wired_at: tuple[str, ...] | None = None
+    left_out: Count = 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether the kernel was selected and not judged for something that is not its doing."""
+        return self.status == "not_run" and (self.message or "").startswith(INFRASTRUCTURE)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.failed > self.cases:
+            raise ValueError(f"kernel {self.name!r}: {self.failed} of {self.cases} cases failed")
+        if self.status == "pass" and (not self.cases or self.failed or self.failures):
+            raise ValueError(f"kernel {self.name!r}: a pass needs a case or more, none of which failed")
+        if self.status in ("fail", "crash", "timeout") and not self.failed and not self.message:
+            raise ValueError(f"kernel {self.name!r}: {self.status} without a case that failed and without a message")
+        return self
 
 
 class RunInfo(Row):
@@ -116,7 +136,11 @@ class RunInfo(Row):
     the port (null: it is in none), ``harness`` that of candle-parity (null: it is no checkout, or the record is older
     than the field); both end in "-dirty" where files differ. ``patterns`` is what was selected (empty: everything).
     ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
-    AMD target; a record with the runtime "build" has nothing else.
+    AMD target; a record with the runtime "build" has nothing else. ``specs`` is the folder of specs that are not the
+    harness's own, ``specs_digest`` a digest of the specs. ``sandbox`` says what the kernels were confined by, or why by
+    nothing; ``weakened`` names settings that weaken checks. ``selected`` counts the kernels that were selected;
+    ``complete`` is false where the run ended before each of them was judged. ``infrastructure`` says in sentences what
+    went wrong that was not a kernel's doing.
     """
 
     runtime: str
@@ -139,6 +163,13 @@ class RunInfo(Row):
     source_lines: dict[str, Count] = {}
     sources: str | None = None
     builds: dict[str, Build] = {}
+    specs: str | None = None
+    specs_digest: str | None = None
+    sandbox: str | None = None
+    weakened: tuple[str, ...] = ()
+    selected: Count | None = None
+    complete: bool = True
+    infrastructure: tuple[str, ...] = ()
 
 
 class Summary(Row):
@@ -182,8 +213,10 @@ class Record(Row):
         names = Counter(kernel.name for kernel in self.kernels)
         twice = [name for name, count in names.items() if count > 1]
         if twice:
-            raise ValueError(f"kernel {twice[0]} is recorded twice")
+            raise ValueError(f"kernel {twice[0]!r} is recorded twice")
         counted = summarise(self.kernels)
+        if self.run.selected is not None and self.run.selected > counted.total:
+            raise ValueError(f"{self.run.selected} kernels were selected, of {counted.total}")
         if counted != self.summary:
             wrong = [key for key, value in counted if value != getattr(self.summary, key)]
             raise ValueError(f"the summary does not agree with the kernels in {', '.join(wrong)}")

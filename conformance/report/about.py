@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from conformance.record import Record, RunInfo
+from conformance.report.text import one_line
+from conformance.spec.load import Specs
 
 Records = Record | Sequence[Record]
 
@@ -32,6 +34,24 @@ def executed(run: RunInfo) -> str:
     return _EXECUTED.get(run.runtime, f"run through the runtime {run.runtime}; not known to be an AMD GPU")
 
 
+def given_specs(run: RunInfo, specs: Specs) -> str:
+    """`` of the given specs DIR (digest ...)`` where they are not the harness's own, else nothing; on one line.
+
+    It follows every count of kernels that a percentage is of.
+    """
+    if run.specs is None and specs.given is None:
+        return ""
+    folder = str(specs.given) if run.specs is None else run.specs
+    return f" of the given specs {one_line(folder)} (digest {one_line(run.specs_digest or specs.digest)})"
+
+
+def _specs(run: RunInfo) -> str:
+    if run.specs_digest is None:
+        return run.specs or "–"
+    folder = "the harness's own" if run.specs is None else run.specs
+    return f"{folder} (digest {run.specs_digest})"
+
+
 def identity(run: RunInfo) -> str:
     """Device, date and commits: ``NVIDIA H100, 2026-01-02, port at abc123, harness at def456``, as far as known."""
     commits = (("port", run.git), ("harness", run.harness))
@@ -46,6 +66,7 @@ def labels(records: Sequence[Record]) -> list[str]:
         what = "reference" if run.subject == "reference" else run.runtime
         if run.runtime not in ("cpu",) and run.arch:
             what += f" {run.arch}"
+        what = one_line(what)
         name = what if run.wave is None else f"{what} wave{run.wave}"
         if run.traces is not None and run.subject == "kernels":
             name += " replay"
@@ -67,6 +88,8 @@ def rerun(run: RunInfo, kernel: str) -> str:
             words += ["--wave", str(run.wave)]
         if run.kernels not in (None, "kernels"):
             words += ["--kernels", str(run.kernels)]
+    if run.specs is not None:
+        words += ["--specs", run.specs]
     return shlex.join([*words, kernel])
 
 
@@ -93,6 +116,9 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Upstream", f"{upstream} at {run.upstream_commit}"),
         ("Recorded cases", "; ".join([run.traces, *run.recorded_on]) if run.traces else "–"),
         ("Selected", ", ".join(run.patterns) or "everything"),
+        ("Specs", _specs(run)),
+        ("Sandbox", run.sandbox or "–"),
+        ("Checks weakened", ", ".join(run.weakened) or "–"),
         ("Started", run.started),
         ("Took", f"{int(minutes)} min {seconds:.0f} s" if minutes else f"{seconds:.1f} s"),
         ("hip-python", run.hip_python or "–"),

@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 
-from conformance.report.about import Records, labels, listed
+from conformance.report.about import Records, given_specs, labels, listed
+from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, results
-from conformance.report.text import one_line
+from conformance.report.text import csv_cell
 from conformance.spec.load import Specs
 
 _KERNEL = ("kernel", "module", "family", "dtype", "upstream")
-_RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source", "message")
+_RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source", "message", "specs", "remarks")
 
 
 def render_csv(records: Records, specs: Specs) -> str:
     """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label.
 
-    A column per AMD target that was compiled for follows the result columns: ``compiles`` or nothing.
+    ``specs`` names specs that are not the harness's own, ``remarks`` what is to be known of the run. A column per AMD
+    target that was compiled for follows the result columns: ``compiles`` or nothing. A cell that a spreadsheet would
+    take for a formula begins with an apostrophe.
     """
     found = listed(records)
     names = labels(found)
@@ -27,14 +30,17 @@ def render_csv(records: Records, specs: Specs) -> str:
     heads = [*_KERNEL]
     for suffix, record in zip(suffixes, found, strict=True):
         heads += [f"{column}{suffix}" for column in (*_RESULT, *record.run.builds)]
-    writer.writerow(heads)
-    for columns in zip(*(results(record, specs) for record in found), strict=True):
+    writer.writerow(map(csv_cell, heads))
+    parts = [results(record, specs) for record in found]
+    of = [given_specs(record.run, specs).strip() for record in found]
+    said = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
+    for columns in zip(*parts, strict=True):
         kernel = specs.kernels[columns[0].name]
         values: list[object] = [kernel.name, kernel.module, kernel.family, kernel.variant["dtype"], kernel.upstream]
-        for row, record in zip(columns, found, strict=True):
+        for row, record, *about in zip(columns, found, of, said, strict=True):
             why = row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]
-            values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, one_line(why)]
+            values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, why, *about]
             values += ["compiles" if target in row.compiles_for else "" for target in record.run.builds]
-        writer.writerow(["" if value is None else value for value in values])
+        writer.writerow([csv_cell(value) if isinstance(value, str) else value for value in values])
     return file.getvalue()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from conformance.report.text import visible
+
 
 class _Failure(Protocol):
     @property
@@ -33,7 +35,10 @@ class _Result(Protocol):
 
 
 def explain(name: str, result: _Result, shown: int) -> list[str]:
-    """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again."""
+    """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again.
+
+    Control characters are shown as escapes; a message may have several lines.
+    """
     counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
     lines = [f"{name}: {result.status}{counts}"]
     if result.message:
@@ -44,4 +49,4 @@ def explain(name: str, result: _Result, shown: int) -> list[str]:
             lines.append(f"    got {failure.got}, expected {failure.expected}")
         if failure.reproduce:
             lines.append(f"    {failure.reproduce}")
-    return lines
+    return list(map(visible, lines))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from conformance.record import Failure, KernelResult, Record, Status
 from conformance.report.about import rerun
 from conformance.report.tally import of_family, ulps
-from conformance.report.text import code, fence, plain
+from conformance.report.text import code, fence, link, plain
 from conformance.spec.load import Specs
 
 SHOWN_FAILURES = 3
@@ -49,7 +49,7 @@ def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[
     first = group[0]
     lines = [f"**{', '.join(code(row.name) for row in group)}**"]
     places = [f"source {code(first.source)}"] if first.source else []
-    places += [f"upstream [{first.upstream}]({upstream_url(first, specs)})"]
+    places += [f"upstream {link(first.upstream, upstream_url(first, specs))}"]
     if first.cases:
         places.append(f"{first.failed} of {first.cases} cases failed, largest error {ulps(first.max_ulp)}")
     lines += ["", f"{'; '.join(places)}."]
@@ -80,24 +80,31 @@ def _failure(failure: Failure) -> list[str]:
 
 
 def missing_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
-    """Kernels without a verdict: whole families by name, else kernel by kernel."""
+    """Kernels without a verdict: whole families by name, else kernel by kernel; those that were selected with why."""
     lines: list[str] = []
-    statuses: tuple[tuple[Status, str], ...] = (("missing", "no source"), ("not_run", "not run"))
     for module in specs.modules.values():
-        for status, said in statuses:
+        for said, belongs in _ABSENT:
             names: list[str] = []
             count = 0
             for family in module.families:
                 mine = of_family(rows, module.name, family)
-                found = [row for row in mine if row.status == status]
+                found = [row for row in mine if belongs(row)]
                 count += len(found)
-                if len(found) == len(mine):
-                    names.append(f"{family} (all {len(mine)})")
+                if len(found) == len(mine) and not any(row.message for row in found):
+                    names.append(f"{plain(family)} (all {len(mine)})")
                 else:
-                    names += [code(row.name) for row in found]
+                    names += [code(row.name) + (f" ({plain(row.message)})" if row.message else "") for row in found]
             if names:
-                lines.append(f"- {module.name}, {said} ({count}): {', '.join(names)}")
+                lines.append(f"- {plain(module.name)}, {said} ({count}): {', '.join(names)}")
     return lines or ["None."]
+
+
+_ABSENT: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
+    ("no source", lambda row: row.status == "missing"),
+    ("not run", lambda row: row.status == "not_run" and not row.message),
+    ("selected and not judged", lambda row: row.status == "not_run" and bool(row.message) and not row.lost),
+    ("lost, which is not the kernels' doing", lambda row: row.lost),
+)
 
 
 def upstream_url(row: KernelResult, specs: Specs) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.tally import of_family, tally
-from conformance.report.text import code
+from conformance.report.text import code, plain
 from conformance.spec.load import Specs
 
 HEADS = ("Module", "Family", "Kernels", "Source", "Candle", "Wired at", "Compiles for")
@@ -26,7 +26,12 @@ def family_table(
             parts = [of_family(part, module.name, family) for part in rows]
             everything = [row for part in parts for row in part]
             candle = _span(row.upstream for row in parts[0])
-            first = [module.name, family, str(len(parts[0])), _span(row.source for row in everything if row.source)]
+            first = [
+                plain(module.name),
+                plain(family),
+                str(len(parts[0])),
+                _span(row.source for row in everything if row.source),
+            ]
             body.append([*first, candle, _wired(everything), _targets(found, parts), *map(_verdict, parts)])
     return heads, body
 
@@ -68,7 +73,7 @@ def _targets(found: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -
         for target in record.run.builds
         if part and all(target in row.compiles_for for row in part)
     }
-    return ", ".join(sorted(targets)) or "–"
+    return ", ".join(map(plain, sorted(targets))) or "–"
 
 
 def _verdict(part: Sequence[KernelResult]) -> str:

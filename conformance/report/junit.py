@@ -5,19 +5,20 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, labels, listed, rerun
+from conformance.report.about import Records, executed, given_specs, labels, listed, rerun
+from conformance.report.remarks import remarks
 from conformance.report.tally import of_module, results
 from conformance.report.text import visible
 from conformance.spec.load import Specs
 
-# failure: a wrong answer. error: no answer. skipped: nothing to judge, as in the pytest items.
+# failure: no parity. error: no answer. skipped: declared, or not selected. As the exit code without a gate has it.
 _ELEMENT = {
     "fail": "failure",
     "signature": "error",
     "compile_error": "error",
     "crash": "error",
     "timeout": "error",
-    "missing": "skipped",
+    "missing": "failure",
     "known_failure": "skipped",
     "not_run": "skipped",
 }
@@ -31,14 +32,32 @@ def render_junit(records: Records, specs: Specs) -> str:
         rows = results(record, specs)
         for module in specs.modules:
             title = module if len(found) == 1 else f"{module} ({name})"
-            _suite(root, title, record, of_module(rows, module))
+            _suite(root, title, record, of_module(rows, module), _facts(record, rows, specs))
     ElementTree.indent(root, " ")
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _suite(root: ElementTree.Element, title: str, record: Record, rows: list[KernelResult]) -> None:
-    kinds = [_ELEMENT.get(row.status, "") for row in rows]
+def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, str]:
+    """The properties of every suite; those of specs, sandbox and remarks where there is something to say."""
+    run = record.run
+    facts = {"runtime": run.runtime, "device": run.device, "executed": executed(run)}
+    facts["specs"] = given_specs(run, specs).strip()
+    facts["specs_digest"] = run.specs_digest or ""
+    facts["sandbox"] = run.sandbox or ""
+    facts["remarks"] = "; ".join(map(str, remarks(record, rows, specs)))
+    return {key: value for key, value in facts.items() if value}
+
+
+def _kind(row: KernelResult) -> str:
+    # A message says that the kernel was selected, and why it has no verdict all the same.
+    return "error" if row.status == "not_run" and row.message else _ELEMENT.get(row.status, "")
+
+
+def _suite(
+    root: ElementTree.Element, title: str, record: Record, rows: list[KernelResult], facts: dict[str, str]
+) -> None:
+    kinds = list(map(_kind, rows))
     suite = ElementTree.SubElement(
         root,
         "testsuite",
@@ -51,15 +70,14 @@ def _suite(root: ElementTree.Element, title: str, record: Record, rows: list[Ker
         timestamp=visible(record.run.started),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    facts = {"runtime": record.run.runtime, "device": record.run.device, "executed": executed(record.run)}
     for key, value in facts.items():
         ElementTree.SubElement(properties, "property", name=key, value=visible(value))
     for row, kind in zip(rows, kinds, strict=True):
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            classname=f"{row.module}.{row.family}",
-            name=row.name,
+            classname=visible(f"{row.module}.{row.family}"),
+            name=visible(row.name),
             time=f"{row.seconds or 0:.3f}",
         )
         if kind:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, identity, labels, listed
+from conformance.report.about import Records, executed, facts, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
+from conformance.report.remarks import remarks
 from conformance.report.tally import (
     DTYPE_COLUMNS,
     Tally,
@@ -20,7 +21,7 @@ from conformance.report.tally import (
     tally,
     unknown,
 )
-from conformance.report.text import code, fence, plain
+from conformance.report.text import code, fence, link, plain
 from conformance.spec.load import Module, Specs
 
 
@@ -34,7 +35,8 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "",
         "Written by `candle-parity` from recorded runs; do not edit.",
         "",
-        *(_headline(*column) for column in zip(names, found, map(tally, rows), strict=True)),
+        *(_headline(*column, specs) for column in zip(names, found, map(tally, rows), strict=True)),
+        *_remarks(found, names, rows, specs),
         "",
         "## What was run",
         "",
@@ -45,8 +47,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *_modules(found, names, rows, specs),
         "",
         "✅ every kernel at parity, ⚠️ some, ❌ none. Present: the port has a source for the kernel. Passing: every "
-        "case of it agreed with the reference. Percentages are of all kernels that Candle has, whatever was selected "
-        "or could not be run, and rounded down.",
+        "case of it agreed with the reference. "
+        f"Percentages are of all kernels{_of_candle(found, specs)}, whatever was selected or could not be run, and "
+        "rounded down.",
         "",
         "## Families",
         "",
@@ -63,9 +66,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
-        remarks = [f"- `{row.name}`: {plain(row.message)}" for row in part if row.status == "pass" and row.message]
-        if remarks:
-            lines += ["", f"## Remarks{_of(name, found)}", "", *remarks]
+        said = [f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message]
+        if said:
+            lines += ["", f"## Remarks{_of(name, found)}", "", *said]
     lines += ["", "## What upstream gets wrong", "", *_defects(specs)]
     lines += ["", "## Inputs that are not compared", "", *_undefined(specs)]
     return "\n".join(lines) + "\n"
@@ -82,10 +85,27 @@ def _of(name: str, found: Sequence[Record]) -> str:
     return "" if len(found) == 1 else f": {plain(name)}"
 
 
-def _headline(name: str, record: Record, count: Tally) -> str:
+def _headline(name: str, record: Record, count: Tally, specs: Specs) -> str:
     run = record.run
-    said = f"**{count.passing} of {count.total} kernels at parity ({count.percent}%)**"
-    return f"- {plain(name)}: {said}, {executed(run)} ({plain(identity(run))})."
+    of = given_specs(run, specs)
+    said = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
+    return f"- {plain(name)}: {said}, {plain(executed(run))} ({plain(identity(run))})."
+
+
+def _of_candle(found: Sequence[Record], specs: Specs) -> str:
+    given = dict.fromkeys(filter(None, (given_specs(record.run, specs) for record in found)))
+    return f" {plain(next(iter(given)))}" if given else " that Candle has"
+
+
+def _remarks(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    """A block quote per remark, the kind in bold."""
+    lines: list[str] = []
+    for name, record, part in zip(names, found, rows, strict=True):
+        for kind, text in remarks(record, part, specs):
+            lines += ["", f"> **{kind.capitalize()}{_of(name, found)}:** {plain(text)}"]
+    return lines
 
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
@@ -117,7 +137,7 @@ def _modules(
         ports += [] if lines is None else [lines]
         body.append(
             [
-                module.name,
+                plain(module.name),
                 plain(module.title),
                 ", ".join(map(code, files)) or "–",
                 "–" if lines is None else f"{lines:,}",
@@ -150,7 +170,7 @@ def _port_source(found: Sequence[Record], mine: Sequence[Sequence[KernelResult]]
 
 def _upstream_file(module: Module, specs: Specs) -> str:
     place = f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/candle-kernels/src"
-    return f"[{module.source}]({place}/{module.source})"
+    return link(module.source, f"{place}/{module.source}")
 
 
 def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
@@ -175,7 +195,7 @@ def _builds(record: Record, specs: Specs) -> list[str]:
 
 
 def _grid(record: Record, specs: Specs) -> list[str]:
-    body = [[module, family, *cells] for module, family, cells in grid(record, specs)]
+    body = [[plain(module), plain(family), *cells] for module, family, cells in grid(record, specs)]
     return table(["Module", "Family", *DTYPE_COLUMNS], body, "ll" + "c" * len(DTYPE_COLUMNS))
 
 

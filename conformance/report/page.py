@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, identity, labels, listed, rerun
+from conformance.report.about import Records, executed, facts, given_specs, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
+from conformance.report.remarks import remarks
 from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
-from conformance.report.text import visible
+from conformance.report.text import html, url
 from conformance.spec.load import Specs
 
 _STYLE = """
@@ -21,6 +21,7 @@ th, td { border-bottom: 1px solid #ddd; padding: .2rem .6rem; text-align: left; 
 th { background: #f4f4f4; } td.n { text-align: right; } td.c { text-align: center; }
 pre { background: #f6f6f6; padding: .5rem; overflow-x: auto; white-space: pre-wrap; }
 .pass { color: #126b2a; } .fail, .crash, .timeout, .compile_error, .signature { color: #a40000; }
+.warning { border-left: .3rem solid #a40000; padding: .2rem .6rem; font-weight: bold; }
 .missing, .not_run { color: #777; } .known_failure { color: #8a5a00; }
 @media (prefers-color-scheme: dark) {
   body { background: #161616; color: #ddd; } th { background: #262626; } th, td { border-color: #333; }
@@ -38,23 +39,23 @@ def render_html(records: Records, specs: Specs) -> str:
     parts = ["<h1>Parity with Candle's CUDA kernels</h1>", "<ul>"]
     for name, record, part in zip(names, found, rows, strict=True):
         count = tally(part)
-        said = f"<b>{count.passing} of {count.total} kernels at parity ({count.percent}%)</b>"
-        parts.append(f"<li>{_safe(name)}: {said}, {executed(record.run)} ({_safe(identity(record.run))})</li>")
-    parts += ["</ul>", "<h2>What was run</h2>", *_what_was_run(found, names, specs)]
+        of = html(given_specs(record.run, specs))
+        said = f"<b>{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)</b>"
+        parts.append(f"<li>{html(name)}: {said}, {html(executed(record.run))} ({html(identity(record.run))})</li>")
+    parts.append("</ul>")
+    for name, record, part in zip(names, found, rows, strict=True):
+        parts += [f'<p class="{kind}">{html(f"{name}: {text}")}</p>' for kind, text in remarks(record, part, specs)]
+    parts += ["<h2>What was run</h2>", *_what_was_run(found, names, specs)]
     parts += ["<h2>Modules</h2>", *_modules(names, rows, specs)]
     for name, record in zip(names, found, strict=True):
         if record.run.builds:
-            parts += [f"<h2>Compiles for AMD targets: {_safe(name)}</h2>", *_builds(record, specs)]
+            parts += [f"<h2>Compiles for AMD targets: {html(name)}</h2>", *_builds(record, specs)]
     for name, record in zip(names, found, strict=True):
-        parts += [f"<h2>Families and dtypes: {_safe(name)}</h2>", *_grid(record, specs)]
+        parts += [f"<h2>Families and dtypes: {html(name)}</h2>", *_grid(record, specs)]
     parts += ["<h2>Kernels</h2>", *_kernels(found, names, rows, specs)]
     head = f'<meta charset="utf-8"><title>Candle parity</title><style>{_STYLE}</style>'
     body = "\n".join(parts)
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
-
-
-def _safe(text: str) -> str:
-    return escape(visible(text))
 
 
 def _table(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
@@ -72,18 +73,18 @@ def _number(value: object) -> str:
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
     columns = [facts(record.run, specs.upstream_repository) for record in found]
-    body = [[pairs[0][0], *(_safe(text) for _, text in pairs)] for pairs in zip(*columns, strict=True)]
-    return _table(["", *map(_safe, names)], body)
+    body = [[pairs[0][0], *(html(text) for _, text in pairs)] for pairs in zip(*columns, strict=True)]
+    return _table(["", *map(html, names)], body)
 
 
 def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[str]:
     heads = ["Module", "Operations", "Kernels"]
     for name in names:
-        heads += [f"Present ({_safe(name)})", "Passing", "%", ""]
+        heads += [f"Present ({html(name)})", "Passing", "%", ""]
     body = []
     for module in specs.modules.values():
         mine = [of_module(part, module.name) for part in rows]
-        body.append([module.name, _safe(module.title), _number(len(mine[0])), *_figures(mine)])
+        body.append([html(module.name), html(module.title), _number(len(mine[0])), *_figures(mine)])
     return _table(heads, [*body, ["<b>all</b>", "", _number(len(rows[0])), *_figures(rows)]])
 
 
@@ -97,19 +98,19 @@ def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
 
 def _builds(record: Record, specs: Specs) -> list[str]:
     heads, body = compile_table(record, specs)
-    lines = _table(list(map(_safe, heads)), [list(map(_safe, row)) for row in body])
-    lines += [f"<p>{_safe(said)}</p>" for said in (NOT_RUN, *compilers(record))]
+    lines = _table(list(map(html, heads)), [list(map(html, row)) for row in body])
+    lines += [f"<p>{html(said)}</p>" for said in (NOT_RUN, *compilers(record))]
     for what, error in failures(record):
-        lines += [f"<p>{_safe(what)} does not compile:</p>", f"<pre>{_safe(error)}</pre>"]
+        lines += [f"<p>{html(what)} does not compile:</p>", f"<pre>{html(error)}</pre>"]
     spills = spilling(record)
     if spills:
-        lines.append(f"<p>Warning, registers spilled to memory: {_safe(', '.join(spills))}.</p>")
+        lines.append(f"<p>Warning, registers spilled to memory: {html(', '.join(spills))}.</p>")
     return lines
 
 
 def _grid(record: Record, specs: Specs) -> list[str]:
     body = [
-        [module, family, *(f'<td class="c">{cell}</td>' for cell in cells)]
+        [html(module), html(family), *(f'<td class="c">{cell}</td>' for cell in cells)]
         for module, family, cells in grid(record, specs)
     ]
     return _table(["Module", "Family", *DTYPE_COLUMNS], body)
@@ -121,10 +122,10 @@ def _kernels(
     body = []
     for columns in zip(*rows, strict=True):
         first = columns[0]
-        link = f'<a href="{upstream_url(first, specs)}">{first.upstream}</a>'
+        link = f'<a href="{html(url(upstream_url(first, specs)))}">{html(first.upstream)}</a>'
         cells = [_result(record, row) for record, row in zip(found, columns, strict=True)]
-        body.append([first.name, first.family, link, *cells])
-    return _table(["Kernel", "Family", "Upstream", *map(_safe, names)], body)
+        body.append([html(first.name), html(first.family), link, *cells])
+    return _table(["Kernel", "Family", "Upstream", *map(html, names)], body)
 
 
 def _result(record: Record, row: KernelResult) -> str:
@@ -133,15 +134,15 @@ def _result(record: Record, row: KernelResult) -> str:
         status += f" {row.cases - row.failed}/{row.cases} cases, {ulps(row.max_ulp)}"
     said = []
     if row.message:
-        said.append(f"<pre>{_safe(row.message[:SHOWN_MESSAGE])}</pre>")
+        said.append(f"<pre>{html(row.message[:SHOWN_MESSAGE])}</pre>")
     for failure in row.failures:
         lines = [failure.case, failure.why]
         if failure.got is not None:
             lines.append(f"element {failure.index}: got {failure.got}, expected {failure.expected}")
         text = "\n".join([*lines, failure.reproduce])
-        said.append(f"<pre>{_safe(text)}</pre>")
+        said.append(f"<pre>{html(text)}</pre>")
     if not said:
         return status
     if not row.failures and row.status not in ("missing", "not_run"):
-        said.append(f"<pre>{_safe(rerun(record.run, row.name))}</pre>")
+        said.append(f"<pre>{html(rerun(record.run, row.name))}</pre>")
     return f"<details><summary>{status}</summary>{''.join(said)}</details>"

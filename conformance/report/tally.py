@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.record import KernelResult, Record, every_kernel
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 DTYPE_COLUMNS = ("f64", "f32", "f16", "bf16", "f8e4m3", "i64", "i32", "i16", "u32", "u8")
@@ -48,8 +49,18 @@ def tally(kernels: Iterable[KernelResult]) -> Tally:
 
 
 def results(record: Record, specs: Specs) -> list[KernelResult]:
-    """A result for every kernel of the specs, in their order; a kernel that no spec has is left out."""
-    return every_kernel(specs, (kernel for kernel in record.kernels if kernel.name in specs.kernels))
+    """A result for every kernel of the specs, in their order; a kernel that no spec has is left out.
+
+    Module, family and place in Candle are those of the specs, whatever the record says.
+    """
+    return every_kernel(
+        specs, (_placed(row, specs.kernels[row.name]) for row in record.kernels if row.name in specs.kernels)
+    )
+
+
+def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
+    place = {"module": kernel.module, "family": kernel.family, "upstream": kernel.upstream}
+    return row.model_copy(update=place)
 
 
 def unknown(record: Record, specs: Specs) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 
 from conformance.record import STATUSES, KernelResult
-from conformance.report.about import Records, executed, labels, listed
+from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
+from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
 from conformance.report.text import one_line, shortened
 from conformance.spec.load import Specs
@@ -26,14 +27,14 @@ def render_terminal(records: Records, specs: Specs) -> str:
     body: list[list[str]] = []
     for module in specs.modules.values():
         mine = [of_module(part, module.name) for part in rows]
-        body.append([module.name, *_figures(mine), ""])
+        body.append([one_line(module.name), *_figures(mine), ""])
         if len(module.families) == 1:
             body[-1][-1] = _worst(mine)
             continue
         if any(is_present(row) for part in mine for row in part):
             for family in module.families:
                 of = [of_family(part, module.name, family) for part in rows]
-                body.append([f"· {family}", *_figures(of), _worst(of)])
+                body.append([one_line(f"· {family}"), *_figures(of), _worst(of)])
     body.append(["all kernels", *_figures(rows), ""])
     names = labels(found)
     heads = ["module", "kernels"]
@@ -47,10 +48,15 @@ def render_terminal(records: Records, specs: Specs) -> str:
         total = tally(part)
         counts = {status: sum(row.status == status for row in part) for status in STATUSES}
         said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        where = f"{one_line(record.run.device)}: {executed(record.run)}"
-        lines.append(f"{name}: {total.passing} of {total.total} kernels at parity ({total.percent}%)")
+        where = one_line(f"{record.run.device}: {executed(record.run)}")
+        of = given_specs(record.run, specs)
+        lines.append(f"{name}: {total.passing} of {total.total} kernels{of} at parity ({total.percent}%)")
         lines += [*_indented(said), *_indented(where)]
-        lines += [f"  {target}: {compiles(part, target)}" for target in record.run.builds]
+        if record.run.sandbox and not record.run.sandbox.startswith("none"):
+            lines += _indented(f"sandbox: {one_line(record.run.sandbox)}")
+        for remark in remarks(record, part, specs):
+            lines += _indented(one_line(str(remark)))
+        lines += [f"  {one_line(target)}: {compiles(part, target)}" for target in record.run.builds]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -67,4 +73,4 @@ def _figures(parts: list[list[KernelResult]]) -> list[str]:
 
 
 def _worst(parts: list[list[KernelResult]]) -> str:
-    return shortened(next((said for said in map(worst, parts) if said), ""), _WORST_WIDTH)
+    return shortened(one_line(next((said for said in map(worst, parts) if said), "")), _WORST_WIDTH)

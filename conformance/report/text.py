@@ -1,14 +1,20 @@
-"""Makes any text safe to put into Markdown, HTML and XML."""
+"""Makes any text safe to put into a terminal, Markdown, HTML, XML and CSV: one function for each place."""
 
 from __future__ import annotations
 
 import re
+from html import escape
+from urllib.parse import quote
 
 # What XML 1.0 forbids, and the terminal would act upon: control characters but tab and newline, surrogates, the two
-# non-characters; and the characters that turn the direction of text.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+# non-characters; and the characters that end a line or turn the direction of text.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _TICKS = re.compile("`+")
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=^\d)[.)](?=\s|$))")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a cell begins with that a spreadsheet takes for a formula; the last four are the wide forms."""
 
 
 def visible(text: str) -> str:
@@ -27,13 +33,40 @@ def shortened(text: str, length: int) -> str:
 
 
 def plain(text: str) -> str:
-    """``text`` on one line with Markdown's signs escaped, for a paragraph or a table cell."""
-    return _MARKUP.sub(r"\\\1", one_line(text))
+    """``text`` on one line with Markdown's signs escaped, for a paragraph or a table cell: no markup, HTML or link."""
+    return _MARKUP.sub(lambda match: "".join(f"\\{sign}" for sign in match[0]), one_line(text))
+
+
+def link(text: str, address: str) -> str:
+    """A Markdown link to ``address``, an http address of ours with parts from elsewhere in its path."""
+    return f"[{plain(text)}]({url(address)})"
+
+
+def url(address: str) -> str:
+    """``address`` with every character encoded that could end it in Markdown or HTML."""
+    return quote(address, safe="/:#?=%", errors="backslashreplace")
+
+
+def html(text: str) -> str:
+    """``text`` for an element or a quoted attribute of HTML."""
+    return escape(visible(text))
+
+
+def csv_cell(text: str) -> str:
+    """``text`` on one line for a CSV cell, which the ``csv`` module quotes where need be.
+
+    A cell that Excel or LibreOffice would take for a formula gets an apostrophe in front: both then show it as text,
+    with the apostrophe.
+    """
+    line = one_line(text)
+    return f"'{line}" if line.startswith(_FORMULA) else line
 
 
 def code(text: str) -> str:
     """``text`` as a code span on one line, for a table cell too."""
     line = one_line(text)
+    if "\\|" in line:
+        return plain(line)  # renderers differ in whether a backslash before a pipe ends the cell
     longest = max((len(ticks) for ticks in _TICKS.findall(line)), default=0)
     ticks = "`" * (longest + 1)
     pad = " " if line.startswith("`") or line.endswith("`") or not line else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from conformance.spec.digest import specs_digest
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.expand import expand
 from conformance.spec.explain import explain
@@ -35,12 +36,17 @@ class Module:
 
 @dataclass(frozen=True)
 class Specs:
-    """All kernels by name and all modules by name, both in the order of the spec files."""
+    """All kernels by name and all modules by name, both in the order of the spec files.
+
+    ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
+    """
 
     kernels: dict[str, Kernel]
     modules: dict[str, Module]
     upstream_repository: str = UPSTREAM_REPOSITORY
     upstream_commit: str = UPSTREAM_COMMIT
+    digest: str = ""
+    given: Path | None = None
 
     def select(self, patterns: Sequence[str] = (), module: str | None = None) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module`` when given.
@@ -95,4 +101,6 @@ def load_specs(folder: Path | None = None) -> Specs:
                 )
             kernels[kernel.name] = kernel
             places[kernel.name] = f"{path}:{document.line(location)}"
-    return Specs(kernels, modules)
+    digest = specs_digest(paths)
+    own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
+    return Specs(kernels, modules, digest=digest, given=None if own else folder)

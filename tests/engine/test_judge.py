@@ -170,3 +170,53 @@ def test_any_order_of_equal_values_is_a_right_argsort():
     assert gives(1, 3, 2, 0) == ("pass", OTHER_TIES)
     assert gives(3, 1, 2, 0) == ("fail", None)
     assert gives(1, 3, 0, 0) == ("fail", None)
+
+
+def empty_case(name="case(shape=[0])") -> TrialCase:
+    inp = Buffer("inp", "f32", "in", np.array([9, 1], np.float32))
+    out = Buffer("out", "f32", "out", np.array([7, 7, 7], np.float32))
+    launch = Launch("uneg_f32", (1, 1, 1), (32, 1, 1), 0, (Scalar("numel", "size_t", np.uint64(0)), inp, out))
+    return TrialCase(name, launch, {"out": Expected(out.data.copy())})
+
+
+def does_nothing(case: TrialCase, order: str):
+    return {argument.name: argument.data.copy() for argument in case.launch.args[1:]}
+
+
+def test_only_empty_cases_judge_nothing():
+    outcome = judged(does_nothing, [empty_case(), empty_case()])
+    assert (outcome.status, outcome.message) == ("not_run", "only empty cases were selected: nothing was judged")
+    assert (outcome.cases, outcome.failed, outcome.launches) == (0, 0, 2)
+    known = judged(does_nothing, [empty_case()], replace(KERNEL, known_failure="issue 7"))
+    assert known.status == "not_run"
+
+
+def test_an_empty_case_counts_beside_another_one():
+    outcome = judged(
+        lambda case, order: (does_nothing if "shape" in case.id else right)(case, order), [empty_case(), trial_case()]
+    )
+    assert (outcome.status, outcome.cases) == ("pass", 2)
+
+
+def test_a_kernel_that_writes_in_an_empty_case_fails():
+    def answer(case, order):
+        buffers = does_nothing(case, order)
+        buffers["out"][0] = 1
+        return buffers
+
+    assert judged(answer, [empty_case()]).status == "fail"
+
+
+def test_a_case_in_which_nothing_changes_is_not_empty_for_that():
+    case = empty_case()
+    full = replace(
+        case, launch=replace(case.launch, args=(Scalar("numel", "size_t", np.uint64(3)), *case.launch.args[1:]))
+    )
+    assert judged(does_nothing, [full]).status == "pass"
+
+
+def test_cases_that_must_fault_and_are_not_launched_are_counted():
+    case = replace(trial_case(), expected={}, must_fault="id 9 of 4")
+    assert judged(right, [case, trial_case(), case], survives_faults=False).left_out == 2
+    alone = judged(right, [case], survives_faults=False)
+    assert (alone.status, alone.left_out) == ("not_run", 1)

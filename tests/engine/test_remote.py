@@ -152,9 +152,12 @@ def test_an_error_of_the_device_is_raised_for_its_order(talk):
 def test_an_answer_that_is_none_loses_the_executor_and_is_no_verdict(talk, answer, kind):
     executor = talk(lambda message, arenas: answer(message))
     launch = executor.submit(KERNEL, LAUNCH, ORDERS)
+
+    def both():
+        return [executor.result(launch, order) for order in ORDERS]
+
     with pytest.raises(Lost) as caught:
-        executor.result(launch, "forward")
-        executor.result(launch, "reverse")
+        both()
     assert caught.value.kind == kind
 
 

@@ -15,9 +15,9 @@ import pytest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup
 from conformance.record import commits, record_text
-from conformance.record.assemble import assemble
+from conformance.record.assemble import Conditions, assemble
 from conformance.record.commits import commit_of, harness_commit
-from conformance.spec.load import Specs, load_specs
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +195,45 @@ def test_a_record_names_what_the_traces_were_recorded_on(specs: Specs) -> None:
     full = {"device": "GPU", "arch": "sm_90", "runtime": "cuda", "started": "2026-01-02T03:04:05Z", "git": "abc123"}
     made = assemble(specs, result(None, traces=Path("traces")), recordings=[full, {"wave": 32}])
     assert made.run.recorded_on == ("GPU (sm_90), cuda, 2026-01-02, port at abc123", "unknown device")
+
+
+def test_a_record_names_the_specs_and_their_digest(specs: Specs, tmp_path: Path) -> None:
+    own = assemble(specs, result(tmp_path)).run
+    assert (own.specs, own.specs_digest) == (None, specs.digest)
+    folder = tmp_path / "fill-specs"
+    folder.mkdir()
+    shutil.copy(SPEC_FOLDER / "fill.yaml", folder)
+    given = load_specs(folder)
+    made = assemble(given, result(tmp_path, specs=folder))
+    assert made.run.specs is not None
+    assert made.run.specs.endswith("fill-specs")
+    assert (made.run.specs_digest, made.summary.total) == (given.digest, 24)
+
+
+def test_how_the_run_went_stands_in_the_record(specs: Specs, tmp_path: Path) -> None:
+    conditions = Conditions(
+        sandbox="seccomp and Landlock 7", weakened=("HIPCPU_GUARD=0",), infrastructure=("A worker was killed.",)
+    )
+    made = assemble(specs, result(tmp_path, Outcome("uexp_f32", "pass", 3, left_out=2)), conditions=conditions)
+    run = made.run
+    assert (run.sandbox, run.weakened, run.infrastructure) == (
+        "seccomp and Landlock 7",
+        ("HIPCPU_GUARD=0",),
+        ("A worker was killed.",),
+    )
+    assert (run.complete, run.selected) == (True, 1)
+    assert next(row for row in made.kernels if row.name == "uexp_f32").left_out == 2
+
+
+@pytest.mark.parametrize(
+    ("complete", "message"), [(False, "interrupted before it was judged"), (True, "infrastructure: no answer came back")]
+)
+def test_a_selected_kernel_without_an_outcome_does_not_vanish(
+    specs: Specs, tmp_path: Path, complete: bool, message: str
+) -> None:
+    conditions = Conditions(selected=["uexp_f32", "ulog_f32"], complete=complete)
+    made = assemble(specs, result(tmp_path, Outcome("uexp_f32", "pass", 3)), conditions=conditions)
+    assert (made.run.selected, made.run.complete) == (2, complete)
+    row = next(row for row in made.kernels if row.name == "ulog_f32")
+    assert (row.status, row.message, row.lost) == ("not_run", message, complete)
+    assert sum(row.message is not None for row in made.kernels) == 1

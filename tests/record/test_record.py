@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.bench.record import read_bench
 from conformance.record import (
     STATUSES,
     Failure,
@@ -17,6 +20,7 @@ from conformance.record import (
     RecordError,
     RunInfo,
     Status,
+    check_specs,
     every_kernel,
     merge,
     read_record,
@@ -24,7 +28,9 @@ from conformance.record import (
     summarise,
     write_record,
 )
-from conformance.spec.load import load_specs
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+
+ROOT = SPEC_FOLDER.parent
 
 
 def run_info(**changes: Any) -> RunInfo:
@@ -49,6 +55,8 @@ def kernel(name: str, status: Status, **changes: Any) -> KernelResult:
         "family": "unary",
         "status": status,
         "upstream": "unary.cu:1",
+        "cases": int(status == "pass"),
+        "message": "why" if status in ("fail", "crash", "timeout") else None,
         **changes,
     }
     return KernelResult(**values)
@@ -97,7 +105,7 @@ def test_the_json_has_the_fields_of_the_contract() -> None:
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_an_uncountable_distance_is_null(value: float) -> None:
     failure = Failure(case="c", why="w", ulp=value)
-    record = Record.of(run_info(), [kernel("k", "fail", max_ulp=value, failures=(failure,))])
+    record = Record.of(run_info(), [kernel("k", "fail", cases=1, failed=1, max_ulp=value, failures=(failure,))])
     assert record.kernels[0].max_ulp is None
     assert json.loads(record_text(record), parse_constant=pytest.fail)["kernels"][0]["failures"][0]["ulp"] is None
 
@@ -123,7 +131,7 @@ def test_a_failed_write_leaves_the_old_record(tmp_path: Path, monkeypatch: pytes
     def broken(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("conformance.record.files.os.replace", broken)
+    monkeypatch.setattr("os.replace", broken)
     with pytest.raises(RecordError, match="No space left"):
         write_record(Record.of(run_info(), [kernel("k", "fail")]), path)
     assert path.read_bytes() == before
@@ -165,7 +173,15 @@ def damaged(**changes: Any) -> str:
         (damaged(run__device=None), "run.device"),
         (damaged(kernels__0__status="passed"), "kernels.0.status"),
         (damaged(kernels__0__cases=-1), "kernels.0.cases"),
-        (damaged(kernels__1__name="k_pass"), "k_pass is recorded twice"),
+        (damaged(kernels__0__failed=-1), "kernels.0.failed"),
+        (damaged(kernels__0__cases=0, summary__cases=16), "kernels.0: Value error, kernel 'k_pass': a pass needs a case"),
+        (damaged(kernels__0__failed=1, summary__cases_failed=2), "'k_pass': a pass needs"),
+        (damaged(kernels__0__failures=[{"case": "c", "why": "w"}]), "'k_pass': a pass needs"),
+        (damaged(kernels__1__failed=3, summary__cases_failed=3), "'k_fail': 3 of 2 cases failed"),
+        (damaged(kernels__5__message=None), "'k_crash': crash without a case that failed"),
+        (damaged(run__selected=99), "99 kernels were selected, of 9"),
+        (damaged(run__weakened="x" * 9), "run.weakened"),
+        (damaged(kernels__1__name="k_pass"), "'k_pass' is recorded twice"),
         (damaged(summary__coverage=100.0), "does not agree with the kernels in coverage"),
         (damaged(summary__pass=2), "does not agree"),
     ],
@@ -243,7 +259,106 @@ def test_runs_of_different_commits_stay_apart(what: str) -> None:
 
 def test_a_record_from_before_a_field_is_read_without_it() -> None:
     data = json.loads(record_text(Record.of(run_info(), [kernel("a", "pass")])))
-    for name in ("git", "harness", "recorded_on"):
+    new = ("specs", "specs_digest", "sandbox", "weakened", "selected", "complete", "infrastructure")
+    for name in ("git", "harness", "recorded_on", *new):
         del data["run"][name]
-    run = Record.model_validate(data).run
+    del data["kernels"][0]["left_out"]
+    record = Record.model_validate(data)
+    run = record.run
     assert (run.git, run.harness, run.recorded_on) == (None, None, ())
+    assert [getattr(run, name) for name in new] == [None, None, None, (), None, True, ()]
+    assert record.kernels[0].left_out == 0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "reports").glob("*.json")), ids=lambda path: path.name)
+def test_the_committed_records_can_be_read(path: Path) -> None:
+    if "bench" in path.name:
+        assert read_bench(path).workloads
+    else:
+        record = read_record(path)
+        check_specs(record, load_specs(), path)
+        assert record.summary.total == 748
+
+
+@pytest.mark.parametrize("what", ["specs", "specs_digest", "sandbox", "weakened"])
+def test_runs_that_differ_in_what_they_were_judged_by_stay_apart(what: str) -> None:
+    values: tuple[Any, ...] = (("a",), ("b",)) if what == "weakened" else ("a", "b")
+    records = [Record.of(run_info(**{what: value}), [kernel(f"k{n}", "pass")]) for n, value in enumerate(values)]
+    older = Record.of(run_info(), [kernel("old", "pass")])
+    assert merge([*records, older]) == [*records, older]
+
+
+def test_a_build_joins_no_run_of_other_specs() -> None:
+    same = {"sources": "abc", "kernels": "kernels"}
+    run = Record.of(run_info(specs_digest="a", **same), [kernel("k", "pass")])
+    build = {"runtime": "build", "device": "no device", "builds": {"gfx942": {"compiler": "clang", "started": "now"}}}
+    for digest, joined in (("a", True), ("b", False), (None, True)):
+        other = Record.of(run_info(specs_digest=digest, **same, **build), [kernel("k", "not_run")])
+        assert len(merge([run, other])) == (1 if joined else 2)
+
+
+def test_merging_adds_what_was_selected_and_what_went_wrong() -> None:
+    lost = kernel("b", "not_run", message="infrastructure: the executor died")
+    first = Record.of(
+        run_info(selected=2, complete=False, infrastructure=("x",)), [kernel("a", "pass"), lost, kernel("c", "not_run")]
+    )
+    second = Record.of(
+        run_info(selected=1, infrastructure=("x", "y")), [kernel("a", "not_run"), kernel("b", "not_run"), kernel("c", "pass")]
+    )
+    for shards in ([first, second], [second, first]):
+        (merged,) = merge(shards)
+        assert (merged.run.selected, merged.run.complete, merged.run.infrastructure) == (3, False, ("x", "y"))
+        assert next(row for row in merged.kernels if row.name == "b").lost
+    last = Record.of(run_info(selected=1), [kernel("a", "not_run"), kernel("b", "pass"), kernel("c", "not_run")])
+    (merged,) = merge([Record.of(first.run.model_copy(update={"selected": 1}), first.kernels), second, last])
+    assert (merged.run.selected, merged.run.complete) == (3, True)
+
+
+def record_of(specs: Specs) -> Record:
+    folder = None if specs.given is None else str(specs.given)
+    return Record.of(run_info(specs=folder, specs_digest=specs.digest), every_kernel(specs, []))
+
+
+@pytest.fixture
+def fill_specs(tmp_path: Path) -> Specs:
+    """Specs that are not the harness's own: one module of it."""
+    folder = tmp_path / "fill-specs"
+    folder.mkdir()
+    shutil.copy(SPEC_FOLDER / "fill.yaml", folder)
+    return load_specs(folder)
+
+
+def test_specs_have_a_digest_and_say_where_they_are_from(fill_specs: Specs, tmp_path: Path) -> None:
+    own = load_specs()
+    assert re.fullmatch("[0-9a-f]{16}", own.digest)
+    assert own.given is None
+    assert (fill_specs.given, fill_specs.digest == own.digest) == (tmp_path / "fill-specs", False)
+    shutil.copytree(SPEC_FOLDER, tmp_path / "copy")
+    copy = load_specs(tmp_path / "copy")
+    assert (copy.given, copy.digest) == (None, own.digest)
+    with (tmp_path / "copy" / "fill.yaml").open("a") as file:
+        file.write("# one byte more\n")
+    assert load_specs(tmp_path / "copy").digest != own.digest
+
+
+def test_a_record_that_lacks_a_kernel_of_its_specs_is_not_reported(fill_specs: Specs) -> None:
+    own, path = load_specs(), Path("r.json")
+    for specs in (own, fill_specs):
+        record = record_of(specs)
+        check_specs(record, specs, path)
+        cut = Record.of(record.run, record.kernels[1:])
+        with pytest.raises(RecordError, match=f"r.json: the record lacks kernel '{record.kernels[0].name}' of its specs"):
+            check_specs(cut, specs, path)
+        with pytest.raises(RecordError, match="the record has kernel 'stray' that its specs do not have"):
+            check_specs(Record.of(record.run, [*record.kernels, kernel("stray", "pass")]), specs, path)
+
+
+def test_a_record_is_reported_against_its_own_specs_only(fill_specs: Specs) -> None:
+    own, path = load_specs(), Path("r.json")
+    with pytest.raises(RecordError, match="the record is of the specs '.*fill-specs' .* give those with --specs"):
+        check_specs(record_of(fill_specs), own, path)
+    with pytest.raises(RecordError, match="the record is of the harness's own specs .* leave out --specs"):
+        check_specs(record_of(own), fill_specs, path)
+    older = Record.of(run_info(specs_digest="of an earlier version"), [kernel("gone", "pass")])
+    check_specs(older, own, path)
+    check_specs(Record.of(run_info(), [kernel("from before the digest", "pass")]), fill_specs, path)

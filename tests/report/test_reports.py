@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,7 +18,7 @@ from conformance.record import STATUSES, Failure, KernelResult, Record, RunInfo,
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
 from conformance.report.tally import Tally
 from conformance.report.text import code, fence, plain, visible
-from conformance.spec.load import Specs, load_specs
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
 NASTY = "a | b\n# no heading\n```\n<script>alert(1)</script> & ]]> \x00\x1b[31mred\x07 \ud800 \uffff é `tick` \u202e"
 RENDERERS: list[Callable[..., str]] = [render_terminal, render_markdown, render_html, render_csv, render_junit]
@@ -91,7 +93,7 @@ def record(specs: Specs, run: RunInfo | None = None, text: str = "off by a step"
             status,
             max_ulp={"pass": 1.0, "fail": 9.0}.get(status),
             failures=(failure,) if status == "fail" else (),
-            message=text if status in ("compile_error", "crash", "signature", "timeout", "known_failure") else None,
+            message=(text or "no text") if status in ("compile_error", "crash", "signature", "timeout", "known_failure") else None,
         )
         for status, name in EXAMPLES.items()
     ]
@@ -183,7 +185,7 @@ def test_markdown_modules(specs: Specs) -> None:
 
 def test_markdown_dtype_grid(specs: Specs) -> None:
     rows = [result(specs, name, "pass") for name in specs.kernels if name.startswith("affine_")]
-    rows[0] = rows[0].model_copy(update={"status": "fail"})  # affine_bf16
+    rows[0] = rows[0].model_copy(update={"status": "fail", "failed": 1})  # affine_bf16
     rows.append(result(specs, "uexp_f32", "pass"))
     output = section(render_markdown(Record.of(run_info(), rows), specs), "Families and dtypes")
     cells = {
@@ -339,7 +341,7 @@ def test_junit_has_a_case_per_kernel(specs: Specs) -> None:
         "pass": [],
         "fail": ["failure"],
         "signature": ["error"],
-        "missing": ["skipped"],
+        "missing": ["failure"],
         "compile_error": ["error"],
         "crash": ["error"],
         "timeout": ["error"],
@@ -348,7 +350,7 @@ def test_junit_has_a_case_per_kernel(specs: Specs) -> None:
     }
     unary = next(suite for suite in root if suite.get("name") == "unary")
     counts = {key: unary.get(key) for key in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "123", "failures": "1", "errors": "4", "skipped": "117"}
+    assert counts == {"tests": "123", "failures": "2", "errors": "4", "skipped": "116"}
     assert "usilu_f16(shape" in (cases["usilu_f16"][0].text or "")
 
 
@@ -385,7 +387,107 @@ def test_html_lists_every_kernel(specs: Specs) -> None:
 
 
 def test_kernels_that_no_spec_has_are_told(specs: Specs) -> None:
-    stray = KernelResult(name="stray_f32", module="x", family="x", status="pass", upstream="x.cu:1")
+    stray = KernelResult(name="stray_f32", module="x", family="x", status="pass", cases=1, upstream="x.cu:1")
     output = render_markdown(Record.of(run_info(), [stray]), specs)
     assert "1 kernels that no spec has, such as `stray_f32`" in output
     assert "0 of 748" in output
+
+
+@pytest.fixture
+def fill_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Specs:
+    """Specs that are not the harness's own: one module of it, in the folder ``fill-specs`` of the working directory."""
+    (tmp_path / "fill-specs").mkdir()
+    shutil.copy(SPEC_FOLDER / "fill.yaml", tmp_path / "fill-specs")
+    monkeypatch.chdir(tmp_path)
+    return load_specs(Path("fill-specs"))
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_specs_that_are_not_the_harness_own_are_said_with_the_count(
+    fill_specs: Specs, render: Callable[..., str], recorded: bool
+) -> None:
+    info = run_info(specs="fill-specs", specs_digest=fill_specs.digest) if recorded else run_info()
+    rows = [result(fill_specs, name, "pass", source="kernels/fill.hip:1") for name in fill_specs.kernels]
+    output = render(Record.of(info, rows), fill_specs)
+    said = f"of the given specs fill-specs (digest {fill_specs.digest})"
+    if render in (render_csv, render_junit):
+        assert output.count(said) == (24 if render is render_csv else 1)
+    else:
+        assert f"24 of 24 kernels {said} at parity (100.0%)" in output
+        assert "that Candle has" not in output
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callable[..., str]) -> None:
+    assert "given specs" not in render(record(specs, run_info(specs_digest=specs.digest)), specs)
+
+
+def test_the_digest_of_the_specs_stands_under_what_was_run(specs: Specs) -> None:
+    known = record(specs, run_info(specs_digest=specs.digest))
+    assert f"| Specs | the harness's own (digest {specs.digest}) |" in render_markdown(known, specs)
+    assert "| Specs | – |" in render_markdown(record(specs), specs)
+    older = render_markdown(record(specs, run_info(specs_digest="of old")), specs)
+    assert f"> **Note:** recorded with the specs of digest of old; reported over the kernels of those of digest {specs.digest}" in older
+
+
+def test_the_command_that_runs_a_kernel_again_names_the_specs(fill_specs: Specs) -> None:
+    info = run_info(specs="my specs", specs_digest=fill_specs.digest)
+    rows = [result(fill_specs, "fill_u8", "compile_error", message="no")]
+    output = render_markdown(Record.of(info, every_kernel(fill_specs, rows)), fill_specs)
+    assert "candle-parity run --runtime cpu --wave 64 --specs 'my specs' fill_u8" in output
+
+
+CONDITIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "weakened": ({"weakened": ("HIPCPU_GUARD=0", "X=1")}, "checks were weakened: HIPCPU_GUARD=0, X=1"),
+    "no sandbox": ({"sandbox": "none: --no-sandbox"}, "no sandbox: none: --no-sandbox"),
+    "interrupted": ({"complete": False, "selected": 40}, "interrupted: 8 of 40 selected kernels judged"),
+    "infrastructure": ({"infrastructure": ("The cache is full.",)}, "The cache is full."),
+}
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+@pytest.mark.parametrize("what", CONDITIONS)
+def test_what_weakens_the_figures_stands_beside_them(specs: Specs, render: Callable[..., str], what: str) -> None:
+    changes, said = CONDITIONS[what]
+    output = render(record(specs, run_info(**changes)), specs)
+    place = output.index("What was run") if render in (render_markdown, render_html) else len(output)
+    assert said in output[:place].replace("\\", "")
+    assert "warning:" in output[:place].lower().replace('class="warning">', "warning:")
+    assert "warning" not in render(record(specs), specs).lower().replace(".warning", "")
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_the_sandbox_is_named(specs: Specs, render: Callable[..., str]) -> None:
+    output = render(record(specs, run_info(sandbox="seccomp and Landlock 7")), specs)
+    assert ("seccomp and Landlock 7" in output) == (render is not render_csv)
+
+
+def test_kernels_lost_to_the_infrastructure_stand_apart(specs: Specs) -> None:
+    why = "infrastructure: the executor was killed twice"
+    rows = [result(specs, "uexp_f32", "not_run", message=why), result(specs, "uabs_f32", "not_run", message="only empty")]
+    found = Record.of(run_info(), every_kernel(specs, rows))
+    missing = section(render_markdown(found, specs), "Missing or not run")
+    assert f"- unary, lost, which is not the kernels' doing (1): `uexp_f32` ({why})" in missing
+    assert "- unary, selected and not judged (1): `uabs_f32` (only empty)" in missing
+    assert "- affine, not run (10): affine (all 10)" in missing
+    said = f"1 selected kernels were not judged, which is not their doing: uexp_f32: {why}"
+    for render in (render_terminal, render_html):
+        assert said in " ".join(render(found, specs).split())
+    root = ElementTree.fromstring(render_junit(found, specs))
+    kinds = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
+    assert (kinds["uexp_f32"], kinds["uabs_f32"], kinds["ulog_f32"]) == (["error"], ["error"], ["skipped"])
+
+
+def test_cases_that_were_not_launched_are_counted(specs: Specs) -> None:
+    rows = [result(specs, "is_u32_f32", "pass", left_out=3), result(specs, "is_u32_f16", "pass", left_out=2)]
+    said = "note: 5 cases of 2 kernels were not launched: their right answer is a fault"
+    assert said in " ".join(render_terminal(Record.of(run_info(), every_kernel(specs, rows)), specs).split())
+
+
+def test_module_and_family_are_those_of_the_specs_whatever_a_record_says(specs: Specs) -> None:
+    rows = [result(specs, "uexp_f32", "pass", module="fill", family="no_such", upstream="<b>")]
+    output = render_markdown(Record.of(run_info(), every_kernel(specs, rows)), specs)
+    assert "| unary | Unary maths" in output
+    assert "| 1/123 |" in output
+    assert "no_such" not in output.replace("\\", "")

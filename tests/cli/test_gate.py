@@ -1,0 +1,138 @@
+"""Exit codes as a table: what was judged, what was asked for, what comes out."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from conformance.cli.gate import FAILURES, decide
+from conformance.record import KernelResult, Status
+
+TOTAL = 8
+LOST = "infrastructure: the executor was killed twice"
+EMPTY = "only empty cases were selected: nothing was judged"
+
+
+def row(status: Status, message: str | None = None) -> KernelResult:
+    failing = status in ("fail", "crash", "timeout")
+    cases = int(failing or status in ("pass", "known_failure"))
+    return KernelResult(
+        name=f"k_{status}",
+        module="m",
+        family="f",
+        upstream="m.cu:1",
+        status=status,
+        cases=cases,
+        failed=int(failing),
+        message=message,
+    )
+
+
+PASS, KNOWN, MISSING, IDLE = row("pass"), row("known_failure"), row("missing"), row("not_run", "no case was run")
+NOT_JUDGED, GONE = row("not_run", EMPTY), row("not_run", LOST)
+
+# The selected rows, and the exit code without a gate, with a gate that is reached (12.5%), with one that is not (99%),
+# and with each of them under --strict.
+TABLE = [
+    ([PASS], 0, 0, 1, 0, 1),
+    ([PASS, KNOWN], 0, 0, 1, 0, 1),
+    ([PASS, IDLE], 1, 0, 1, 1, 1),
+    ([PASS, NOT_JUDGED], 1, 0, 1, 1, 1),
+    *(([PASS, row(status)], 1, 0, 1, 1, 1) for status in FAILURES),
+    # A selected kernel that was lost: whatever else holds.
+    ([PASS, GONE], 2, 2, 2, 2, 2),
+    ([PASS, row("fail"), GONE], 2, 2, 2, 2, 2),
+    # Nothing judged.
+    ([], 2, 2, 2, 2, 2),
+    ([MISSING], 2, 2, 2, 2, 2),
+    ([MISSING, MISSING], 2, 2, 2, 2, 2),
+    ([IDLE], 2, 2, 2, 2, 2),
+    ([NOT_JUDGED], 2, 2, 2, 2, 2),
+    ([MISSING, NOT_JUDGED], 2, 2, 2, 2, 2),
+    ([GONE], 2, 2, 2, 2, 2),
+]
+# Without a pass no gate above 0 is reached.
+NONE_PASSED = [
+    ([KNOWN], 0),
+    ([KNOWN, IDLE], 1),
+    *(([row(status)], 1) for status in FAILURES if status != "missing"),
+    ([row("compile_error"), MISSING], 1),
+]
+
+
+def names(rows: list[KernelResult]) -> str:
+    return "+".join("lost" if one.lost else one.status for one in rows) or "nothing"
+
+
+@pytest.mark.parametrize("case", TABLE, ids=lambda case: names(case[0]))
+def test_the_exit_code_and_the_line_agree(case: tuple[list[KernelResult], int, int, int, int, int]) -> None:
+    rows, plain, reached, not_reached, strict_reached, strict_not_reached = case
+    assert decide(rows, TOTAL).code == decide(rows, TOTAL, strict=True).code == plain
+    for gate, strict, code in (
+        (12.5, False, reached),
+        (99.0, False, not_reached),
+        (12.5, True, strict_reached),
+        (99.0, True, strict_not_reached),
+    ):
+        decision = decide(rows, TOTAL, gate, strict)
+        assert decision.code == code
+        assert decision.line is not None
+        end = decision.line.split("%: ", 1)[1]
+        assert end.startswith({0: "met", 1: "NOT met", 2: "not decided"}[code])
+        assert (": --strict" in decision.line) == (strict and code == 1 and gate == 12.5)
+
+
+@pytest.mark.parametrize("case", NONE_PASSED, ids=lambda case: names(case[0]))
+def test_what_was_judged_and_did_not_pass(case: tuple[list[KernelResult], int]) -> None:
+    rows, plain = case
+    assert decide(rows, TOTAL).code == plain
+    assert decide(rows, TOTAL, 0.0).code == 0
+    assert decide(rows, TOTAL, 0.0, strict=True).code == plain
+    assert decide(rows, TOTAL, 0.1).code == 1
+
+
+def test_every_status_stands_in_a_table() -> None:
+    assert {one.status for case in (*TABLE, *NONE_PASSED) for one in case[0]} == set(get_args(Status))
+
+
+def test_a_code_of_2_has_a_sentence() -> None:
+    for rows in ([], [MISSING], [IDLE], [NOT_JUDGED], [GONE], [PASS, GONE], [PASS, *[GONE] * 9]):
+        decision = decide(rows, TOTAL)
+        (why,) = decision.why
+        assert decision.code == 2
+        assert "\n" not in why
+        assert all(one.name in why for one in rows if one.status != "pass")
+    assert EMPTY in decide([NOT_JUDGED], TOTAL).why[0]
+    assert LOST in decide([PASS, GONE], TOTAL).why[0]
+    assert "and 4 more" in decide([GONE] * 9, TOTAL).why[0]
+
+
+def test_what_was_not_judged_or_not_there_is_named_beside_a_verdict() -> None:
+    assert decide([PASS, NOT_JUDGED], TOTAL).why == (f"not judged: k_not_run ({EMPTY})",)
+    assert decide([PASS, MISSING], TOTAL).why == ("defined in no source: k_missing",)
+    assert decide([PASS], TOTAL).why == ()
+
+
+@pytest.mark.parametrize(
+    ("passed", "total", "gate", "line"),
+    [
+        (1, 8, 1.0, "coverage 12.50% (1 of 8 kernels), gate 1%: met"),
+        (8, 8, 100.0, "coverage 100.00% (8 of 8 kernels), gate 100%: met"),
+        (1, 3, 33.33, "coverage 33.33% (1 of 3 kernels), gate 33.33%: met"),
+        (1, 3, 33.334, "coverage 33.33% (1 of 3 kernels), gate 33.334%: NOT met"),
+        (1, 3, 33.333, "coverage 33.333% (1 of 3 kernels), gate 33.333%: met"),
+        # Rounded to two or four decimals it would be 100%.
+        (9_999_999, 10_000_000, 100.0, "coverage 99.99% (9999999 of 10000000 kernels), gate 100%: NOT met"),
+        (147, 1000, 14.7, "coverage 14.70% (147 of 1000 kernels), gate 14.7%: met"),
+    ],
+)
+def test_the_coverage_is_compared_unrounded(passed: int, total: int, gate: float, line: str) -> None:
+    decision = decide([PASS] * passed, total, gate)
+    assert decision.line == line
+    assert decision.code == int("NOT" in line)
+
+
+def test_specs_that_are_not_the_harness_own_stand_in_the_line() -> None:
+    line = decide([PASS], 1, 1.0, specs=" of the given specs DIR").line
+    assert line == "coverage 100.00% (1 of 1 kernels of the given specs DIR), gate 1%: met"

@@ -1,0 +1,168 @@
+"""Hostile text in every field of a record: each report keeps it inside its place."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from hostile import TEXTS, hostile, hostile_record
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from conformance.bench.markdown import bench_markdown
+from conformance.bench.record import BenchRecord, BenchRun, Loss, WorkloadResult
+from conformance.bench.table import render_bench
+from conformance.record import read_record, write_record
+from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
+from conformance.report.explain import explain
+from conformance.report.text import csv_cell, link, plain
+from conformance.spec.load import load_specs
+
+SPECS = load_specs()
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+
+
+def test_the_hostile_record_has_the_text_in_every_field() -> None:
+    record = hostile_record(SPECS, "<hostile>")
+    row = next(row for row in record.kernels if row.status == "crash")
+    for model in (record.run, row, row.failures[0]):
+        fields = {name for name, field in type(model).model_fields.items() if "str" in str(field.annotation)}
+        fields -= {"name", "subject", "status"}
+        assert {name for name in fields if "<hostile>" not in str(getattr(model, name))} == set()
+    assert record.run.builds["<hostile>"].failed == {"<hostile>": "<hostile>"}
+
+
+@each_text
+def test_a_hostile_record_is_written_and_read_as_it_is(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("record") / "r.json"
+    write_record(hostile_record(SPECS, text), path)
+    if not re.search("[\ud800-\udfff]", text):
+        assert read_record(path) == hostile_record(SPECS, text)
+
+
+class Tags(HTMLParser):
+    """The elements of a page, with what their attributes are called, and where its links lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.met: list[tuple[str, tuple[str, ...]]] = []
+        self.links: set[str] = set()
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.met.append((tag, tuple(name for name, _ in attrs)))
+        self.links |= {value or "" for name, value in attrs if name == "href"}
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+
+@each_text
+def test_html_has_the_elements_of_a_record_with_harmless_text(text: str) -> None:
+    harmless, page = (Tags(render_html(hostile_record(SPECS, said), SPECS)) for said in ("harmless", text or "x"))
+    assert page.met == harmless.met
+    assert page.links == harmless.links
+
+
+def tokens(markdown: str) -> Iterator[Token]:
+    for token in MarkdownIt("commonmark").enable("table").enable("strikethrough").parse(markdown):
+        yield token
+        yield from token.children or ()
+
+
+def outline(markdown: str) -> list[str]:
+    """Every block and every mark-up that a reader would see, without the text."""
+    silent = ("text", "text_special", "code_inline", "softbreak")
+    return [token.type for token in tokens(markdown) if token.type not in silent]
+
+
+def addresses(markdown: str) -> set[object]:
+    return {value for token in tokens(markdown) for key, value in token.attrs.items() if key in ("href", "src")}
+
+
+@each_text
+def test_markdown_has_the_outline_of_a_record_with_harmless_text(text: str) -> None:
+    harmless, page = (render_markdown(hostile_record(SPECS, said), SPECS) for said in ("harmless", text or "x"))
+    assert outline(page) == outline(harmless)
+    assert addresses(page) == addresses(harmless)
+    assert "html_inline" not in outline(page)
+    outside = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1$|`+[^`\n]*`+", "", page)
+    assert "//evil" not in outside
+
+
+@each_text
+def test_csv_has_no_formula_and_a_row_per_kernel(text: str) -> None:
+    record = hostile_record(SPECS, text)
+    rows = list(csv.reader(io.StringIO(render_csv([record, record], SPECS), newline="")))
+    assert [row[0] for row in rows] == ["kernel", *SPECS.kernels]
+    assert len({len(row) for row in rows}) == 1
+    for row in rows:
+        for cell in row:
+            assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d"))
+            assert not CONTROL.search(cell)
+
+
+@each_text
+def test_junit_is_xml_with_a_case_per_kernel(text: str) -> None:
+    output = render_junit(hostile_record(SPECS, text), SPECS)
+    root = ElementTree.fromstring(output)
+    assert [case.get("name") for case in root.iter("testcase")] == list(SPECS.kernels)
+    tags = {"testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped"}
+    assert {element.tag for element in root.iter()} == tags
+
+
+@each_text
+def test_the_terminal_gets_no_control_character_and_no_line_of_foreign_make(text: str) -> None:
+    record = hostile_record(SPECS, text)
+    output = render_terminal([record, record], SPECS)
+    assert not CONTROL.search(output.replace("\n", ""))
+    assert not any(line.lstrip().startswith(("# heading", "- item\n")) for line in output.splitlines())
+    for row in record.kernels:
+        assert not CONTROL.search("".join(explain(row.name, row, shown=5)).replace("\n", ""))
+
+
+def hostile_bench(text: str) -> BenchRecord:
+    rows = [hostile(WorkloadResult, text, ratio=ratio, ratio_high=ratio) for ratio in (0.5, 2.0)]
+    return BenchRecord(bench=hostile(BenchRun, text), workloads=tuple(rows), losses=(hostile(Loss, text),))
+
+
+@each_text
+def test_a_hostile_bench_record_stays_inside_its_places(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    record = hostile_bench(text)
+    assert not CONTROL.search(render_bench(record).replace("\n", ""))
+    harmless, page = (bench_markdown(hostile_bench(said)) for said in ("harmless", text or "x"))
+    assert outline(page) == outline(harmless)
+    assert addresses(page) == set()
+    assert not CONTROL.search(page.replace("\n", ""))
+
+
+@pytest.mark.parametrize("text", ["$\\frac{$", "a\x1b[31m\x00b", "<svg onload=x>", "]]>"])
+def test_a_hostile_bench_record_can_be_drawn(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    plotting = pytest.importorskip("conformance.bench.plot")
+    path = tmp_path_factory.mktemp("plot") / "a.svg"
+    plotting.plot(hostile_bench(text), path)
+    tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}
+    assert "script" not in tags
+    assert not any("onload" in element.attrib for element in ElementTree.parse(path).iter())
+
+
+def test_a_link_leads_where_it_should_whatever_its_parts_are() -> None:
+    text = link("a](b)", "https://github.com/o/r/blob/c/a b)<x>\"'\n[#L1")
+    assert text == "[a\\](b)](https://github.com/o/r/blob/c/a%20b%29%3Cx%3E%22%27%0A%5B#L1)"
+
+
+@pytest.mark.parametrize(("text", "cell"), [("=1", "'=1"), (" \t=1", "'=1"), ("a=1", "a=1"), ("", ""), ("'=1", "'=1")])
+def test_csv_cells_that_would_be_formulas_get_an_apostrophe(text: str, cell: str) -> None:
+    assert csv_cell(text) == cell
+
+
+def test_plain_text_is_left_alone_where_nothing_would_read_it_as_markup() -> None:
+    for text in ("10.0", "2026-01-02T03:04:05Z", "-1.5", "host, 2 cores", "clang 19.1", "–"):
+        assert plain(text) == text
