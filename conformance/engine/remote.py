@@ -253,7 +253,9 @@ class Executor:
         )
 
     def _compared(self, places: Places) -> list[tuple[int, int]]:
-        return [(0, places.total)] if self._pad else [(offset, size) for _, offset, size in places.buffers]
+        if self._pad:
+            return [(0, places.total)]
+        return [(offset, size) for _, offset, size in places.buffers]
 
     def _ask(self, message: dict[str, Any], shape: type[_Answer]) -> _Answer:
         return self._answer(self._send(message), shape)
