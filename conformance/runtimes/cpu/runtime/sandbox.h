@@ -31,7 +31,7 @@ struct Limits {
 };
 
 // Confines every thread of the process for good; `guards` is then what does, "seccomp and Landlock 7". A second call
-// changes nothing. NotSupported when the system has no seccomp filters; nothing is confined then.
+// changes nothing. NotSupported where it cannot be done: the process may be confined in part then.
 Error confine(const Limits &limits, std::string &guards);
 
 // "socket()": how the filter's refusal of a system call is reported. Async-signal-safe.
