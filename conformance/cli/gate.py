@@ -44,7 +44,7 @@ def decide(
     failed = [row for row in rows if row.status in FAILURES]
     idle = [row for row in rows if row.status == "not_run"]
     clean = not failed and not idle
-    why = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
+    why: tuple[str, ...] = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
     if fail_under is None:
         missing = [row for row in failed if row.status == "missing"]
         why += (f"defined in no source: {_names(missing)}",) if missing else ()

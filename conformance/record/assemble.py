@@ -37,7 +37,7 @@ def assemble(
     result: Result,
     patterns: Sequence[str] = (),
     recordings: Sequence[Mapping[str, Any]] = (),
-    conditions: Conditions = Conditions(),  # noqa: B008 - frozen
+    conditions: Conditions = Conditions(),
 ) -> Record:
     """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
 

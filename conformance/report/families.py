@@ -26,7 +26,12 @@ def family_table(
             parts = [of_family(part, module.name, family) for part in rows]
             everything = [row for part in parts for row in part]
             candle = _span(row.upstream for row in parts[0])
-            first = [plain(module.name), plain(family), str(len(parts[0])), _span(row.source for row in everything if row.source)]
+            first = [
+                plain(module.name),
+                plain(family),
+                str(len(parts[0])),
+                _span(row.source for row in everything if row.source),
+            ]
             body.append([*first, candle, _wired(everything), _targets(found, parts), *map(_verdict, parts)])
     return heads, body
 

@@ -11,5 +11,7 @@ def specs_digest(paths: Iterable[Path]) -> str:
     """16 hexadecimal digits over the names and bytes of the spec files ``paths``. Raises ``OSError``."""
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
-        digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode(errors="surrogateescape"))
+        digest.update(
+            f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode(errors="surrogateescape")
+        )
     return digest.hexdigest()[:16]

@@ -192,8 +192,9 @@ def test_only_empty_cases_judge_nothing():
 
 
 def test_an_empty_case_counts_beside_another_one():
-    outcome = judged(lambda case, order: (does_nothing if "shape" in case.id else right)(case, order),
-                     [empty_case(), trial_case()])
+    outcome = judged(
+        lambda case, order: (does_nothing if "shape" in case.id else right)(case, order), [empty_case(), trial_case()]
+    )
     assert (outcome.status, outcome.cases) == ("pass", 2)
 
 
@@ -208,7 +209,9 @@ def test_a_kernel_that_writes_in_an_empty_case_fails():
 
 def test_a_case_in_which_nothing_changes_is_not_empty_for_that():
     case = empty_case()
-    full = replace(case, launch=replace(case.launch, args=(Scalar("numel", "size_t", np.uint64(3)), *case.launch.args[1:])))
+    full = replace(
+        case, launch=replace(case.launch, args=(Scalar("numel", "size_t", np.uint64(3)), *case.launch.args[1:]))
+    )
     assert judged(does_nothing, [full]).status == "pass"
 
 
