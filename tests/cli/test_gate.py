@@ -215,3 +215,14 @@ def test_a_doctored_record_is_not_reported(cli, tmp_path):
     assert (answer.code, answer.out) == (2, "")
     assert "the record lacks kernel" in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_costs_neither_the_table_nor_the_other_files(cli, port, tmp_path):
+    csv, folder = tmp_path / "r.csv", tmp_path
+    words = ("--runtime", "cpu", "--order", "forward", "--kernels", port(PORT), "--md", folder, "--csv", csv)
+    answer = cli("run", RIGHT, *words)
+    assert answer.code == 2
+    assert f"{folder} is a folder; give the name of a file" in answer.err
+    assert "1 of 748 kernels at parity" in answer.out
+    assert answer.kernel("uneg_f32")["status"] == "pass"
+    assert csv.exists()

@@ -184,6 +184,7 @@ def damaged(**changes: Any) -> str:
         (damaged(kernels__5__message=None), "'k_crash': crash without a case that failed"),
         (damaged(run__selected=99), "99 kernels were selected, of 9"),
         (damaged(run__weakened="x" * 9), "run.weakened"),
+        (damaged(run__builds={"\x1b[31m\n": {}}), "run.builds.\\x1b[31m .compiler: Field required"),
         (damaged(kernels__1__name="k_pass"), "'k_pass' is recorded twice"),
         (damaged(summary__coverage=100.0), "does not agree with the kernels in coverage"),
         (damaged(summary__pass=2), "does not agree"),
