@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 
-from conformance.cli.gate import FAILURES, decide
+from conformance.cli.gate import BAD_INPUT, FAILURES, decide
 from conformance.device.errors import first_error
 from conformance.engine.run import Result
-from conformance.record import Record, write_record
+from conformance.record import Record, RecordError, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
 from conformance.report.about import given_specs
 from conformance.report.explain import explain
@@ -29,14 +30,13 @@ def finish(
     result: Result,
     selected: Collection[str] | None = None,
 ) -> int:
-    """Write, print, and return the exit code.
+    """Write, print, and return the exit code: that of ``decide``, or 2 where a file cannot be written.
 
-    ``selected`` are the names of the kernels that were to be judged (default: those with an outcome). Raises
-    ``RecordError`` where something cannot be written.
+    ``selected`` are the names of the kernels that were to be judged (default: those with an outcome). A file that
+    cannot be written costs neither the other files nor the table.
     """
-    if arguments.json:
-        write_record(record, arguments.json)
-    write_reports(arguments, [record], specs)
+    unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
     print(render_terminal(record, specs))
     _print_failures(record, result)
     _print_logs(result)
@@ -52,7 +52,18 @@ def finish(
         print(decision.line)
     for sentence in decision.why:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
-    return decision.code
+    for sentence in unwritten:
+        print(f"candle-parity: {sentence}", file=sys.stderr)
+    return BAD_INPUT if unwritten else decision.code
+
+
+def _attempt(write: Callable[[], object]) -> list[str]:
+    """Why ``write`` could not; empty where it could."""
+    try:
+        write()
+    except RecordError as error:
+        return [one_line(str(error))]
+    return []
 
 
 def _print_logs(result: Result) -> None:
@@ -76,17 +87,21 @@ def _print_failures(record: Record, result: Result) -> None:
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:
-    """Render ``records`` into each file that the command line names; whether there was one."""
+    """Render ``records`` into each file that the command line names; whether there was one.
+
+    Raises ``RecordError`` for those that cannot be written, after the others.
+    """
     renderers: tuple[tuple[Path | None, Callable[[Sequence[Record], Specs], str]], ...] = (
         (arguments.md, render_markdown),
         (arguments.html, render_html),
         (arguments.csv, render_csv),
         (arguments.junit, render_junit),
     )
-    for path, render in renderers:
-        if path is not None:
-            write_text(path, render(records, specs))
-    return any(path is not None for path, _ in renderers)
+    wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
+    unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
+    if unwritten:
+        raise RecordError("; ".join(unwritten))
+    return bool(wanted)
 
 
 def _head(log: str, lines: int = 20) -> str:

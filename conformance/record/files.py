@@ -50,7 +50,11 @@ def read_record(path: Path) -> Record:
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(str(part) for part in finding["loc"]) or "the record"
-        raise RecordError(f"{path}: not a valid record: {place}: {finding['msg']}; run again to make it anew") from None
+        # A key of the record may be anything; the report's helpers import this package.
+        from conformance.report.text import one_line
+
+        why = one_line(f"not a valid record: {place}: {finding['msg']}")
+        raise RecordError(f"{path}: {why}; run again to make it anew") from None
 
 
 def _no_constant(name: str) -> float:

@@ -226,7 +226,8 @@ def test_how_the_run_went_stands_in_the_record(specs: Specs, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("complete", "message"), [(False, "interrupted before it was judged"), (True, "infrastructure: no answer came back")]
+    ("complete", "message"),
+    [(False, "interrupted before it was judged"), (True, "infrastructure: no answer came back")],
 )
 def test_a_selected_kernel_without_an_outcome_does_not_vanish(
     specs: Specs, tmp_path: Path, complete: bool, message: str
