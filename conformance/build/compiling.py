@@ -124,7 +124,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         if code < 0:
             if _mentions(messages, _OUT_OF_MEMORY):
                 raise CompileError(label, _memory(limits))
-            raise CompileError(label, f"the compiler died ({child.ended_how()})\n{messages}".strip())
+            raise CompileError(label, f"the compiler died ({child.ended_how()})")
         if code:
             last = (messages.strip().splitlines() or [child.ended_how()])[-1]
             raise InfrastructureError(f"the compiling process of {label} failed: {last}")
@@ -149,7 +149,7 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
         if number.isdigit() and int(number) in _FROM_OUTSIDE:
             raise _KilledError(f"signal {how}")
         if not _mentions(log, _OUT_OF_MEMORY):
-            raise CompileError(label, f"the compiler died (signal {how})\n{log}")
+            raise CompileError(label, f"the compiler died (signal {how})")
     if _mentions(log, (_DISK_FULL,)) and _is_full(supervisor.scratch):
         raise InfrastructureError(
             f"{label} cannot be compiled: no space is left for the compiler's temporary files; make room in "
@@ -157,7 +157,7 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
         )
     # A source may say the same with #error, at its own cost.
     if ("LLVM ERROR" in log and _mentions(log, _OUT_OF_MEMORY)) or "std::bad_alloc" in log:
-        raise CompileError(label, f"{_memory(limits)}\n{log}")
+        raise CompileError(label, _memory(limits))
     raise CompileError(label, log)
 
 
