@@ -83,7 +83,7 @@ def test_its_warnings_come_back(child: Callable[..., bytes], tmp_path: Path) -> 
 def test_what_is_the_sources_doing_is_a_compile_error(
     child: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statements: str, log: str
 ) -> None:
-    monkeypatch.setattr(compiling, "_is_full", lambda folder: False)
+    monkeypatch.setattr(compiling, "has_room", lambda folder, size: True)
     with pytest.raises(CompileError) as caught:
         child(statements, Limits(2.0 if "sleep" in statements else 60.0, 1 << 29))
     assert caught.value.name == "k.hip"
@@ -103,6 +103,7 @@ def test_what_is_the_sources_doing_is_a_compile_error(
         ("os.write(int(sys.argv[2]), b'rubbish')", "ended without an answer", 1),
         ("answer(code=5, log=None) if 0 else answer(other=1)", "ended without an answer", 1),
         ("answer(log='ld: No space left on device')", "no space is left .* set TMPDIR", 1),
+        ("answer(log='hiprtcCompileProgram returned 6')", "no space is left .* set TMPDIR", 1),
     ],
 )
 def test_what_is_the_machines_doing_is_not(
@@ -113,7 +114,7 @@ def test_what_is_the_machines_doing_is_not(
     why: str,
     times: int,
 ) -> None:
-    monkeypatch.setattr(compiling, "_is_full", lambda folder: True)
+    monkeypatch.setattr(compiling, "has_room", lambda folder, size: size < 1 << 30)
     with pytest.raises(InfrastructureError, match=why) as caught:
         child(statements)
     assert "\n" not in str(caught.value)

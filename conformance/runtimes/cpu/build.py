@@ -24,6 +24,7 @@ from pathlib import Path
 from conformance.build.cache import cache_folder
 from conformance.build.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes.scratch import has_room
 from conformance.processes.supervisor import MARK
 from conformance.runtimes.cpu.toolchain import Toolchain, find_toolchain
 
@@ -42,6 +43,7 @@ _SECONDS = 900.0
 """For one run of the compiler; zig builds its C++ library first, about a minute."""
 
 _FULL = "no space left on device"
+_ROOM = 4 << 20
 
 
 class BuildError(RuntimeError):
@@ -217,22 +219,22 @@ def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
 
 def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
     """One translation unit: most of the time goes into the standard headers, which are read once this way."""
-    unit, code, log = folder / f"{name}.cpp", folder / f"{name}.o", folder / f"{name}.log"
+    unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
     compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, "-c", str(unit), "-o", str(code)]
-    _run(plan.runtime, compiling, log, supervisor)
+    _run(plan.runtime, compiling, folder, supervisor)
     # zig's support library would hide the routines of the same names that we export to modules.
     without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words, *without_support], log, supervisor)
-    for file in (unit, code, log):
-        file.unlink(missing_ok=True)
+    _run(plan.runtime, [*toolchain.compiler, *words, *without_support], folder, supervisor)
+    unit.unlink()
+    code.unlink()
 
 
-def _run(runtime: str, words: list[str], log: Path, supervisor: Supervisor) -> None:
-    """Run a compiler, its messages in ``log``; raises ``OSError`` (ENOSPC) when it says that the disk is full."""
-    with open(log, "w+b") as file:
+def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -> None:
+    """Run a compiler that writes to ``folder``; raises ``OSError`` (ENOSPC) when there is no room for that."""
+    with open(os.memfd_create("messages"), "rb") as file:  # a full disk must not swallow the messages
         child = supervisor.start(words, stdout=file.fileno(), stderr=file.fileno())
         try:
             code = child.wait(_SECONDS)
@@ -244,7 +246,7 @@ def _run(runtime: str, words: list[str], log: Path, supervisor: Supervisor) -> N
         return
     if code is None:
         raise InfrastructureError(f"the {runtime} runtime is not built: {words[0]} was stopped after {_SECONDS:g} s")
-    if _FULL in said.lower():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(log))
+    if _FULL in said.lower() or not has_room(folder, _ROOM):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
     shown = "\n".join(said.splitlines()[:_LOG_LINES]) or child.ended_how()
     raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {shown}")
