@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from conformance.report.text import one_line, visible
 from conformance.spec.load import Specs
 
 _EXPLAINED = 10
+_PRINTED = 20
+_LINE = 200
 _TOLD = tuple(status for status in FAILURES if status != "missing")
 """Failures of which there is more to say than the kernel's name."""
 
@@ -28,19 +30,18 @@ def finish(
     specs: Specs,
     record: Record,
     result: Result,
-    selected: Collection[str] | None = None,
 ) -> int:
     """Write, print, and return the exit code: that of ``decide``, or 2 where a file cannot be written.
 
-    ``selected`` are the names of the kernels that were to be judged (default: those with an outcome). A file that
-    cannot be written costs neither the other files nor the table.
+    A file that cannot be written costs neither the other files nor the table.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
     print(render_terminal(record, specs))
     _print_failures(record, result)
     _print_logs(result)
-    names = set(result.outcomes) | set(selected or ())
+    _print_asides(result)
+    names = set(result.outcomes) | set(result.selected)
     decision = decide(
         [row for row in record.kernels if row.name in names],
         len(specs.kernels),
@@ -75,6 +76,17 @@ def _print_logs(result: Result) -> None:
         else:
             said = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
             print(one_line(said), file=sys.stderr)
+
+
+def _print_asides(result: Result) -> None:
+    """What went wrong without costing a verdict, and what kernels printed, marked as theirs, on standard error."""
+    for sentence in result.warnings:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    lines = [line for text in result.printed for line in text.splitlines()]
+    for line in lines[:_PRINTED]:
+        print(f"printed by a kernel: {one_line(line)[:_LINE]}", file=sys.stderr)
+    if len(lines) > _PRINTED:
+        print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
 
 
 def _print_failures(record: Record, result: Result) -> None:

@@ -12,8 +12,9 @@ from conformance.build import BuildOptions, KernelSource, SourceError, find_sour
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device.errors import CompileError, HipError, first_error
 from conformance.engine.remote import Function, KernelRow, Lost
-from conformance.engine.tasks import INFRASTRUCTURE, Status
+from conformance.engine.tasks import Status
 from conformance.processes import InfrastructureError
+from conformance.record.model import INFRASTRUCTURE
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 

@@ -198,7 +198,8 @@ class Executor:
     def result(self, submitted: Submitted, order: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
 
-        The very same answer as that of the first order where every byte is the same. The arrays are views of shared memory: they hold until the next launch but one is submitted. Raises the
+        The very same answer as that of the first order where every byte is the same. The arrays are views of shared
+        memory: they hold until the next launch but one is submitted. Raises the
         ``HipError`` that the launch ended with, and ``Lost``.
         """
         while submitted.errors is None:

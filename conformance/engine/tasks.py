@@ -11,15 +11,13 @@ from pydantic import TypeAdapter
 
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
+from conformance.record.model import INFRASTRUCTURE
 
 Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
 ]
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
-
-INFRASTRUCTURE = "infrastructure: "
-"""How the message of a ``not_run`` begins whose reason is not the kernel's doing."""
 
 COMPILE_SECONDS = 300.0
 
