@@ -47,14 +47,17 @@ def read_text(path: Path, most: int = 64 * MIB) -> str:
     return read_bytes(path, most).decode("utf-8-sig")
 
 
-def read_json(path: Path, most: int = 512 * MIB) -> Any:
-    """The JSON content of ``path``, which may be a pipe.
+def read_json(path: Path, most: int = 512 * MIB, pipe: bool = False) -> Any:
+    """The JSON content of ``path``; with ``pipe`` it may be one, such as a shell's ``<(...)``.
 
     Raises ``OSError``, and ``ValueError`` for what is not UTF-8, not JSON (NaN and infinities among it), nested too
     deep, or holds an integer too long to be converted.
     """
-    with open(path, "rb") as file:
-        content = _bounded(file.read(most + 1), most, path)
+    if pipe:
+        with open(path, "rb") as file:
+            content = _bounded(file.read(most + 1), most, path)
+    else:
+        content = read_bytes(path, most)
     try:
         return json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as cause:

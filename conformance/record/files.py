@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from conformance.reading import read_json, shortened
 from conformance.record.model import Record
 
 
@@ -51,28 +52,19 @@ def write_text(path: Path, text: str) -> None:
 def read_record(path: Path) -> Record:
     """Reads a record; raises ``RecordError`` for a file that is absent, no JSON, of another schema or inconsistent."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data: Any = read_json(path, pipe=True)
     except OSError as cause:
         raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
-    except UnicodeDecodeError:
-        raise RecordError(f"{path}: not a record: the file is no UTF-8 text") from None
-    try:
-        data: Any = json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise RecordError(f"{path}: not a record: nested too deeply") from None
     except ValueError as cause:
-        raise RecordError(f"{path}: not a record: no valid JSON ({cause}); was the file cut short?") from None
+        why = shortened(str(cause))
+        raise RecordError(f"{path}: not a record: no valid JSON ({why}); was the file cut short?") from None
     if not isinstance(data, dict) or "schema" not in data:
         raise RecordError(f'{path}: not a record: expected an object with "schema": 1')
     if data["schema"] != 1:
-        raise RecordError(f"{path}: record schema {data['schema']!r}; this version reads schema 1")
+        raise RecordError(f"{path}: record schema {shortened(repr(data['schema']))}; this version reads schema 1")
     try:
         return Record.model_validate(data)
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(str(part) for part in finding["loc"]) or "the record"
         raise RecordError(f"{path}: not a valid record: {place}: {finding['msg']}; run again to make it anew") from None
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")

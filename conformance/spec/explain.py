@@ -33,8 +33,8 @@ _INSIDE: dict[str, type[BaseModel]] = {
 
 
 def explain(document: Document, cause: ValidationError) -> SpecError:
-    """The first finding of ``cause`` in file order, the innermost of a line, as a ``SpecError``; an unknown key, often a
-    typo, comes first."""
+    """The first finding of ``cause`` in file order as a ``SpecError``, the innermost where several are on a line; an
+    unknown key, often a typo, comes first."""
     findings = cause.errors(include_url=False)
     finding = min(
         findings,

@@ -59,8 +59,8 @@ class ToleranceRule(Strict):
 
     when: When = {}
     ulp: Steps | dict[str, Steps] = Field(
-        description=f"an integer from 0 to {MOST_STEPS}, or a mapping from dtype to such an integer: steps of the output "
-        "type that the final result may be off"
+        description=f"an integer from 0 to {MOST_STEPS}, or a mapping from dtype to such an integer: steps of the "
+        "output type that the final result may be off"
     )
     library_ulp: Steps | dict[str, Steps] = Field(
         description=f"an integer from 0 to {MOST_STEPS}, or a mapping from dtype to such an integer: the error of the "

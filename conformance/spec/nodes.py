@@ -54,9 +54,9 @@ def read_document(path: Path) -> Document:
         problem = f"cannot be read ({cause.strerror})"
         raise SpecError(path, None, problem, "give a readable UTF-8 YAML file") from None
     except UnicodeDecodeError as cause:
-        line = cause.object.count(b"\n", 0, cause.start) + 1
+        at = cause.object.count(b"\n", 0, cause.start) + 1
         problem = f"cannot be read (byte {cause.start + 1} is not UTF-8)"
-        raise SpecError(path, line, problem, "give a readable UTF-8 YAML file") from None
+        raise SpecError(path, at, problem, "give a readable UTF-8 YAML file") from None
     try:
         _check_depth(path, text)
         loader = _LOADER(text)
@@ -81,8 +81,8 @@ def read_document(path: Path) -> Document:
 
 
 def _check_depth(path: Path, text: str) -> None:
-    """Raises ``SpecError`` where a value lies too deep. libyaml composes nodes by recursion in C, which ends the process
-    before Python can say anything; its events need no stack."""
+    """Raises ``SpecError`` where a value lies too deep: libyaml composes nodes by recursion in C, which ends the
+    process before Python can say a word, while its events need no stack."""
     loader = _LOADER(text)
     try:
         depth = 0
