@@ -62,7 +62,8 @@ def preprocess(
         words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
         try:
             done = subprocess.run(
-                [*words, str(path)],
+                # Bytes: a macro may hold characters that the locale lacks.
+                [word.encode("utf-8", "surrogateescape") for word in (*words, str(path))],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",  # whatever the locale; names of files keep the bytes that are no text
