@@ -76,7 +76,8 @@ def shortened(text: str, most: int = 200) -> str:
 
 def _bounded(content: bytes, most: int, path: Path) -> bytes:
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most // MIB} MiB", str(path))
+        limit = f"{most // MIB} MiB" if most >= MIB else f"{most // 1024} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {limit}", str(path))
     return content
 
 

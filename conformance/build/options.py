@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.build.sources import SourceError
-from conformance.reading import MIB, read_text, shortened
+from conformance.reading import read_text, shortened
 
 OPTIONS_FILE = "candle-parity.toml"
 DIALECTS = ("auto", "hip", "cuda")
@@ -29,6 +29,7 @@ DIALECTS = ("auto", "hip", "cuda")
 _LISTS = ("include_dirs", "defines", "forced_includes")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
 _LONGEST = 10_000
+_MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _options_file(kernels: Path) -> Path | None:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(read_text(file, MIB))
+        content = tomllib.loads(read_text(file, _MOST_BYTES))
     except OSError as error:
         raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
     except RecursionError:

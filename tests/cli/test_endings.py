@@ -71,7 +71,7 @@ def test_the_exit_code_does_not_depend_on_who_reads(redirected: str, lines: int)
 
 
 def test_a_gate_that_is_not_met_stays_red_in_a_pipe() -> None:
-    words = ["run", "fill_u8(shape=[3],values=unit)", "--runtime", "cpu", "--fail-under", "100"]
+    words = ["run", "fill_u8(shape=[3],value=pattern)", "--runtime", "cpu", "--fail-under", "100"]
     script = '"$@" | true; exit ${PIPESTATUS[0]}'
     done = subprocess.run(
         ["bash", "-c", script, "bash", *COMMAND, *words], capture_output=True, cwd=ROOT, timeout=300, check=False
