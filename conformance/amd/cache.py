@@ -54,7 +54,7 @@ def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: 
 
 def _unchanged(listing: Path) -> bool:
     try:
-        files: Mapping[str, str] = json.loads(listing.read_text())
+        files: Mapping[str, str] = json.loads(listing.read_text(encoding="utf-8"))
         return all(_digest(Path(file)) == digest for file, digest in files.items())
     except (OSError, ValueError):
         return False

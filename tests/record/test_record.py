@@ -209,7 +209,7 @@ def test_an_absent_record(tmp_path: Path) -> None:
 def test_a_record_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(RecordError, match="no UTF-8"):
+    with pytest.raises(RecordError, match="not UTF-8"):
         read_record(path)
 
 
