@@ -428,6 +428,7 @@ def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callab
 def test_the_digest_of_the_specs_stands_under_what_was_run(specs: Specs) -> None:
     known = record(specs, run_info(specs_digest=specs.digest))
     assert f"| Specs | the harness's own (digest {specs.digest}) |" in render_markdown(known, specs)
+    assert render_csv(known, specs).count(f",digest {specs.digest},") == 748
     assert "| Specs | – |" in render_markdown(record(specs), specs)
     older = render_markdown(record(specs, run_info(specs_digest="of old")), specs)
     assert "> **Note:** recorded with the specs of digest of old; reported over the kernels of those of" in older
