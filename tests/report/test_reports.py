@@ -451,7 +451,7 @@ CONDITIONS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("what", CONDITIONS)
-def test_what_weakens_the_figures_stands_beside_them(specs: Specs, render: Callable[..., str], what: str) -> None:
+def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callable[..., str], what: str) -> None:
     changes, said = CONDITIONS[what]
     output = render(record(specs, run_info(**changes)), specs)
     place = output.index("What was run") if render in (render_markdown, render_html) else len(output)
