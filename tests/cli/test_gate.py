@@ -112,7 +112,7 @@ def test_a_code_of_2_has_a_sentence() -> None:
     assert "and 4 more" in decide([GONE] * 9, TOTAL).why[0]
 
 
-def test_what_was_not_judged_or_not_there_is_named_beside_a_verdict() -> None:
+def test_what_was_not_judged_or_not_there_is_named_with_a_verdict() -> None:
     assert decide([PASS, NOT_JUDGED], TOTAL).why == (f"not judged: k_not_run ({EMPTY})",)
     assert decide([PASS, MISSING], TOTAL).why == ("defined in no source: k_missing",)
     assert decide([PASS], TOTAL).why == ()

@@ -428,6 +428,7 @@ def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callab
 def test_the_digest_of_the_specs_stands_under_what_was_run(specs: Specs) -> None:
     known = record(specs, run_info(specs_digest=specs.digest))
     assert f"| Specs | the harness's own (digest {specs.digest}) |" in render_markdown(known, specs)
+    assert render_csv(known, specs).count(f",digest {specs.digest},") == 748
     assert "| Specs | – |" in render_markdown(record(specs), specs)
     older = render_markdown(record(specs, run_info(specs_digest="of old")), specs)
     assert "> **Note:** recorded with the specs of digest of old; reported over the kernels of those of" in older
@@ -450,7 +451,7 @@ CONDITIONS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize("what", CONDITIONS)
-def test_what_weakens_the_figures_stands_beside_them(specs: Specs, render: Callable[..., str], what: str) -> None:
+def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callable[..., str], what: str) -> None:
     changes, said = CONDITIONS[what]
     output = render(record(specs, run_info(**changes)), specs)
     place = output.index("What was run") if render in (render_markdown, render_html) else len(output)
