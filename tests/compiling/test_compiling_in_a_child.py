@@ -6,6 +6,8 @@ Stand-ins for the child show each way in which it can end; a few sources go thro
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.cpu.toolchain import NoCompiler
 
+ROOT = Path(__file__).resolve().parents[2]
 TARGET = Target("cpu", 64, "host", "tests")
 START = """
 import msgpack, os, signal, subprocess, sys, time
@@ -206,3 +209,41 @@ def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor) -> 
 def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: Supervisor) -> None:
     with pytest.raises(CompileError, match=r"the compiler needed more than 0\.25 GiB of memory"):
         compile_real(tree, 'asm(".fill 100000000, 4, 1");\n', supervisor, Limits(memory=1 << 28))
+
+
+def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> None:
+    """SIGKILL while clang waits for a FIFO: neither the child, nor clang, nor a file stays."""
+    os.mkfifo(tree / "fifo.h")
+    (tree / "k.hip").write_text('#include "fifo.h"\n' + KERNEL)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    program = (
+        "from pathlib import Path; from conformance.build import *; from conformance.processes import Supervisor\n"
+        f"tree = Path({str(tree)!r})\n"
+        "compiled(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
+    )
+
+    def compilers() -> list[bytes]:
+        """The command lines and environments of what was started with this TMPDIR."""
+        found = map(words_of, Path("/proc").glob("[0-9]*"))
+        return [words for words in found if str(temporary).encode() in words]
+
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
+    end = time.monotonic() + 60
+    with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:
+        while not any(b"\0-E\0" in words for words in compilers()):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        parent.kill()
+        parent.wait(60)
+    while (compilers() or list(temporary.iterdir())) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert compilers() == []
+    assert list(temporary.iterdir()) == []
+
+
+def words_of(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    except OSError:
+        return b""
