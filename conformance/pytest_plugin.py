@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from conformance.build import SourceError
-from conformance.cli.gate import Decision, decide
+from conformance.build import SourceError, find_sources
+from conformance.cli.gate import BAD_INPUT, Decision, decide
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError, Pool
@@ -34,6 +34,7 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
 _KEY = "candle_parity"
+_NO_RUN = (EngineError, SourceError, SpecError, UsageError)
 _STATE = pytest.StashKey["Parity"]()
 
 
@@ -52,6 +53,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    kernels = config.getoption("--parity-kernels")
+    if kernels is not None:
+        try:
+            find_sources(kernels)
+        except SourceError as error:
+            raise pytest.UsageError(f"--parity-kernels: {error}") from None
     parity = config.stash[_STATE] = Parity(config)
     config.pluginmanager.register(parity, "candle-parity-outcomes")
 
@@ -214,7 +221,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     ended = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
     if ended and (parity.outcomes or gate is not None) and not parity.other_failures:
-        session.exitstatus = parity.decision().code
+        try:
+            session.exitstatus = parity.decision().code
+        except _NO_RUN:  # every item has said why
+            session.exitstatus = BAD_INPUT
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
@@ -222,7 +232,11 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     gate = config.getoption("--parity-fail-under")
     if not parity.outcomes and gate is None:
         return
-    record, decision = parity.record(), parity.decision()
+    try:
+        record, decision = parity.record(), parity.decision()
+    except _NO_RUN as error:
+        terminalreporter.write_line(f"candle-parity: {one_line(str(error))}")
+        return
     terminalreporter.section("parity")
     terminalreporter.write_line(render_terminal(record, parity.specs))
     for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why)):

@@ -6,7 +6,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from conformance.amd.targets import Target
 from conformance.amd.toolchain import Toolchain
 from conformance.build.cache import cache_folder
+from conformance.record.writing import write_bytes
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: 
 
 def _unchanged(listing: Path) -> bool:
     try:
-        files: Mapping[str, str] = json.loads(listing.read_text())
+        files: Mapping[str, str] = json.loads(listing.read_text(encoding="utf-8"))
         return all(_digest(Path(file)) == digest for file, digest in files.items())
     except (OSError, ValueError):
         return False
@@ -65,10 +65,5 @@ def _digest(file: Path) -> str:
 
 
 def place(code: Path, output: Path) -> None:
-    """Copy a code object out of the cache in one step."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
-    os.close(handle)
-    shutil.copyfile(code, name)
-    os.chmod(name, 0o644)
-    os.replace(name, output)
+    """Copy a code object out of the cache in one step; raises ``RecordError`` where it cannot be written."""
+    write_bytes(output, code.read_bytes())

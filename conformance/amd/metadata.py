@@ -20,7 +20,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import NoteSegment
 
 from conformance.amd.errors import AmdError
+from conformance.reading import MIB, read_bytes
 
+_MOST = 1024 * MIB
 _AMDGPU = 224
 _OTHER_MACHINES = {
     3: "an x86 processor",
@@ -91,7 +93,7 @@ def read_code_objects(path: Path) -> list[CodeObject]:
     Raises ``AmdError`` for a file that cannot be read or is no AMD code object.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, _MOST)
     except OSError as error:
         raise AmdError(f"{path}: cannot be read ({error.strerror})") from error
     if data.startswith(_COMPRESSED_BUNDLE):

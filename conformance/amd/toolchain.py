@@ -85,11 +85,20 @@ class Toolchain:
                     source,
                 )
                 self._run([*self.command[:-1], "ld.lld", "-shared", "-o", str(output), object_file], source)
-            return _dependencies((scratch / "k.d").read_text())
+            return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
 
     def _run(self, command: Sequence[str], source: Path) -> None:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+            done = subprocess.run(
+                # Bytes, and text by its encoding: the locale's may lack characters of macros and messages.
+                [word.encode("utf-8", "surrogateescape") for word in command],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                timeout=_SECONDS,
+            )
         except subprocess.TimeoutExpired:
             raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "") from None
         if done.returncode:

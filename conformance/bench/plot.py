@@ -34,7 +34,7 @@ PRODUCTS = "products and convolutions"
 
 _MARKERS = "osD^vPX<>*"
 _LOOKS: Any = {
-    "text.parse_math": False,  # a name with dollar signs is no formula
+    "text.parse_math": False,  # a name with dollar signs is not a formula
     "svg.hashsalt": "candle-parity",  # ids that do not change from run to run
     "font.size": 8.0,
     "axes.titlesize": 9.0,

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from conformance.bench.measure import Measurement, Timing
+from conformance.reading import read_json, shortened
 from conformance.record.files import RecordError
 from conformance.record.model import Row
 from conformance.report.text import one_line
@@ -182,17 +183,18 @@ def bench_text(record: BenchRecord) -> str:
 def read_bench(path: Path) -> BenchRecord:
     """Reads what ``bench --json`` wrote; raises ``RecordError``."""
     try:
-        record = BenchRecord.model_validate_json(path.read_text(encoding="utf-8"))
+        # Through JSON text once more: tuples come as lists, which strict models take from JSON alone.
+        record = BenchRecord.model_validate_json(json.dumps(read_json(path, pipe=True)))
         idle = [row.case for row in record.workloads if row.bytes <= 0 or row.operations == 0]
         if not idle:
             return record
         why = f"{idle[0]!r} moves no byte or computes nothing"
     except OSError as cause:
         raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
-    except UnicodeDecodeError:
-        why = "the file is not UTF-8 text"
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(map(str, finding["loc"]))
         why = one_line(f"{place}: {finding['msg']}" if place else finding["msg"])
+    except ValueError as cause:
+        why = f"Invalid JSON: {shortened(str(cause))}"
     raise RecordError(f"{path}: not a record of `candle-parity bench --json`: {why}")

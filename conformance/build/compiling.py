@@ -22,6 +22,7 @@ from conformance.build.notices import warn
 from conformance.build.target import Limits, Target
 from conformance.device.errors import CompileError
 from conformance.processes import InfrastructureError, Supervisor, parent_word
+from conformance.processes.scratch import has_room
 
 ENDED_BY = "the compiler was ended by signal "
 """How the cpu runtime's hiprtc tells, in the last line of its log, that a compiler did not end by itself."""
@@ -34,6 +35,9 @@ _OUT_OF_MEMORY = ("out of memory", "std::bad_alloc", "cannot allocate memory", "
 _DISK_FULL = "no space left on device"
 _ROOM = 1 << 30
 """With less than this left, a compiler's word that the disk is full is believed."""
+
+_PROBE = 4 << 20
+"""With less than this left, the disk is full."""
 
 _LARGEST = 1 << 30
 _QUOTED = 64 << 10
@@ -124,7 +128,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         if code < 0:
             if _mentions(messages, _OUT_OF_MEMORY):
                 raise CompileError(label, _memory(limits))
-            raise CompileError(label, f"the compiler died ({child.ended_how()})\n{messages}".strip())
+            raise CompileError(label, f"the compiler died ({child.ended_how()})")
         if code:
             last = (messages.strip().splitlines() or [child.ended_how()])[-1]
             raise InfrastructureError(f"the compiling process of {label} failed: {last}")
@@ -149,15 +153,15 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
         if number.isdigit() and int(number) in _FROM_OUTSIDE:
             raise _KilledError(f"signal {how}")
         if not _mentions(log, _OUT_OF_MEMORY):
-            raise CompileError(label, f"the compiler died (signal {how})\n{log}")
-    if _mentions(log, (_DISK_FULL,)) and _is_full(supervisor.scratch):
+            raise CompileError(label, f"the compiler died (signal {how})")
+    if _is_full(supervisor.scratch, log):
         raise InfrastructureError(
             f"{label} cannot be compiled: no space is left for the compiler's temporary files; make room in "
             f"{supervisor.scratch.parent}, or set TMPDIR to another folder"
         )
     # A source may say the same with #error, at its own cost.
     if ("LLVM ERROR" in log and _mentions(log, _OUT_OF_MEMORY)) or "std::bad_alloc" in log:
-        raise CompileError(label, f"{_memory(limits)}\n{log}")
+        raise CompileError(label, _memory(limits))
     raise CompileError(label, log)
 
 
@@ -174,12 +178,13 @@ def _mentions(text: str, phrases: Sequence[str]) -> bool:
     return any(phrase in lower for phrase in phrases)
 
 
-def _is_full(folder: Path) -> bool:
-    try:
-        room = os.statvfs(folder)
-    except OSError:
-        return True
-    return room.f_bavail * room.f_frsize < _ROOM or (room.f_files > 0 and room.f_favail < 100)
+def _is_full(scratch: Path, log: str) -> bool:
+    """Whether a failed compilation is the disk's doing; the compiler's messages go to the same disk and may be lost.
+
+    What it took is free again, so that the room which is left proves little.
+    """
+    wordless = "error" not in log
+    return not has_room(scratch, _PROBE) or ((wordless or _DISK_FULL in log.lower()) and not has_room(scratch, _ROOM))
 
 
 @contextmanager

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from conformance.reading import read_bytes
+from conformance.sources.reading import MOST, refuse_special
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)
 _NAME = re.compile(r'<([^>]+)>|"([^"]+)"')
@@ -23,8 +26,9 @@ class Reached:
 def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
     """The files that ``starts`` include, directly or not, themselves among them, sorted.
 
-    A header is looked for beside the file that names it and in ``folders``; where several have it, all count, for the
-    order in which a compiler looks is the compiler's affair. Headers found nowhere are the compiler's own.
+    A header is looked for next to the file that names it and in ``folders``; where several have it, all count, for the
+    order in which a compiler looks is the compiler's affair. Headers found nowhere are the compiler's own, and so are
+    those that cannot be read. Raises ``SourceError`` for an ``#include`` of a FIFO or a device.
     """
     waiting = [path.resolve() for path in starts]
     files: set[Path] = set()
@@ -34,17 +38,26 @@ def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
         if path in files or not path.is_file():
             continue
         files.add(path)
-        for rest in _INCLUDE.findall(path.read_text(errors="replace")):
-            name = _NAME.match(rest)
+        try:
+            text = read_bytes(path, MOST).decode("utf-8", "replace")
+        except OSError:
+            continue
+        for found in _INCLUDE.finditer(text):
+            name = _NAME.match(found[1])
             if name is None:
                 complete = False
                 continue
-            waiting += _candidates(name[1] or name[2], (path.parent, *folders))
+            for folder in (path.parent, *folders):
+                candidate = folder / (name[1] or name[2])
+                if _is_file(candidate):
+                    waiting.append(candidate.resolve())
+                else:
+                    refuse_special(path, name[0], candidate, text, found.start())
     return Reached(tuple(sorted(files)), complete)
 
 
-def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
-    for folder in folders:
-        candidate = folder / name
-        if candidate.is_file():
-            yield candidate.resolve()
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long for a file
+        return False

@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from conformance.build.sources import SourceError
+from conformance.reading import read_text, shortened
 
 OPTIONS_FILE = "candle-parity.toml"
 DIALECTS = ("auto", "hip", "cuda")
 
 _LISTS = ("include_dirs", "defines", "forced_includes")
-_DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)]*\))?(=.*)?", re.DOTALL)
+_DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
+_LONGEST = 10_000
+_MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ def options_for(
     named = [("-D", define) for define in defines]
     macros = [(f"{where}: defines", define) for define in read.get("defines", ())] + named
     for origin, define in macros:
-        if not _DEFINE.fullmatch(define):
-            raise SourceError(f"{origin} {define!r} is no macro; expected NAME or NAME=VALUE")
+        if not _DEFINE.fullmatch(define) or len(define) > _LONGEST:
+            raise SourceError(f"{origin} {shortened(define)!r} is no macro; expected NAME or NAME=VALUE")
     headers = [_header(base / name, folders, f"{where}: forced_includes") for name in read.get("forced_includes", ())]
     headers += [_header(header, folders, "--include") for header in forced]
     return BuildOptions(
@@ -86,33 +89,50 @@ def _options_file(kernels: Path) -> Path | None:
     """The tree's file: inside the folder (the file's folder, for a single file), else beside the folder."""
     path = kernels.resolve()
     folders = [path.parent] if path.is_file() else [path, path.parent]
-    return next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).is_file()), None)
+    return next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).exists()), None)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(file.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SourceError(f"{file}: cannot be read as TOML ({error})") from error
+        content = tomllib.loads(read_text(file, _MOST_BYTES))
+    except OSError as error:
+        raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
+    except RecursionError:
+        raise SourceError(f"{file}: cannot be read as TOML (nested too deep)") from None
+    except ValueError as error:  # no UTF-8, no TOML, and an integer of more than 4,300 digits
+        raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
     known = (*_LISTS, "dialect")
     for key, value in content.items():
         if key not in known:
-            raise SourceError(f"{file}: unknown key {key!r}; expected one of {', '.join(known)}")
+            raise SourceError(f"{file}: unknown key {shortened(key)!r}; expected one of {', '.join(known)}")
         if key in _LISTS and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise SourceError(f"{file}: {key} must be a list of strings, not {value!r}")
-        if key == "dialect" and value not in DIALECTS:
-            raise SourceError(f"{file}: dialect must be one of {', '.join(DIALECTS)}, not {value!r}")
+            raise SourceError(f"{file}: {key} must be a list of strings, not {_shown(value)}")
+        if key == "dialect" and not (isinstance(value, str) and value in DIALECTS):
+            raise SourceError(f"{file}: dialect must be one of {', '.join(DIALECTS)}, not {_shown(value)}")
     return content
 
 
+def _shown(value: Any) -> str:
+    # Of the others no repr(): it may be too deep or too long for it.
+    return repr(shortened(value)) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+
+
 def _folder(path: Path, origin: str) -> Path:
-    if not path.is_dir():
-        raise SourceError(f"{origin} {path} is no folder; give one that holds headers")
-    return path.resolve()
+    try:
+        if path.is_dir():
+            return path.resolve()
+    except OSError:  # a name too long
+        pass
+    raise SourceError(f"{origin} {shortened(str(path))} is no folder; give one that holds headers")
 
 
 def _header(path: Path, folders: Sequence[Path], origin: str) -> Path:
     for candidate in (path, *(folder / path.name for folder in folders if path.parent == Path())):
-        if candidate.is_file():
-            return candidate.resolve()
-    raise SourceError(f"{origin} {path} is no file; give a header's path, or its name with its folder as -I")
+        try:
+            if candidate.is_file():
+                return candidate.resolve()
+        except OSError:  # a name too long
+            continue
+    raise SourceError(
+        f"{origin} {shortened(str(path))} is no file; give a header's path, or its name with its folder as -I"
+    )

@@ -72,4 +72,7 @@ def launch_with(kernel: Kernel, case: Case, words: Words) -> Launch:
     """The argument list of ``case`` with data from ``words``; raises as ``launch_for`` does."""
     if case.kernel != kernel.name:
         raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
-    return _family(kernel).build(kernel, case, words)
+    try:
+        return _family(kernel).build(kernel, case, words)
+    except OverflowError as error:
+        raise ValueError(f"case {case.id}: a number is too large for its parameter ({error})") from None

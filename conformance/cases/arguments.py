@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.case import Case
 from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar
-from conformance.cases.layouts import Layout, info_array, layout
+from conformance.cases.layouts import MAX_ELEMENTS, Layout, info_array, layout
 from conformance.cases.values import Words, scalar, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -67,7 +67,7 @@ class Fields:
         text = self._values.get(name)
         if text is None:
             return default
-        if not text.isdecimal() or not least <= int(text) <= most:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18 and least <= int(text) <= most):
             raise ValueError(f"case {self.case.id}: {name} is an integer from {least} to {most}, not {text!r}")
         return int(text)
 
@@ -116,8 +116,13 @@ def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, words: Word
 
 
 def poisoned(kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:
-    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned."""
+    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned.
+
+    Raises ``ValueError`` above ``MAX_ELEMENTS``.
+    """
     parameter = kernel.param(name)
+    if start + length > MAX_ELEMENTS:
+        raise ValueError(f"{name} would have {start + length} elements, more than {MAX_ELEMENTS}")
     kind = dtype(parameter.dtype)
     data = np.full((start + length + TAIL) * kind.size, POISON_BYTE, dtype=np.uint8).view(kind.numpy)
     return Buffer(name, parameter.dtype, "out" if parameter.role == "in" else parameter.role, data, start)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.cases.specials import FORMATS, core, exhaustive, integer_limits, special
 from conformance.dtypes import DType, dtype
 
@@ -25,7 +26,9 @@ class Words:
         self.period = period
 
     def take(self, n: int) -> NDArray[np.uint64]:
-        """The next ``n`` words."""
+        """The next ``n`` words; raises ``ValueError`` above ``MAX_ELEMENTS``."""
+        if n > MAX_ELEMENTS:
+            raise ValueError(f"an operand needs {n} words of data, more than {MAX_ELEMENTS}")
         words: NDArray[np.uint64] = self._source.random_raw(n)
         return words
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from conformance.check.findings import Finding
 from conformance.check.names import intended_names, nearest, other_dtypes
 from conformance.check.parameters import differences
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, Definition, ScanError, defined_kernels
+from conformance.sources.scan import in_parallel
 from conformance.spec.kernel import Kernel
 
 
@@ -47,8 +47,7 @@ def read_tree(
         except ScanError as error:
             return error
 
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        rows = dict(zip(sources, pool.map(one, sources), strict=True))
+    rows = dict(zip(sources, in_parallel(one, sources, jobs), strict=True))
     return SourceTree(
         {source: tuple(row) for source, row in rows.items() if not isinstance(row, ScanError)},
         {source: row for source, row in rows.items() if isinstance(row, ScanError)},
@@ -57,7 +56,7 @@ def read_tree(
 
 def _dialect(source: KernelSource) -> tuple[str, ...]:
     """The macros of the compiler that the file was written for: HIP's for .hip and for what includes HIP's headers."""
-    is_hip = source.path.suffix == ".hip" or "<hip/" in source.path.read_text(errors="replace")
+    is_hip = source.path.suffix == ".hip" or "<hip/" in source.loose_text()
     return HIP_DEFINES if is_hip else CUDA_DEFINES
 
 

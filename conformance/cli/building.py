@@ -21,6 +21,7 @@ from conformance.cli.preparing import build_options, progress
 from conformance.engine.run import default_kernels
 from conformance.record import write_record
 from conformance.record.builds import build_record
+from conformance.report.text import one_line, visible
 from conformance.spec.load import Specs, load_specs
 
 
@@ -116,15 +117,16 @@ def _print(
         cells[job.source.label, job.target] = f"{most}, {lds} B LDS" if lds else most
     labels = dict.fromkeys(job.source.label for job in jobs)
     body = [[label, *(cells[label, target] for target in targets)] for label in labels]
-    print(tabulate(body, headers=["source", *(target.name for target in targets)]))
+    print(visible(tabulate(body, headers=["source", *(target.name for target in targets)])))
     print()
     for job in jobs:
         if isinstance(job.result, CompileFailure):
-            print(f"{job.source.label} does not compile for {job.target.name}:", file=sys.stderr)
-            print(f"  {first_error(job.result, job.source.root)}", file=sys.stderr)
+            print(f"{one_line(job.source.label)} does not compile for {job.target.name}:", file=sys.stderr)
+            print(f"  {visible(first_error(job.result, job.source.root))}", file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
-        print(f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}", file=sys.stderr)
+        said = f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}"
+        print(visible(said), file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())

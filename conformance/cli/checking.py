@@ -25,6 +25,7 @@ from conformance.cli.compiling import compile_tree, first_error
 from conformance.cli.preparing import build_options
 from conformance.engine.run import default_kernels
 from conformance.record import write_text
+from conformance.report.text import one_line, visible
 from conformance.spec.load import load_specs
 
 
@@ -51,10 +52,10 @@ def command(arguments: argparse.Namespace) -> int:
     report = CheckReport(str(path), tree, objects, findings, specs.kernels)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
-    print(report_text(report))
+    print(visible(report_text(report)))
     broken: list[Exception] = [*tree.errors.values(), *(error for _, error in unread)]
     for error in broken:
-        print(f"candle-parity: {error}", file=sys.stderr)
+        print(f"candle-parity: {one_line(str(error))}", file=sys.stderr)
     return 2 if broken else 1 if report.errors else 0
 
 

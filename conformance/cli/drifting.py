@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.record.files import write_text
+from conformance.report.text import visible
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.upstream.checkout import Checkout, read_checkout
 from conformance.upstream.compare import Drift, compare, place
@@ -49,7 +50,7 @@ def _section(title: str, rows: Iterable[str]) -> None:
     if listed:
         print(f"\n{title}: {len(listed)}")
         for row in listed:
-            print(f"  {row}")
+            print(f"  {visible(row)}")
 
 
 def _write(folder: Path, specs: Specs, checkout: Checkout, drift: Drift) -> None:

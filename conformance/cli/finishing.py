@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from conformance.cli.gate import FAILURES, decide
+from conformance.cli.gate import BAD_INPUT, FAILURES, decide
 from conformance.device.errors import first_error
 from conformance.engine.run import Result
-from conformance.record import Record, write_record
+from conformance.record import Record, RecordError, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
 from conformance.report.about import given_specs
 from conformance.report.explain import explain
@@ -18,6 +19,8 @@ from conformance.report.text import one_line, visible
 from conformance.spec.load import Specs
 
 _EXPLAINED = 10
+_PRINTED = 20
+_LINE = 200
 _TOLD = tuple(status for status in FAILURES if status != "missing")
 """Failures of which there is more to say than the kernel's name."""
 
@@ -27,20 +30,18 @@ def finish(
     specs: Specs,
     record: Record,
     result: Result,
-    selected: Collection[str] | None = None,
 ) -> int:
-    """Write, print, and return the exit code.
+    """Write, print, and return the exit code: that of ``decide``, or 2 where a file cannot be written.
 
-    ``selected`` are the names of the kernels that were to be judged (default: those with an outcome). Raises
-    ``RecordError`` where something cannot be written.
+    A file that cannot be written costs neither the other files nor the table.
     """
-    if arguments.json:
-        write_record(record, arguments.json)
-    write_reports(arguments, [record], specs)
+    unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
     print(render_terminal(record, specs))
     _print_failures(record, result)
     _print_logs(result)
-    names = set(result.outcomes) | set(selected or ())
+    _print_asides(result)
+    names = set(result.outcomes) | set(result.selected)
     decision = decide(
         [row for row in record.kernels if row.name in names],
         len(specs.kernels),
@@ -52,7 +53,18 @@ def finish(
         print(decision.line)
     for sentence in decision.why:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
-    return decision.code
+    for sentence in unwritten:
+        print(f"candle-parity: {sentence}", file=sys.stderr)
+    return BAD_INPUT if unwritten else decision.code
+
+
+def _attempt(write: Callable[[], object]) -> list[str]:
+    """Why ``write`` could not; empty where it could."""
+    try:
+        write()
+    except RecordError as error:
+        return [one_line(str(error))]
+    return []
 
 
 def _print_logs(result: Result) -> None:
@@ -66,6 +78,17 @@ def _print_logs(result: Result) -> None:
             print(one_line(said), file=sys.stderr)
 
 
+def _print_asides(result: Result) -> None:
+    """What went wrong without costing a verdict, and what kernels printed, marked as theirs, on standard error."""
+    for sentence in result.warnings:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    lines = [line for text in result.printed for line in text.splitlines()]
+    for line in lines[:_PRINTED]:
+        print(f"printed by a kernel: {one_line(line)[:_LINE]}", file=sys.stderr)
+    if len(lines) > _PRINTED:
+        print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
+
+
 def _print_failures(record: Record, result: Result) -> None:
     """The first failure of the first kernels that are not at parity, on standard output."""
     bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _TOLD]
@@ -76,17 +99,21 @@ def _print_failures(record: Record, result: Result) -> None:
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:
-    """Render ``records`` into each file that the command line names; whether there was one."""
+    """Render ``records`` into each file that the command line names; whether there was one.
+
+    Raises ``RecordError`` for those that cannot be written, after the others.
+    """
     renderers: tuple[tuple[Path | None, Callable[[Sequence[Record], Specs], str]], ...] = (
         (arguments.md, render_markdown),
         (arguments.html, render_html),
         (arguments.csv, render_csv),
         (arguments.junit, render_junit),
     )
-    for path, render in renderers:
-        if path is not None:
-            write_text(path, render(records, specs))
-    return any(path is not None for path, _ in renderers)
+    wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
+    unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
+    if unwritten:
+        raise RecordError("; ".join(unwritten))
+    return bool(wanted)
 
 
 def _head(log: str, lines: int = 20) -> str:

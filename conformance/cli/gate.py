@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from conformance.record import KernelResult, Status
 
-MET, NOT_MET, NOTHING_JUDGED = 0, 1, 2
+MET, NOT_MET, BAD_INPUT = 0, 1, 2
+"""The last is the exit code of a run that judged nothing, too."""
 
 FAILURES: tuple[Status, ...] = ("fail", "signature", "missing", "compile_error", "crash", "timeout")
 """What nobody declared; a known failure is declared in its spec."""
@@ -31,20 +32,20 @@ def decide(
 ) -> Decision:
     """What the verdicts on the selected ``rows`` come to, out of ``total`` kernels of the specs.
 
-    A run that lost a kernel to something that is not its doing, or that judged nothing, is ``NOTHING_JUDGED`` whatever
-    else holds. With ``fail_under`` the coverage in percent decides alone, compared unrounded; without it every selected
-    kernel must have passed or have a declared failure. ``strict`` asks for both. ``specs`` follows the count of kernels
-    where they are not the harness's own: `` of the given specs DIR``.
+    A run that lost a kernel to something that is not its doing, or that judged nothing, is 2 whatever else holds. With
+    ``fail_under`` the coverage in percent decides alone, compared unrounded; without it every selected kernel must have
+    passed or have a declared failure. ``strict`` asks for both. ``specs`` follows the count of kernels where they are
+    not the harness's own: `` of the given specs DIR``.
     """
     passed = sum(row.status == "pass" for row in rows)
     lost = _lost(rows)
     if lost is not None:
         line = None if fail_under is None else _line(passed, total, fail_under, specs, "not decided")
-        return Decision(NOTHING_JUDGED, line, (lost,))
+        return Decision(BAD_INPUT, line, (lost,))
     failed = [row for row in rows if row.status in FAILURES]
     idle = [row for row in rows if row.status == "not_run"]
     clean = not failed and not idle
-    why = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
+    why: tuple[str, ...] = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
     if fail_under is None:
         missing = [row for row in failed if row.status == "missing"]
         why += (f"defined in no source: {_names(missing)}",) if missing else ()

@@ -7,7 +7,7 @@ import json
 
 from tabulate import tabulate
 
-from conformance.cli.selecting import select
+from conformance.cli.selecting import check_cases, select
 from conformance.engine.trials import case_ids
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -16,6 +16,7 @@ from conformance.spec.load import load_specs
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     kernels, chosen = select(specs, arguments.patterns, arguments.module)
+    check_cases(specs, chosen)
     counts = {kernel.name: len(chosen.get(kernel.name, case_ids(kernel))) for kernel in kernels}
     if arguments.json:
         print(json.dumps({"kernels": [_row(kernel, counts[kernel.name]) for kernel in kernels]}, indent=1))

@@ -1,12 +1,12 @@
 """``candle-parity``: reads the command line and calls the command's function.
 
-Exit codes: 0 met, 1 parity below the gate or a failure, 2 bad usage or bad input (one sentence on standard error).
+Exit codes: 0 met, 1 parity below the gate or a failure, 2 bad usage or bad input (one sentence on standard error),
+130 Ctrl-C, 143 SIGTERM, 129 SIGHUP. Every ending is in ``conformance.cli.ending``.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ from conformance.cli import (
     running,
     wiring,
 )
-from conformance.cli.usage import UsageError
+from conformance.cli.ending import ended
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -231,7 +231,11 @@ def _positive(text: str) -> int:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line; patterns may stand behind options, where argparse alone leaves them over after TRACE_DIR."""
     parser = build_parser()
-    arguments, rest = parser.parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # Only from Python: no shell can pass it. Every path and pattern would fail in its own way.
+    if any("\0" in word for word in words):
+        parser.error("an argument holds a NUL character; no path and no kernel name can")
+    arguments, rest = parser.parse_known_args(words)
     if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
@@ -241,43 +245,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
-    from conformance.amd import AmdError
-    from conformance.build import SourceError
-    from conformance.engine.pool import EngineError
-    from conformance.record import RecordError
-    from conformance.replay import TraceError
-    from conformance.sources.errors import ScanError
-    from conformance.spec.errors import SelectionError, SpecError
-    from conformance.upstream.checkout import CheckoutError
-    from conformance.wiring.syntax import RustError
 
-    bad_source = (AmdError, ScanError, CheckoutError, RustError)
-    arguments = _parse(argv)
-    try:
+    def command() -> int:
+        arguments = _parse(argv)
         code: int = arguments.function(arguments)
-        sys.stdout.flush()
         return code
-    except (
-        *bad_source,
-        SpecError,
-        SelectionError,
-        SourceError,
-        EngineError,
-        TraceError,
-        RecordError,
-        UsageError,
-    ) as error:
-        print(f"candle-parity: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("candle-parity: stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        print(f"candle-parity: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
-        return 2
+
+    return ended(command)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,7 @@ def resumable(arguments: argparse.Namespace, specs: Specs, journal: Journal) -> 
         judged = f"{len(result.outcomes)} of {len(result.selected)} kernels are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
         print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
-        assert stop.__cause__ is not None
-        raise stop.__cause__ from None
+        raise stop.cause from None
 
 
 def _digest(*folders: Path) -> str:

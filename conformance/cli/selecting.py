@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from conformance.cases import has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cli.usage import UsageError
+from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -16,13 +17,19 @@ def select(
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases).
 
-    A pattern is a kernel glob or a full case id. Raises ``SelectionError`` when one matches nothing.
+    A pattern is a kernel glob or a full case id. Raises ``SelectionError`` when one matches nothing, and ``UsageError``
+    for a case id whose kernel is itself a glob.
     """
     cases: dict[str, list[str]] = {}
     globs: list[str] = []
     for pattern in patterns:
         if "(" in pattern:
             kernel = pattern.split("(", 1)[0]
+            if set(kernel) & set("*?["):
+                raise UsageError(
+                    f"case id {shortened(pattern)!r}: {kernel!r} is a pattern, and a case id names one kernel; give a "
+                    "kernel's name before the parenthesis, or the pattern alone for all its cases"
+                )
             cases.setdefault(kernel, []).append(pattern)
         else:
             globs.append(pattern)
@@ -40,7 +47,7 @@ def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
                 if not has_cases(kernel):
                     raise ValueError(f"{name} has no cases yet")
                 launch_for(kernel, Case.parse(case_id))
-            except (ValueError, KeyError) as error:
-                raise UsageError(
-                    f"case {case_id}: {error}; `candle-parity list {name} --json` counts its cases"
-                ) from error
+            except (ValueError, KeyError, MemoryError) as error:
+                why = str(error).removeprefix(f"case {case_id}: ")
+                hint = f"`candle-parity list {name} --json` counts its cases"
+                raise UsageError(f"case {shortened(case_id)}: {shortened(why, 400)}; {hint}") from None

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from conformance.record.files import write_text
+from conformance.report.text import visible
 from conformance.spec.load import load_specs
 from conformance.wiring.judge import wire
 from conformance.wiring.report import as_json, as_text, summary
@@ -18,6 +19,6 @@ def command(arguments: argparse.Namespace) -> int:
         text = json.dumps(as_json(wiring, specs), indent=1, ensure_ascii=False) + "\n"
         write_text(arguments.json, text)
     for line in as_text(wiring, specs):
-        print(line)
+        print(visible(line))
     counts = summary(wiring)
     return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"]))

@@ -15,7 +15,8 @@ ALIGNMENT = 256
 """Bytes, as a device allocation has it."""
 
 _STEP = 4 << 20
-_SEAL_SHRINK = getattr(fcntl, "F_SEAL_SHRINK", 2)
+_SEALS = 0x1 | 0x2
+"""F_SEAL_SEAL and F_SEAL_SHRINK of Linux: what is sealed stays so, and nothing else can be sealed."""
 
 
 def aligned(size: int) -> int:
@@ -30,7 +31,7 @@ class Arena:
         """A new one, or the one behind ``descriptor``, which is closed with the arena."""
         if descriptor is None:
             descriptor = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEAL_SHRINK)
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         self.descriptor = descriptor
         self.size = 0
         self.map: mmap.mmap | None = None

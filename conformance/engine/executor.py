@@ -87,7 +87,8 @@ class Server:
         assert arena.map is not None
         module = self._device.load(arena.map[at : at + size], message["label"])
         self._modules.append(module)
-        kernels = self._device.runtime.module_kernels(int(module.handle))
+        runtime = self._device.runtime
+        kernels = None if runtime.on_host else runtime.module_kernels(int(module.handle))
         return {"module": len(self._modules) - 1, "kernels": kernels}
 
     def _function(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,10 @@ class Host:
         self._living: dict[int, ExecutorState] = {}
 
     def start(self, judges: list[int]) -> ExecutorState:
-        """A fresh executor with a link for each of ``judges``, open. Raises ``Unusable`` and ``InfrastructureError``."""
+        """A fresh executor with a link for each of ``judges``.
+
+        Raises ``Unusable`` and ``InfrastructureError``.
+        """
         for attempt in (1, 2):
             self._open()
             state = self._fork(judges)

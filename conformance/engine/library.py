@@ -11,9 +11,11 @@ from conformance.amd import AmdError, read_code_objects
 from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device.errors import CompileError, HipError, first_error
-from conformance.engine.remote import Function, KernelRow, Lost
-from conformance.engine.tasks import INFRASTRUCTURE, Status
+from conformance.engine.remote import CompiledParameterRow, Function, KernelRow, Lost
+from conformance.engine.tasks import Status
 from conformance.processes import InfrastructureError
+from conformance.record.model import INFRASTRUCTURE
+from conformance.runtimes.cpu.table import host_kernels
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 
@@ -171,9 +173,28 @@ class Library:
                 _refuse_foreign(source)
             self._code[index] = code
         try:
-            self._modules[index], self._tables[index] = self._loader().load(self._code[index], source.label)
+            self._modules[index], told = self._loader().load(self._code[index], source.label)
         except Lost as lost:
             raise LostLoading(index, lost) from None
+        if index not in self._tables:
+            self._tables[index] = _own_table(source, self._code[index]) if self._runtime == "cpu" else told
+
+
+def _own_table(source: KernelSource, code: bytes) -> list[KernelRow]:
+    """The kernels of host code as its bytes say, whatever the code itself would answer; raises ``SourceError``."""
+    try:
+        kernels = host_kernels(code)
+    except ValueError as error:
+        raise SourceError(f"{source.label}: {error}") from None
+    return [
+        KernelRow(
+            name=kernel.name,
+            line=kernel.line,
+            file=kernel.file,
+            params=[CompiledParameterRow(type=words, size=size) for words, size in kernel.params],
+        )
+        for kernel in kernels
+    ]
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:

@@ -198,7 +198,8 @@ class Executor:
     def result(self, submitted: Submitted, order: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         """Every buffer's content after the launch in ``order``, and which buffers' guards were overwritten.
 
-        The very same answer as that of the first order where every byte is the same. The arrays are views of shared memory: they hold until the next launch but one is submitted. Raises the
+        The very same answer as that of the first order where every byte is the same. The arrays are views of shared
+        memory: they hold until the next launch but one is submitted. Raises the
         ``HipError`` that the launch ended with, and ``Lost``.
         """
         while submitted.errors is None:
@@ -253,7 +254,9 @@ class Executor:
         )
 
     def _compared(self, places: Places) -> list[tuple[int, int]]:
-        return [(0, places.total)] if self._pad else [(offset, size) for _, offset, size in places.buffers]
+        if self._pad:
+            return [(0, places.total)]
+        return [(offset, size) for _, offset, size in places.buffers]
 
     def _ask(self, message: dict[str, Any], shape: type[_Answer]) -> _Answer:
         return self._answer(self._send(message), shape)

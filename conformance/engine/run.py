@@ -14,6 +14,7 @@ from conformance.engine.journal import Journal
 from conformance.engine.library import first_to_compile
 from conformance.engine.pool import Pool
 from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Setup, Trial
+from conformance.record.model import INFRASTRUCTURE
 from conformance.spec.kernel import Kernel
 
 Said = Callable[[str, int, int], None]
@@ -25,7 +26,8 @@ class Result:
     """A run: what it ran on, each judged kernel's outcome, when it started (UTC) and how many seconds it took.
 
     ``selected`` are the names of all kernels that were asked for: an interrupted run has outcomes of some of them.
-    ``warnings`` is what went wrong without costing a verdict, ``printed`` what kernels printed.
+    ``warnings`` is what went wrong without costing a verdict, ``printed`` what kernels printed. ``interrupted`` says
+    that the run was stopped before its end.
     """
 
     setup: Setup
@@ -37,6 +39,14 @@ class Result:
     selected: tuple[str, ...] = ()
     warnings: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def infrastructure(self) -> tuple[str, ...]:
+        """What went wrong that cost a verdict and is not a kernel's doing, each once."""
+        messages = [outcome.message or "" for outcome in self.outcomes.values() if outcome.status == "not_run"]
+        found = [text.removeprefix(INFRASTRUCTURE) for text in messages if text.startswith(INFRASTRUCTURE)]
+        return tuple(dict.fromkeys(found))
 
     @property
     def complete(self) -> bool:
@@ -45,11 +55,11 @@ class Result:
 
 
 class Interrupted(BaseException):
-    """A run that was stopped, with what it had until then; the cause is what stopped it."""
+    """A run that was stopped, with what it had until then and what stopped it."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, cause: BaseException) -> None:
         super().__init__("the run was stopped")
-        self.result = result
+        self.result, self.cause = result, cause
 
 
 def run(
@@ -99,7 +109,8 @@ def run(
     except BaseException as stop:  # Ctrl-C, or a signal that asks to end
         if not result.ready.device:
             raise
-        raise Interrupted(_finished(result, kernels, clock, journal)) from stop
+        result.interrupted = True
+        raise Interrupted(_finished(result, kernels, clock, journal), stop) from stop
     return _finished(result, kernels, clock, journal)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,15 +11,13 @@ from pydantic import TypeAdapter
 
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
+from conformance.record.model import INFRASTRUCTURE
 
 Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
 ]
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
-
-INFRASTRUCTURE = "infrastructure: "
-"""How the message of a ``not_run`` begins whose reason is not the kernel's doing."""
 
 COMPILE_SECONDS = 300.0
 
@@ -191,7 +188,7 @@ NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
 
 @dataclass(frozen=True)
 class Refused:
-    """A process that could not be set up, or a request that could not be met: bad input or a missing piece, in words."""
+    """A process that could not be set up, or a request that could not be met, in words for the user."""
 
     why: str
 
@@ -200,9 +197,13 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Setup, Compile, Compiled, Trial, Time, Timed, Outcome, Ready, Refused)
 }
 
-@cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapters: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
 
 
 def to_map(data: Any) -> dict[str, Any]:

@@ -93,7 +93,8 @@ class Child:
         """Kill what is left of the group, have the supervisor forget it, and only then reap the leader."""
         _kill_group(self.pid)
         self._gone(self)
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_DYING)
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1

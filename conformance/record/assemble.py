@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -18,49 +17,34 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """How a run went, beyond its outcomes; the fields are those of ``RunInfo``.
-
-    ``selected`` holds the names of the kernels that were to be judged, where that is not all that have an outcome.
-    """
-
-    selected: Collection[str] | None = None
-    complete: bool = True
-    sandbox: str | None = None
-    weakened: tuple[str, ...] = ()
-    infrastructure: tuple[str, ...] = ()
-
-
 def assemble(
     specs: Specs,
     result: Result,
     patterns: Sequence[str] = (),
     recordings: Sequence[Mapping[str, Any]] = (),
-    conditions: Conditions = Conditions(),
 ) -> Record:
     """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
 
     ``recordings`` is what the trace files of a replay say of themselves.
     """
     rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
-    selected = result.outcomes.keys() | set(conditions.selected or ())
-    waiting = [_not_judged(specs.kernels[name], conditions) for name in selected - result.outcomes.keys()]
+    selected = dict.fromkeys((*result.selected, *result.outcomes))
+    waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
     run = _run(specs, result, patterns, recordings, rows).model_copy(
         update={
             "selected": len(selected),
-            "complete": conditions.complete,
-            "sandbox": conditions.sandbox,
-            "weakened": conditions.weakened,
-            "infrastructure": conditions.infrastructure,
+            "complete": not result.interrupted,
+            "sandbox": result.ready.sandbox,
+            "weakened": result.ready.weakened,
+            "infrastructure": result.infrastructure,
         }
     )
     return Record.of(run, every_kernel(specs, [*rows, *waiting]))
 
 
-def _not_judged(kernel: Kernel, conditions: Conditions) -> KernelResult:
+def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
     """A selected kernel that has no outcome: the run was interrupted, or lost it."""
-    why = f"{INFRASTRUCTURE}no answer came back" if conditions.complete else "interrupted before it was judged"
+    why = "interrupted before it was judged" if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
     return KernelResult(
         name=kernel.name,
         module=kernel.module,

@@ -35,8 +35,8 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             whose = "of its specs" if what == "lacks" else "that its specs do not have"
             raise RecordError(
-                f"{path}: the record {what} kernel {min(found)!r}{more} {whose} (digest {specs.digest}); it was changed "
-                "or cut: run again to make it anew"
+                f"{path}: the record {what} kernel {min(found)!r}{more} {whose} (digest {specs.digest}); it was "
+                "changed or cut: run again to make it anew"
             )
 
 

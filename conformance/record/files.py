@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from conformance.reading import read_json, shortened
 from conformance.record.errors import RecordError
 from conformance.record.model import Record
 from conformance.record.writing import write_text
@@ -30,28 +31,23 @@ def write_record(record: Record, path: Path) -> None:
 def read_record(path: Path) -> Record:
     """Reads a record; raises ``RecordError`` for a file that is absent, no JSON, of another schema or inconsistent."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data: Any = read_json(path, pipe=True)
     except OSError as cause:
         raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
-    except UnicodeDecodeError:
-        raise RecordError(f"{path}: not a record: the file is no UTF-8 text") from None
-    try:
-        data: Any = json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise RecordError(f"{path}: not a record: nested too deeply") from None
     except ValueError as cause:
-        raise RecordError(f"{path}: not a record: no valid JSON ({cause}); was the file cut short?") from None
+        why = shortened(str(cause))
+        raise RecordError(f"{path}: not a record: no valid JSON ({why}); was the file cut short?") from None
     if not isinstance(data, dict) or "schema" not in data:
         raise RecordError(f'{path}: not a record: expected an object with "schema": 1')
     if data["schema"] != 1:
-        raise RecordError(f"{path}: record schema {data['schema']!r}; this version reads schema 1")
+        raise RecordError(f"{path}: record schema {shortened(repr(data['schema']))}; this version reads schema 1")
     try:
         return Record.model_validate(data)
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(str(part) for part in finding["loc"]) or "the record"
-        raise RecordError(f"{path}: not a valid record: {place}: {finding['msg']}; run again to make it anew") from None
+        # A key of the record may be anything; the report's helpers import this package.
+        from conformance.report.text import one_line
 
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+        why = one_line(f"not a valid record: {place}: {finding['msg']}")
+        raise RecordError(f"{path}: {why}; run again to make it anew") from None

@@ -19,9 +19,9 @@ def merge(records: Sequence[Record]) -> list[Record]:
     in both; where one was, they stay apart, so that no result hides another. The merged run starts with the earliest
     shard and lasts as long as all together.
 
-    Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's kernels say what
-    they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError`` when a run is,
-    but of other sources.
+    Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's
+    kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError``
+    when a run is, but of other sources.
     """
     runs = _runs([record for record in records if record.run.runtime != BUILD])
     builds = _builds([record for record in records if record.run.runtime == BUILD])

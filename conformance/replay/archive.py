@@ -23,6 +23,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.reading import kind_of, shortened
+from conformance.replay.limits import MOST_HEADER, check_array, check_room
+
 SUFFIX = ".traces.xz"
 SMALLEST = 9 | lzma.PRESET_EXTREME
 FAST = 1
@@ -56,11 +59,13 @@ def read_archive(path: Path) -> tuple[Cases, Pool]:
     with _read(path) as stream:
         header = _header(stream)
         pool: Pool = {}
+        check_room(sum(count * kind.itemsize for _, kind, count in header.rows))
         for key, kind, count in header.rows:
             planes = np.frombuffer(stream.read(count * kind.itemsize), np.uint8)
             if planes.size != count * kind.itemsize:
                 raise EOFError(f"array {key} is incomplete")
             pool[key] = np.ascontiguousarray(planes.reshape(kind.itemsize, count).T).reshape(-1).view(kind)
+            check_array(key, pool[key])
         if stream.read(1):
             raise EOFError("bytes follow the last array")
         return header.cases, pool
@@ -84,6 +89,8 @@ def write_archive(
 def _read(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.suffix == ".xz":
+            if kind_of(path) is not None:
+                raise EOFError(f"it is {kind_of(path)}, not a regular file")
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - len(_XZ_END)))
                 if file.read() != _XZ_END:
@@ -93,18 +100,28 @@ def _read(path: Path) -> Iterator[BinaryIO]:
     except (
         lzma.LZMAError,
         EOFError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
+        AttributeError,
         KeyError,
+        RecursionError,
         TypeError,
+        ValueError,
         *_TOO_BIG,
     ) as error:
-        raise ValueError(f"is no trace archive, or was cut short ({error!r})") from error
+        raise ValueError(f"is no trace archive, or was cut short ({shortened(repr(error))})") from None
 
 
 def _header(stream: BinaryIO) -> Header:
-    header = json.loads(stream.read(int.from_bytes(stream.read(_LENGTH_BYTES), "little")))
-    rows = [(str(key), np.dtype(kind), int(count)) for key, kind, count in header["pool"]]
+    length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
+    if length > MOST_HEADER:
+        raise EOFError(f"a header of {length} bytes")
+    text = stream.read(length)
+    if len(text) < length:
+        raise EOFError("the header is incomplete")
+    header = json.loads(text)
+    rows = [(str(key), np.dtype(kind), count) for key, kind, count in header["pool"]]
+    for key, kind, count in rows:
+        if kind.kind != "u" or not isinstance(count, int) or count < 0:
+            raise TypeError(f"array {key} is {count!r} elements of type {kind}, not a number of unsigned integers")
     recording = header.get("recording")
     return Header(header["cases"], rows, recording if isinstance(recording, dict) else {})
 

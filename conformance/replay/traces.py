@@ -9,8 +9,6 @@ integers. A module may also be one packed file, which may say what it was record
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +17,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.case import MOST_CHARACTERS
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import dtype
+from conformance.reading import read_json, shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
+from conformance.replay.limits import read_npz
 from conformance.spec.kernel import Kernel, Parameter
 
 Read = TypeVar("Read")
+
+_MOST_GRID = 2**31 - 1
+_MOST_SHARED = 1 << 20
 
 
 class TraceError(ValueError):
@@ -63,12 +68,11 @@ class _Module:
         if self.path.name.endswith(SUFFIX):
             return _archived(read_archive, self.path)[1]
         try:
-            with np.load(self.pool_path) as arrays:
-                return {key: arrays[key] for key in arrays.files}
+            return read_npz(self.pool_path)
         except FileNotFoundError:
             raise TraceError(f"{self.pool_path}: missing; it holds the arrays of {self.path.name}") from None
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise TraceError(f"{self.pool_path}: cannot be read as an npz file ({error})") from error
+        except (OSError, ValueError, MemoryError) as error:
+            raise TraceError(f"{self.pool_path}: cannot be read as an npz file ({shortened(str(error))})") from None
 
     @property
     def pool_path(self) -> Path:
@@ -124,27 +128,36 @@ def _read(path: Path) -> _Module:
         rows, recording = header.cases, header.recording
     else:
         rows = _json(path)
-    needed = {"kernel", "case", "args"}
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
-        raise TraceError(f"{path}: is no list of trace cases with kernel, case and args")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
+        raise TraceError(f"{path}: is no list of trace cases with kernel and case (texts) and args (a list of objects)")
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cases.setdefault(row["kernel"], []).append(row)
     return _Module(path, cases, recording)
 
 
+def _is_case(row: dict[str, Any]) -> bool:
+    args = row.get("args")
+    named = all(isinstance(row.get(key), str) and len(row[key]) < MOST_CHARACTERS for key in ("kernel", "case"))
+    return named and isinstance(args, list) and all(isinstance(arg, dict) for arg in args)
+
+
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise TraceError(f"{path}: cannot be read as JSON ({error})") from error
+        return read_json(path)
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise TraceError(f"{path}: cannot be read as JSON ({shortened(str(error))})") from None
 
 
 def _archived(read: Callable[[Path], Read], path: Path) -> Read:
     try:
         return read(path)
-    except (OSError, ValueError) as error:
-        raise TraceError(f"{path}: {error}") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise TraceError(f"{path}: {error}") from None
 
 
 def _id(case: dict[str, Any]) -> str:
@@ -164,17 +177,52 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
             args.append(_argument(row, parameter, module, where))
             if row["kind"] == "buf" and row["role"] in ("out", "inout"):
                 answer[parameter.name] = _array(row, "expect", parameter, module, where)
-        grid, block = (tuple(int(n) for n in case[key]) for key in ("grid", "block"))
-        launch = Launch(kernel.name, grid, block, int(case["shared"]), tuple(args))  # type: ignore[arg-type]
-    except (KeyError, TypeError) as error:
-        raise TraceError(f"{where}: field {error} is missing or malformed") from error
+        launch = Launch(
+            kernel.name, _three(case, "grid", _MOST_GRID), _three(case, "block", 1024), _shared(case), tuple(args)
+        )
+    except TraceError:
+        raise
+    except KeyError as error:
+        raise TraceError(f"{where}: field {error} is missing or malformed") from None
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise TraceError(f"{where}: a field is missing or malformed ({shortened(str(error))})") from None
     return Trace(_id(case), launch, answer)
+
+
+def _three(case: dict[str, Any], key: str, most: int) -> tuple[int, int, int]:
+    """The field ``key``, three numbers from 1 to ``most``; raises ``ValueError`` otherwise."""
+    numbers = case[key]
+    if not isinstance(numbers, list) or len(numbers) != 3 or not all(_in_range(n, 1, most) for n in numbers):
+        raise ValueError(f"{key} must be three integers from 1 to {most}, not {shortened(repr(numbers))}")
+    return numbers[0], numbers[1], numbers[2]
+
+
+def _shared(case: dict[str, Any]) -> int:
+    shared = case["shared"]
+    if not _in_range(shared, 0, _MOST_SHARED):
+        raise ValueError(f"shared must be an integer from 0 to {_MOST_SHARED}, not {shortened(repr(shared))}")
+    return int(shared)
+
+
+def _in_range(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _length(row: dict[str, Any], parameter: Parameter) -> int:
+    """The bytes of a buffer as its row says; raises ``ValueError`` where they are no number, or too many."""
+    if not _in_range(row["n"], 0, MAX_ELEMENTS):
+        raise ValueError(
+            f"{parameter.name} has {shortened(repr(row['n']))} elements, not a number up to {MAX_ELEMENTS}"
+        )
+    return int(row["n"]) * _itemsize(row)
 
 
 def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where: str) -> Argument:
     target = dtype(parameter.dtype)
     if row["kind"] == "null":
         return Null(parameter.name)
+    if (row["kind"] == "scalar" and parameter.pointer) or (row["kind"] == "buf" and not parameter.pointer):
+        raise TraceError(f"{where}: argument {parameter.name} is a {row['kind']}, which its parameter is not")
     if row["kind"] == "scalar":
         value = bytes.fromhex(row["value"])
         if len(value) != target.size:
@@ -183,14 +231,18 @@ def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where:
             )
         return Scalar(parameter.name, parameter.dtype, np.frombuffer(value, target.numpy)[0])
     if row["kind"] != "buf":
-        raise TraceError(f"{where}: argument {parameter.name} is of unknown kind {row['kind']!r}")
+        raise TraceError(f"{where}: argument {parameter.name} is of unknown kind {shortened(repr(row['kind']))}")
+    if row["role"] not in ("in", "out", "inout"):
+        raise TraceError(f"{where}: {parameter.name} has the unknown role {shortened(repr(row['role']))}")
     if row["data"] is None:
-        data = np.full(int(row["n"]) * _itemsize(row), int(row["fill"]), np.uint8).view(target.numpy)
+        if not _in_range(row["fill"], 0, 255):
+            raise ValueError(f"{parameter.name} is filled with {shortened(repr(row['fill']))}, not with a byte")
+        data = np.full(_length(row, parameter), row["fill"], np.uint8).view(target.numpy)
     else:
         data = _array(row, "data", parameter, module, where)
     start = row.get("start", 0)
-    if not isinstance(start, int) or not 0 <= start <= data.size:
-        raise TraceError(f"{where}: {parameter.name} starts at element {start!r} of {data.size}")
+    if not _in_range(start, 0, data.size):
+        raise TraceError(f"{where}: {parameter.name} starts at element {shortened(repr(start))} of {data.size}")
     return Buffer(parameter.name, parameter.dtype, row["role"], data, start)
 
 
@@ -203,11 +255,12 @@ def _itemsize(row: dict[str, Any]) -> int:
 
 
 def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module, where: str) -> NDArray[Any]:
-    array = module.pool.get(row[key])
-    what = f"{where}: array {row[key]} ({parameter.name}, {key})"
+    name = row[key]
+    array = module.pool.get(name) if isinstance(name, str) else None
+    what = f"{where}: array {shortened(str(name))} ({parameter.name}, {key})"
     if array is None:
         raise TraceError(f"{what} is missing from {module.pool_path.name}")
     target = dtype(parameter.dtype)
-    if array.nbytes != int(row["n"]) * _itemsize(row) or array.nbytes % target.size:
+    if array.nbytes != _length(row, parameter) or array.nbytes % target.size:
         raise TraceError(f"{what} has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}")
     return np.ascontiguousarray(array).view(target.numpy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from conformance.record import Record
 from conformance.report.about import Records, given_specs, labels, listed
 from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, results
@@ -18,9 +19,9 @@ _RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source
 def render_csv(records: Records, specs: Specs) -> str:
     """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label.
 
-    ``specs`` names specs that are not the harness's own, ``remarks`` what is to be known of the run. A column per AMD
-    target that was compiled for follows the result columns: ``compiles`` or nothing. A cell that a spreadsheet would
-    take for a formula begins with an apostrophe.
+    ``specs`` names specs that are not the harness's own, else has their digest; ``remarks`` says what is to be known of
+    the run. A column per AMD target that was compiled for follows the result columns: ``compiles`` or nothing. A cell
+    that a spreadsheet would take for a formula begins with an apostrophe.
     """
     found = listed(records)
     names = labels(found)
@@ -32,7 +33,7 @@ def render_csv(records: Records, specs: Specs) -> str:
         heads += [f"{column}{suffix}" for column in (*_RESULT, *record.run.builds)]
     writer.writerow(map(csv_cell, heads))
     parts = [results(record, specs) for record in found]
-    of = [given_specs(record.run, specs).strip() for record in found]
+    of = [given_specs(record.run, specs).strip() or _digest(record) for record in found]
     said = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
     for columns in zip(*parts, strict=True):
         kernel = specs.kernels[columns[0].name]
@@ -44,3 +45,8 @@ def render_csv(records: Records, specs: Specs) -> str:
             values += ["compiles" if target in row.compiles_for else "" for target in record.run.builds]
         writer.writerow([csv_cell(value) if isinstance(value, str) else value for value in values])
     return file.getvalue()
+
+
+def _digest(record: Record) -> str:
+    digest = record.run.specs_digest
+    return f"digest {digest}" if digest else ""

@@ -49,8 +49,8 @@ def render_terminal(records: Records, specs: Specs) -> str:
         counts = {status: sum(row.status == status for row in part) for status in STATUSES}
         said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         where = one_line(f"{record.run.device}: {executed(record.run)}")
-        of = given_specs(record.run, specs)
-        lines.append(f"{name}: {total.passing} of {total.total} kernels{of} at parity ({total.percent}%)")
+        given = given_specs(record.run, specs)
+        lines.append(f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)")
         lines += [*_indented(said), *_indented(where)]
         if record.run.sandbox and not record.run.sandbox.startswith("none"):
             lines += _indented(f"sandbox: {one_line(record.run.sandbox)}")

@@ -1,11 +1,15 @@
-"""The error of reading kernel sources."""
+"""The errors of reading kernel sources."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 
-class ScanError(ValueError):
+class SourceError(ValueError):
+    """A kernels path, or a source in it, that cannot be used; the message says what was expected."""
+
+
+class ScanError(SourceError):
     """A source that cannot be read, preprocessed or parsed.
 
     The message is one sentence, ``FILE:LINE: what is wrong; what to do``. ``line`` counts from 1 and is ``None`` where

@@ -6,12 +6,15 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from conformance.reading import read_bytes
 from conformance.runtimes.cpu.toolchain import NoCompiler, Toolchain, find_toolchain
 from conformance.sources.errors import ScanError
+from conformance.sources.reading import MOST, read_source, refuse_special
 
 CUDA_DEFINES = ("__CUDACC__", "__NVCC__", "__CUDA_ARCH__=1000", "CUDA_VERSION=13000")
 """A device pass of nvcc for an architecture that passes every guard of the form ``__CUDA_ARCH__ >= N``."""
@@ -50,15 +53,23 @@ def preprocess(
         stubs = Path(folder)
         for name in _absent([path, *forced], include_dirs):
             stub = stubs / name
-            stub.parent.mkdir(parents=True, exist_ok=True)
-            stub.touch()
+            with suppress(OSError):  # a name too long, or a folder where another is a header: left to the compiler
+                stub.parent.mkdir(parents=True, exist_ok=True)
+                stub.touch()
         words = [*_compiler(path).compiler, "-x", "c++", "-std=c++17", "-E", "-w", "-nostdinc", "-nostdinc++"]
         words += [f"-D{define}" for define in defines]
         words += [word for header in forced for word in ("-include", str(header))]
         words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
         try:
             done = subprocess.run(
-                [*words, str(path)], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+                # Bytes: a macro may hold characters that the locale lacks.
+                [word.encode("utf-8", "surrogateescape") for word in (*words, str(path))],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",  # whatever the locale; names of files keep the bytes that are no text
+                errors="surrogateescape",
+                timeout=_SECONDS,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as cause:
             raise ScanError(path, None, f"the preprocessor {words[0]} did not finish ({cause})") from None
@@ -95,24 +106,35 @@ def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[s
     seen: set[Path] = set()
     while waiting:
         path = waiting.pop()
-        if path in seen:
+        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round.
+        if path.resolve() in seen:
             continue
-        seen.add(path)
-        for angled, quoted in _INCLUDE.findall(_text(path)):
+        seen.add(path.resolve())
+        text = read_source(path) if path in sources else _header(path)
+        for found in _INCLUDE.finditer(text):
+            angled, quoted = found[1], found[2]
             name = angled or quoted
             folders = include_dirs if angled else (path.parent, *include_dirs)
-            present = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            present = next((folder / name for folder in folders if _exists(folder / name)), None)
             if present is not None:
+                refuse_special(path, name, present, text, found.start())
                 waiting.append(present)
             elif (angled or _is_foreign(name)) and _is_plain(name):
                 yield name
 
 
-def _text(path: Path) -> str:
+def _header(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bytes(path, MOST).decode("utf-8", "replace")
     except OSError as cause:
         raise ScanError(path, None, f"cannot be read ({cause.strerror})") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:  # a name too long for a file
+        return False
 
 
 def _is_foreign(name: str) -> bool:

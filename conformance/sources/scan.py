@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from conformance.sources.definitions import Definition, find_definitions
 from conformance.sources.errors import ScanError
 from conformance.sources.preprocess import preprocess
 from conformance.sources.tokens import tokenize
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def defined_kernels(
@@ -40,5 +44,15 @@ def scan(
         except ScanError as error:
             return error
 
+    return dict(zip(paths, in_parallel(one, paths, jobs), strict=True))
+
+
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> list[Result]:
+    """``work`` of each of ``items``, ``jobs`` at a time; what waits is given up when one raises or the process is
+    stopped."""
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        return dict(zip(paths, pool.map(one, paths), strict=True))
+        try:
+            return list(pool.map(work, items))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from conformance.reading import shortened
 from conformance.spec.errors import SpecError
 from conformance.spec.model import (
     Family,
@@ -32,11 +33,12 @@ _INSIDE: dict[str, type[BaseModel]] = {
 
 
 def explain(document: Document, cause: ValidationError) -> SpecError:
-    """The first finding of ``cause`` in file order as a ``SpecError``; an unknown key, often a typo, comes first."""
+    """The first finding of ``cause`` in file order as a ``SpecError``, the innermost where several are on a line; an
+    unknown key, often a typo, comes first."""
     findings = cause.errors(include_url=False)
     finding = min(
         findings,
-        key=lambda item: (item["type"] != "extra_forbidden", document.line(_place(document, item["loc"]))),
+        key=lambda item: (item["type"] != "extra_forbidden", *_order(document, _place(document, item["loc"]))),
     )
     location = _place(document, finding["loc"])
     kind = finding["type"]
@@ -48,9 +50,17 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
         allowed = ", ".join(_model(location[:-1]).model_fields)
         return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", f"the keys here are {allowed}")
     given = _shown(finding["input"])
+    if kind == "string_too_long":
+        given = f"{given}, of {len(finding['input'])} characters"
+        limit = f"at most {finding['ctx']['max_length']} characters"
+        return document.error(location, f"{'.'.join(map(str, location))} is {given}", f"expected {limit}")
     return document.error(
         location, f"{'.'.join(map(str, location)) or 'the file'} is {given}", f"expected {_expected(location)}"
     )
+
+
+def _order(document: Document, place: Location) -> tuple[int, int]:
+    return document.line(place), -len(place)
 
 
 def _place(document: Document, location: Location) -> Location:
@@ -90,4 +100,4 @@ def _shown(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list | tuple):
         return "a list"
-    return "empty" if value is None else repr(value)
+    return "empty" if value is None else repr(shortened(value, 60) if isinstance(value, str) else value)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from conformance.reading import shortened
 from conformance.spec.digest import specs_digest
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.expand import expand
@@ -21,6 +22,7 @@ from conformance.spec.nodes import read_document
 UPSTREAM_REPOSITORY = "huggingface/candle"
 UPSTREAM_COMMIT = "2a13b0f3ff62f7e67013597f2996f764c5735e21"
 SPEC_FOLDER = Path(__file__).resolve().parents[2] / "specs"
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,14 @@ class Specs:
         pattern that matches nothing (within the module), with the nearest names.
         """
         if module is not None and module not in self.modules:
-            raise SelectionError(f"no module is called {module!r}; the modules are {', '.join(self.modules)}")
+            raise SelectionError(
+                f"no module is called {shortened(module)!r}; the modules are {', '.join(self.modules)}"
+            )
         names = [name for name, kernel in self.kernels.items() if module is None or kernel.module == module]
         chosen: set[str] = set()
         for pattern in patterns or ("*",):
-            found = [name for name in names if fnmatchcase(name, pattern)]
+            # A longer one matches nothing, and takes long to say so.
+            found = [] if len(pattern) > _LONGEST else [name for name in names if fnmatchcase(name, pattern)]
             if not found:
                 raise SelectionError(_nothing(pattern, module, names))
             chosen.update(found)
@@ -68,9 +73,9 @@ class Specs:
 
 def _nothing(pattern: str, module: str | None, names: Iterable[str]) -> str:
     where = "" if module is None else f" in module {module}"
-    near = difflib.get_close_matches(pattern.strip("*"), list(names), n=5, cutoff=0.5)
+    near = difflib.get_close_matches(pattern[:_LONGEST].strip("*"), list(names), n=5, cutoff=0.5)
     hint = f"near: {', '.join(near)}" if near else "`candle-parity list` prints every name"
-    return f"pattern {pattern!r} matches no kernel{where}; {hint}"
+    return f"pattern {shortened(pattern, _LONGEST)!r} matches no kernel{where}; {hint}"
 
 
 def load_specs(folder: Path | None = None) -> Specs:

@@ -11,8 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Axis = Literal["op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y"]
 Line = Annotated[int, Field(ge=1)]
-Steps = Annotated[int, Field(ge=0)]
-Text = Annotated[str, Field(min_length=1)]
+
+MOST_STEPS = 16
+"""The largest tolerance. CUDA, HIP and OpenCL (full profile) document no larger error for a function that Candle calls,
+and the widest of the specs is 16; a step of f8e4m3 is an eighth, so that more would let a wrong kernel pass."""
+
+Steps = Annotated[int, Field(ge=0, le=MOST_STEPS)]
+Text = Annotated[str, Field(min_length=1, max_length=4000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 When = Annotated[
     dict[Axis, Annotated[list[Text], Field(min_length=1)]],
     Field(description="a mapping from an axis to the list of its values that are meant, such as {op: [exp, log]}"),
@@ -38,7 +44,7 @@ class KernelTable(Strict):
     """Kernels over two axes: a row of upstream lines per value of ``rows``, a column per value of ``columns``."""
 
     rows: Axis = Field(description="the axis of the rows")
-    columns: dict[Axis, Annotated[list[Text], Field(min_length=1)]] = Field(
+    columns: dict[Axis, Annotated[list[Name], Field(min_length=1)]] = Field(
         min_length=1, max_length=1, description="a mapping with one axis and the list of its values, one per column"
     )
     lines: dict[str, list[Line | None]] = Field(
@@ -53,12 +59,12 @@ class ToleranceRule(Strict):
 
     when: When = {}
     ulp: Steps | dict[str, Steps] = Field(
-        description="an integer >= 0, or a mapping from dtype to such an integer: steps of the output type "
-        "that the final result may be off"
+        description=f"an integer from 0 to {MOST_STEPS}, or a mapping from dtype to such an integer: steps of the "
+        "output type that the final result may be off"
     )
     library_ulp: Steps | dict[str, Steps] = Field(
-        description="an integer >= 0, or a mapping from dtype to such an integer: the error of the library function "
-        "inside the formula"
+        description=f"an integer from 0 to {MOST_STEPS}, or a mapping from dtype to such an integer: the error of the "
+        "library function inside the formula"
     )
     source: Text = Field(description="where the bound comes from, as text")
 
@@ -94,14 +100,14 @@ class Family(Strict):
 
     family: Text = Field(description="the family's name; several stanzas may belong to one family")
     launch: Text | None = Field(default=None, description="the launch family, where it is not the family's own name")
-    name: Text = Field(description='the kernel name with an axis in braces, such as "u{op}_{dtype}"')
-    spelling: dict[str, str] = Field(
+    name: Name = Field(description='the kernel name with an axis in braces, such as "u{op}_{dtype}"')
+    spelling: dict[str, Annotated[str, Field(max_length=200)]] = Field(
         default={}, description="a mapping from a value of an axis to its spelling in kernel names, where it differs"
     )
-    variant: dict[Axis, Text] = Field(
+    variant: dict[Axis, Name] = Field(
         default={}, description="a mapping from further axes to a value, or to another axis in braces"
     )
-    params: dict[str, str] = Field(
+    params: dict[str, Name] = Field(
         min_length=1,
         description='a mapping from parameter name, in order, to "scalar TYPE", "in TYPE*", "out TYPE*" or '
         '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"',

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.reading import read_bytes
 from conformance.sources import CUDA_DEFINES, Definition, ScanError, scan
 from conformance.wiring.syntax import line_of, parse_file, text_of, walk
 
@@ -61,7 +62,7 @@ def read_checkout(path: Path, jobs: int = 2) -> Checkout:
         known = kernels.setdefault(definition.name, definition)
         if (known.file, known.line) != (definition.file, definition.line):
             alternatives.append(definition)
-    lengths = {source.name: len(source.read_bytes().splitlines()) for source in sources}
+    lengths = {source.name: len(read_bytes(source).splitlines()) for source in sources}
     return Checkout(path, lengths, kernels, tuple(alternatives), others, _commit(path))
 
 

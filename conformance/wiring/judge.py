@@ -14,6 +14,7 @@ from conformance.spec.load import Specs
 from conformance.wiring.machine import Machine, Request
 from conformance.wiring.plan import live_functions
 from conformance.wiring.reach import LOADS, backend_folder, read_sources
+from conformance.wiring.syntax import RustError
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) ->
     names = frozenset((*LOADS, *loads))
     reach = read_sources(candle, folder, names)
     machine = Machine(reach.index, names, live_functions(reach.index, reach.functions, names))
-    machine.run()
+    try:
+        machine.run()
+    except RecursionError:
+        raise RustError(candle, None, "holds Rust nested too deep to be analysed; check it out anew") from None
     requests = list(machine.requests.values())
     asked: dict[str, list[Ask]] = defaultdict(list)
     unresolved: list[Unresolved] = []

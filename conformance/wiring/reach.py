@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tree_sitter import Node
 
+from conformance.reading import read_bytes
 from conformance.upstream.checkout import CheckoutError
 from conformance.wiring.index import Index
 from conformance.wiring.items import Function
@@ -77,7 +78,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     for path in _files(candle, folder, loads):
         label = _label(candle, path)
         try:
-            source = path.read_bytes()
+            source = read_bytes(path)
             source.decode()
         except OSError as cause:
             raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
@@ -90,7 +91,10 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
             if matters:
                 raise RustError(path, line_of(wrong), "is not valid Rust; correct the syntax there")
             partial.append(f"{label}:{line_of(wrong)}")
-        index.add(label, root)
+        try:
+            index.add(label, root)
+        except RecursionError:
+            raise RustError(path, None, "is nested too deep to be analysed; check the file out anew") from None
         if any(load.encode() in source for load in loads):
             files.append((label, root))
     index.finish()
@@ -130,11 +134,18 @@ def _files(candle: Path, folder: Path, loads: frozenset[str]) -> list[Path]:
         elsewhere = any(part.removesuffix(".rs").endswith("_backend") for part in parts) and folder not in path.parents
         if elsewhere or (path.name.startswith("dummy_") and "backend" in path.name):
             continue
-        if parts[0] in ("candle-core", "candle-nn") or any(load.encode() in path.read_bytes() for load in loads):
+        if parts[0] in ("candle-core", "candle-nn") or any(load.encode() in _content(path) for load in loads):
             chosen[path] = None
     for path in sorted(folder.rglob("*.rs")):
         chosen[path] = None
     return list(chosen)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as cause:
+        raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
 
 
 def _belongs(uses: Sequence[str], label: str, mine: str, inside: str) -> bool:

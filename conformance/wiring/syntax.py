@@ -8,6 +8,8 @@ from pathlib import Path
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser
 
+from conformance.reading import read_bytes
+
 _PARSER = Parser(Language(tree_sitter_rust.language()))
 
 
@@ -31,7 +33,7 @@ def parse(source: bytes) -> Node:
 def parse_file(path: Path) -> Node:
     """The tree of a Rust file; raises ``RustError`` for one that cannot be read or is not valid Rust."""
     try:
-        source = path.read_bytes()
+        source = read_bytes(path)
         source.decode()
     except OSError as cause:
         raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
@@ -48,9 +50,13 @@ def first_error(node: Node) -> Node | None:
     """The first place at which the source is not Rust."""
     if not node.has_error:
         return None
-    if node.is_error or node.is_missing:
-        return node
-    return next((found for child in node.children if (found := first_error(child)) is not None), node)
+    # No recursion: what is not Rust may be nested to any depth.
+    while not (node.is_error or node.is_missing):
+        below = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if below is None:
+            return node
+        node = below
+    return node
 
 
 def text_of(node: Node | None) -> str:

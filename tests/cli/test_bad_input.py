@@ -109,8 +109,9 @@ def test_a_kernel_that_does_not_compile(cli, port):
 
 def test_a_missing_symbol(cli, port):
     said = cli("run", "uneg_f64", "--runtime", "cpu", "--kernels", port(NEG % ""))
-    assert (said.code, said.kernel("uneg_f64")["status"]) == (0, "missing")
-    assert cli("run", "uneg_f64", "--kernels", port(NEG % ""), "--fail-under", "0.1").code == 1
+    assert (said.code, said.kernel("uneg_f64")["status"]) == (2, "missing")
+    assert "define none of the 1 selected kernels, such as uneg_f64" in said.err
+    assert cli("run", "uneg_f64", "--kernels", port(NEG % ""), "--fail-under", "0.1").code == 2
 
 
 def test_a_wrong_parameter_list(cli, port):

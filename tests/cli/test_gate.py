@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from typing import get_args
 
 import pytest
 
 from conformance.cli.gate import FAILURES, decide
-from conformance.record import KernelResult, Status
+from conformance.record import KernelResult, Record, RunInfo, Status, write_record
+from conformance.record.assemble import shown
+from conformance.spec.load import SPEC_FOLDER, load_specs
 
 TOTAL = 8
 LOST = "infrastructure: the executor was killed twice"
@@ -108,7 +112,7 @@ def test_a_code_of_2_has_a_sentence() -> None:
     assert "and 4 more" in decide([GONE] * 9, TOTAL).why[0]
 
 
-def test_what_was_not_judged_or_not_there_is_named_beside_a_verdict() -> None:
+def test_what_was_not_judged_or_not_there_is_named_with_a_verdict() -> None:
     assert decide([PASS, NOT_JUDGED], TOTAL).why == (f"not judged: k_not_run ({EMPTY})",)
     assert decide([PASS, MISSING], TOTAL).why == ("defined in no source: k_missing",)
     assert decide([PASS], TOTAL).why == ()
@@ -136,3 +140,89 @@ def test_the_coverage_is_compared_unrounded(passed: int, total: int, gate: float
 def test_specs_that_are_not_the_harness_own_stand_in_the_line() -> None:
     line = decide([PASS], 1, 1.0, specs=" of the given specs DIR").line
     assert line == "coverage 100.00% (1 of 1 kernels of the given specs DIR), gate 1%: met"
+
+
+# The same through the command line, with kernels that are the smallest for their purpose.
+
+PORT = """#include <hip/hip_runtime.h>
+extern "C" __global__ void uneg_f32(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += blockDim.x * gridDim.x) out[i] = -inp[i];
+}
+extern "C" __global__ void uabs_f32(size_t numel, size_t num_dims, const size_t *info, const float *inp, float *out) {
+}
+"""
+RIGHT, WRONG = "uneg_f32(shape=[41],values=unit)", "uabs_f32(shape=[41],values=unit)"
+EMPTY_CASE = "uabs_f32(shape=[0],values=unit)"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((RIGHT,), 0, ""),
+        ((RIGHT, WRONG), 1, "uabs_f32: fail"),
+        ((RIGHT, WRONG, "--fail-under", "0.1"), 0, "coverage 0.13% (1 of 748 kernels), gate 0.1%: met"),
+        ((RIGHT, WRONG, "--fail-under", "1"), 1, "gate 1%: NOT met"),
+        ((RIGHT, "uexp_f32"), 1, "defined in no source: uexp_f32"),
+        (("uexp_f32", "--fail-under", "0"), 2, "define none of the 1 selected kernels"),
+        ((EMPTY_CASE,), 2, f"nothing was judged: uabs_f32: {EMPTY}"),
+        ((EMPTY_CASE, WRONG), 1, "uabs_f32: fail, 1 of 2 cases"),
+    ],
+)
+def test_the_command_line_exits_as_the_table_says(cli, port, words, code, said):
+    answer = cli("run", *words, "--runtime", "cpu", "--order", "forward", "--kernels", port(PORT), "-j", "1")
+    assert answer.code == code
+    assert said in answer.out + answer.err
+
+
+def test_a_source_without_any_kernel_judges_nothing(cli, port):
+    answer = cli("run", "--module", "fill", "--runtime", "cpu", "--kernels", port("#if 0\n#endif\n"))
+    assert answer.code == 2
+    assert "define none of the 24 selected kernels" in answer.err
+
+
+def test_specs_that_are_not_the_harness_own_leave_a_trace(cli, port, tmp_path):
+    folder = tmp_path / "few"
+    folder.mkdir()
+    shutil.copy(SPEC_FOLDER / "unary.yaml", folder)
+    record = tmp_path / "r.json"
+    words = ("--runtime", "cpu", "--order", "forward", "--kernels", port(PORT), "--specs", folder, "--json", record)
+    answer = cli("run", RIGHT, *words, "--fail-under", "0.5")
+    assert answer.code == 0
+    digest = load_specs(folder).digest
+    given = f"of the given specs {shown(folder)}"
+    assert f"1 of 123 kernels {given} (digest {digest}) at parity" in answer.out
+    assert f"coverage 0.81% (1 of 123 kernels {given} (digest {digest})), gate 0.5%: met" in answer.out
+    assert json.loads(record.read_text())["run"]["specs_digest"] == digest
+    refused = cli("report", record)
+    assert refused.code == 2
+    assert "give those with --specs" in refused.err
+    assert f"1 of 123 kernels {given}" in cli("report", record, "--specs", folder).out
+
+
+def test_a_doctored_record_is_not_reported(cli, tmp_path):
+    specs = load_specs()
+    rows = [PASS.model_copy(update={"name": name, "module": "fill"}) for name in list(specs.kernels)[:24]]
+    run = RunInfo(
+        runtime="cpu",
+        device="d",
+        started="2026-01-02T03:04:05Z",
+        seconds=1,
+        upstream_commit=specs.upstream_commit,
+        specs_digest=specs.digest,
+    )
+    write_record(Record.of(run, rows), tmp_path / "r.json")
+    answer = cli("report", tmp_path / "r.json")
+    assert (answer.code, answer.out) == (2, "")
+    assert "the record lacks kernel" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_costs_neither_the_table_nor_the_other_files(cli, port, tmp_path):
+    csv, folder = tmp_path / "r.csv", tmp_path
+    words = ("--runtime", "cpu", "--order", "forward", "--kernels", port(PORT), "--md", folder, "--csv", csv)
+    answer = cli("run", RIGHT, *words)
+    assert answer.code == 2
+    assert f"{folder} is a folder; give the name of a file" in answer.err
+    assert "1 of 748 kernels at parity" in answer.out
+    assert answer.kernel("uneg_f32")["status"] == "pass"
+    assert csv.exists()

@@ -7,16 +7,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BAD_FILL = """#include <hip/hip_runtime.h>
 extern "C" __global__ void fill_u8(unsigned char *buf, unsigned char value, size_t numel) { buf[0] = value; }
+"""
+GOOD_FILL = """
+extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel) {
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < numel; i += (size_t)blockDim.x * gridDim.x)
+    buf[i] = value;
+}
 """
 
 
 def pytest_says(*words: object) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def test_an_item_per_kernel_and_the_table(tmp_path):
@@ -40,17 +48,36 @@ def test_the_gate():
     assert "gate 50%: NOT met" in out
 
 
-def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_is_skipped(tmp_path):
+def test_a_failing_item_shows_the_reproducing_command_and_a_missing_one_fails_too(tmp_path):
     (tmp_path / "fill.hip").write_text(BAD_FILL)
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_u8 or fill_f32", "--parity-kernels", tmp_path)
     assert code == 1
     assert "candle-parity run --runtime cpu" in out
     assert "fill_u8(" in out
-    assert "1 failed, 1 skipped" in out
+    assert "2 failed" in out
 
 
-def test_a_bad_path_is_one_sentence():
+def test_with_a_gate_the_gate_alone_decides(tmp_path):
+    (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
+    words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32 or fill_f32", "--parity-kernels", tmp_path)
+    code, out = pytest_says(*words, "--parity-fail-under", "0.1")
+    assert code == 0
+    assert "1 failed, 1 passed, 1 skipped" in out.replace(", 21 deselected", "")
+    assert "gate 0.1%: met" in out
+    assert pytest_says(*words, "--parity-fail-under", "0.1", "--parity-strict")[0] == 1
+    assert pytest_says(*words, "--parity-fail-under", "5")[0] == 1
+
+
+def test_a_tree_that_defines_none_of_the_kernels_judges_nothing(tmp_path):
+    (tmp_path / "fill.hip").write_text("#include <hip/hip_runtime.h>\n")
+    for gate in ((), ("--parity-fail-under", "0")):
+        code, out = pytest_says("specs/fill.yaml", "-k", "fill_u8", "--parity-kernels", tmp_path, *gate)
+        assert code == 2
+        assert "nothing was judged" in out
+
+
+def test_a_bad_path_is_one_sentence_of_bad_usage():
     code, out = pytest_says("specs/fill.yaml", "-k", "fill_f32", "--parity-kernels", "/nowhere")
-    assert code == 1
+    assert code == pytest.ExitCode.USAGE_ERROR
     assert "kernels path /nowhere does not exist" in out
     assert "Traceback" not in out

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.build import BuildOptions, KernelSource, SourceError, compiled, find_sources, options_for, tree_digest
+from conformance.build import (
+    BuildOptions,
+    KernelSource,
+    SourceError,
+    Target,
+    cache,
+    compiled,
+    find_sources,
+    options_for,
+    tree_digest,
+)
 from conformance.build.includes import reached
+from conformance.processes import Supervisor
 
 
 @pytest.fixture
@@ -71,32 +83,25 @@ def test_bad_words_on_the_command_line(tree: Path) -> None:
         options_for(tree, forced=[Path("absent.h")])
 
 
-class Compiler:
-    """Counts what it is asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, ...]] = []
-
-    def compiler_identity(self) -> str:
-        return "counting"
-
-    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
-        self.asked.append(tuple(options))
-        return str(len(self.asked)).encode()
-
-
 def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     tree: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "cache"))
+    asked: list[tuple[str, ...]] = []
+
+    def compile_in_child(text: str, label: str, words: Sequence[str], *rest: object) -> bytes:
+        asked.append(tuple(words))
+        return str(len(asked)).encode()
+
+    monkeypatch.setattr(cache, "compile_in_child", compile_in_child)
     shim = tree.parent / "shim"
     options = options_for(tree, [shim])
     (source,) = find_sources(tree)
-    compiler = Compiler()
+    target = Target("cpu", 64, "cpu", "counting")
 
-    def made(options: BuildOptions = options, *extra: str) -> int:
-        compiled(source, compiler, options, extra)
-        return len(compiler.asked)
+    def made(options: BuildOptions = options, *extra: str, target: Target = target) -> int:
+        compiled(source, target, Supervisor(), options, extra)
+        return len(asked)
 
     assert (made(), made()) == (1, 1)
     (shim / "unused.h").write_text("// nobody includes this")
@@ -112,13 +117,17 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     (shim / "unused.h").write_text("// now somebody does")
     assert made(BuildOptions(include_dirs=(shim,), forced=(shim / "unused.h",))) == 7
     assert made(options, "-x", "cuda") == 8
-    assert (made(), len(compiler.asked)) == (8, 8)
-    assert compiler.asked[0] == (f"-I{tree}", f"-I{shim}")
+    assert (made(), len(asked)) == (8, 8)
+    assert asked[0] == (f"-I{tree}", f"-I{shim}")
     # A header that only a preprocessor can name: then every header counts.
     (shim / "deeper.h").write_text("#include CHOSEN\n")
     assert made() == 9
     (shim / "unused.h").write_text("// changed again")
     assert made() == 10
+    assert made(target=replace(target, identity="another compiler")) == 11
+    assert made(target=replace(target, runtime="rocm", arch="gfx942")) == 12
+    assert asked[-1][-1] == "--offload-arch=gfx942"
+    assert made(target=replace(target, wave=32)) == 12
 
 
 def test_headers_are_followed_through_their_folders(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_only_empty_cases_judge_nothing():
     assert known.status == "not_run"
 
 
-def test_an_empty_case_counts_beside_another_one():
+def test_an_empty_case_counts_where_another_one_is_not_empty():
     outcome = judged(
         lambda case, order: (does_nothing if "shape" in case.id else right)(case, order), [empty_case(), trial_case()]
     )

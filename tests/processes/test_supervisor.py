@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.build import take_warnings
 from conformance.processes import Child, InfrastructureError, Supervisor, parent_word
+from conformance.processes.scratch import scratch_base
 from conformance.processes.supervisor import MARK
 
 PARENT = Path(__file__).with_name("parent.py")
@@ -213,8 +215,23 @@ def test_a_program_that_is_not_there_is_named(supervisor: Supervisor) -> None:
 def test_a_tmpdir_that_is_not_there_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path))
+    take_warnings()
     with Supervisor() as supervisor:
         assert supervisor.scratch.parent == tmp_path
+    (said,) = take_warnings()
+    assert said == f"temporary files go to {tmp_path} (TMPDIR={tmp_path / 'absent'}: No such file or directory)"
+
+
+def test_a_tmpdir_with_little_room_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "narrow").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "narrow"))
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path))
+    monkeypatch.setattr("conformance.processes.scratch.has_room", lambda folder: folder == tmp_path)
+    assert scratch_base() == tmp_path
+    monkeypatch.setattr("conformance.processes.scratch.has_room", lambda folder: False)
+    assert scratch_base() == tmp_path / "narrow"
+    assert list(tmp_path.iterdir()) == [tmp_path / "narrow"]
+    take_warnings()
 
 
 def test_without_any_folder_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

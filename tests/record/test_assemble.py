@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup
 from conformance.record import commits, record_text
-from conformance.record.assemble import Conditions, assemble
+from conformance.record.assemble import assemble
 from conformance.record.commits import commit_of, harness_commit
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
@@ -211,28 +212,27 @@ def test_a_record_names_the_specs_and_their_digest(specs: Specs, tmp_path: Path)
 
 
 def test_how_the_run_went_stands_in_the_record(specs: Specs, tmp_path: Path) -> None:
-    conditions = Conditions(
-        sandbox="seccomp and Landlock 7", weakened=("HIPCPU_GUARD=0",), infrastructure=("A worker was killed.",)
+    went = result(
+        tmp_path, Outcome("uexp_f32", "pass", 3, left_out=2), Outcome.infrastructure("ulog_f32", "the disk was full")
     )
-    made = assemble(specs, result(tmp_path, Outcome("uexp_f32", "pass", 3, left_out=2)), conditions=conditions)
-    run = made.run
-    assert (run.sandbox, run.weakened, run.infrastructure) == (
-        "seccomp and Landlock 7",
-        ("HIPCPU_GUARD=0",),
-        ("A worker was killed.",),
-    )
-    assert (run.complete, run.selected) == (True, 1)
+    went.ready = replace(went.ready, sandbox="seccomp and Landlock 7", weakened=("HIPCPU_GUARD=0",))
+    run = (made := assemble(specs, went)).run
+    assert (run.sandbox, run.weakened) == ("seccomp and Landlock 7", ("HIPCPU_GUARD=0",))
+    assert run.infrastructure == ("the disk was full",)
+    assert (run.complete, run.selected) == (True, 2)
     assert next(row for row in made.kernels if row.name == "uexp_f32").left_out == 2
 
 
 @pytest.mark.parametrize(
-    ("complete", "message"), [(False, "interrupted before it was judged"), (True, "infrastructure: no answer came back")]
+    ("complete", "message"),
+    [(False, "interrupted before it was judged"), (True, "infrastructure: no answer came back")],
 )
 def test_a_selected_kernel_without_an_outcome_does_not_vanish(
     specs: Specs, tmp_path: Path, complete: bool, message: str
 ) -> None:
-    conditions = Conditions(selected=["uexp_f32", "ulog_f32"], complete=complete)
-    made = assemble(specs, result(tmp_path, Outcome("uexp_f32", "pass", 3)), conditions=conditions)
+    went = result(tmp_path, Outcome("uexp_f32", "pass", 3))
+    went.selected, went.interrupted = ("uexp_f32", "ulog_f32"), not complete
+    made = assemble(specs, went)
     assert (made.run.selected, made.run.complete) == (2, complete)
     row = next(row for row in made.kernels if row.name == "ulog_f32")
     assert (row.status, row.message, row.lost) == ("not_run", message, complete)

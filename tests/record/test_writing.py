@@ -148,7 +148,7 @@ def test_the_socket_of_a_server_is_named_as_what_it_is(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("here")
-        with pytest.raises(RecordError, match="here: cannot be written .*is a socket"):
+        with pytest.raises(RecordError, match=r"here: cannot be written .*is a socket"):
             write_text(Path("here"), "text")
     assert stat.S_ISSOCK(os.lstat("here").st_mode)
 

@@ -14,7 +14,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 TEXTS = {
     "html": "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;b&gt;<td></table>",
-    "markdown": "[a](javascript:x) ![b](http://evil.example/c.png) <b>c</b> `d` ``e`` | f \\| **g** # h $i$ &#60;j&#62;",
+    "markdown": "[a](javascript:x) ![b](http://evil.example/c.png) <b> `d` ``e`` | f \\| **g** # h $i$ &#60;j&#62;",
     "address": "https://evil.example/a <https://evil.example/b> www.evil.example",
     "lines": "a\n\n# heading\n\n- item\n| x | y |\n|---|---|\n```\n---\n> quote\r\nb\u2028c\x85d",
     "list": "- item",

@@ -24,7 +24,9 @@ from conformance.report.text import csv_cell, link, plain
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 
 

@@ -291,3 +291,147 @@ GLOBAL lanes_are_missing(int *out) {
   if (threadIdx.x < 8) out[threadIdx.x] = __shfl_sync(0xfffful, (int)threadIdx.x, 0);
   __syncthreads();
 }
+
+// ---- a little past an array, through a pointer or where the size is not known
+
+__device__ __attribute__((noinline)) void put(int *p, int index) { p[index] = 4; }
+
+GLOBAL put_past_shared(int index, int *out) {
+  __shared__ int first[8];
+  __shared__ int second[9];
+  put(index < 0 ? second : first, index);
+  out[0] = first[0] + second[0];
+}
+
+GLOBAL read_past_shared(int index, int *out) {
+  __shared__ int array[8];
+  const int *p = array;
+  array[threadIdx.x] = 1;
+  out[threadIdx.x] = p[threadIdx.x + index];
+}
+
+struct Tail {
+  int count;
+  float values[8];
+};
+
+GLOBAL index_last_member(int index, int *out) {
+  __shared__ Tail tail;
+  tail.values[index] = 4;
+  out[0] = (int)tail.values[index];
+}
+
+GLOBAL put_past_local(int index, int *out) {
+  int array[8] = {1};
+  put(array, index);
+  out[0] = array[1];
+}
+
+GLOBAL read_past_local(int index, int *out) {
+  int array[8] = {1, 2, 3};
+  const int *p = array;
+  out[0] = p[index];
+}
+
+template <int Bytes>
+__device__ void use_frame(int index, int *out) {
+  volatile char frame[Bytes];
+  frame[index] = 3;
+  out[0] = frame[index];
+}
+GLOBAL frame_of_100_kib(int index, int *out) { use_frame<100 << 10>(index, out); }
+GLOBAL frame_of_1_mib(int index, int *out) { use_frame<1 << 20>(index, out); }
+GLOBAL frame_of_100_mib(int index, int *out) { use_frame<100 << 20>(index, out); }
+
+// Legal: a pointer to one past the end, an array without a size at the end of a struct, a union of arrays, all of the
+// shared memory of a block in use, and variables that only a called function names.
+struct Open {
+  int count;
+  int values[];
+};
+union Either {
+  int words[4];
+  char bytes[16];
+};
+__device__ __attribute__((noinline)) int in_a_function(int value) {
+  __shared__ int elsewhere;
+  if (threadIdx.x == 0) elsewhere = value;
+  __syncthreads();
+  return elsewhere;
+}
+GLOBAL legal_arrays(int *out) {
+  extern __shared__ char dynamic[];
+  __shared__ int large[16384];
+  __shared__ Either either;
+  Open *open = reinterpret_cast<Open *>(dynamic);
+  int sum = 0;
+  for (unsigned i = threadIdx.x; i < 16384; i += blockDim.x) large[i] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    open->count = 3;
+    for (int i = 0; i < 3; i++) open->values[i] = i;
+    either.words[3] = 0x05000000;
+    for (const int *p = large, *end = large + 16384; p != end; p++) sum += *p;
+    out[0] = sum;
+    out[1] = open->values[2];
+    out[2] = either.bytes[15];
+  }
+  out[3 + threadIdx.x] = in_a_function(7);
+}
+
+// ---- barriers that do not match
+
+#define EITHER_BARRIER(condition) \
+  if (condition)                  \
+    __syncthreads();              \
+  else                            \
+    __syncthreads()
+GLOBAL barriers_of_one_line(int *out) {
+  EITHER_BARRIER(threadIdx.x < 4);
+  out[threadIdx.x] = 1;
+}
+
+GLOBAL uneven_turns(int *out) {
+  for (unsigned turn = 0; turn <= threadIdx.x % 2; turn++) __syncthreads();
+  out[threadIdx.x] = 1;
+}
+
+GLOBAL return_between_barriers(int *out) {
+  __syncthreads();
+  if (threadIdx.x % 2) return;
+  __syncthreads();
+  out[threadIdx.x] = 1;
+}
+
+GLOBAL barriers_in_turns(int *out, int turns) {
+  __shared__ int sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  for (int turn = 0; turn < turns; turn++) {
+    if (threadIdx.x == turn % blockDim.x) sum += 1;
+    __syncthreads();
+  }
+  out[threadIdx.x] = sum;
+}
+
+// ---- lanes of one wave that do not wait for each other
+
+GLOBAL neighbour_in_wave(int *out) {
+  __shared__ int box[64];
+  box[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = box[threadIdx.x ^ 1];
+}
+
+// The lanes meet before, not between, the write and the read.
+GLOBAL last_lane_writes(int *out, int writer, int reader) {
+  __shared__ int box;
+  if (threadIdx.x == 0) box = 1;
+  __syncwarp();
+  __shfl((int)threadIdx.x, 0);
+  if ((int)threadIdx.x == writer) box = 2;
+  if ((int)threadIdx.x == reader) out[0] = box;
+}
+
+GLOBAL prints_for_long(int lines) {
+  for (int i = 0; i < lines; i++) printf("%015d\n", i);
+}

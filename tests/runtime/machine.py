@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 SOURCE = Path(__file__).with_name("kernels.hip")
 CODE = "CPU_RUNTIME_TEST_MODULE"
-DEFAULTS = {"wave": "32", "order": "forward", "threads": "2", "timeout_ms": "5000", "poison": "1", "guard": "1"}
+DEFAULTS = {
+    "wave": "32",
+    "order": "forward",
+    "threads": "2",
+    "timeout_ms": "5000",
+    "poison": "1",
+    "guard": "1",
+    "print_bytes": "1048576",
+}
 
 Argument = Any  # a numpy array, a ctypes value, or an int: a device pointer
 

@@ -134,7 +134,7 @@ def test_an_option_that_makes_no_sense_is_refused_and_named(machine: Remote, key
 
 
 def test_an_unknown_option_is_refused_with_those_there_are(machine: Remote) -> None:
-    with pytest.raises(AssertionError, match="use wave, order, threads, timeout_ms, poison or guard"):
+    with pytest.raises(AssertionError, match="use wave, order, threads, timeout_ms, poison, guard or print_bytes"):
         machine.set(lanes=3)
 
 

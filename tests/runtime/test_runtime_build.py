@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from conformance.build import take_warnings
+from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import NoRuntime, chosen_runtime, open_runtime
 from conformance.runtimes.cpu import build as building
 from conformance.runtimes.cpu import toolchain
 from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
 
 FAKE = """#!{python}
-import os, sys, pathlib
+import os, sys, pathlib, time
 words = sys.argv[1:]
 if "--version" in words:
     print("clang version 18.1.0")
     sys.exit()
 with open({log!r}, "a") as log:
     log.write(os.environ.get("WHO", "") + "\\n")
+if os.environ.get("SPEND"):
+    pathlib.Path(os.environ["SPEND"]).write_text(str(os.getpid()))
+    time.sleep(600)
+if os.environ.get("FULL"):
+    print("ld: final link failed: No space left on device", file=sys.stderr)
+    sys.exit(1)
 if os.environ.get("BREAK"):
     print("k.cpp:3:1: error: the compiler has had enough", file=sys.stderr)
     sys.exit(1)
@@ -82,6 +93,104 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_dir() and path.name != "runtime"] == []
     monkeypatch.delenv("BREAK")
     assert (building.build() / "libamdhip64.so").exists()
+
+
+def cut_in_half(folder: Path) -> None:
+    library = folder / "libamdhip64.so"
+    os.truncate(library, library.stat().st_size // 2)
+
+
+def lose_a_library(folder: Path) -> None:
+    (folder / "libhiprtc.so").unlink()
+
+
+def lose_the_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def spoil_the_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text("[]")
+
+
+def become_a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("not a folder")
+
+
+@pytest.mark.parametrize("damage", [cut_in_half, lose_a_library, lose_the_manifest, spoil_the_manifest, become_a_file])
+def test_a_damaged_build_is_noticed_named_and_built_again(compiler: Path, damage: Callable[[Path], None]) -> None:
+    folder = building.build()
+    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
+    runs = len(compiler.read_text().splitlines())
+    damage(folder)
+    take_warnings()
+    assert building.build() == folder
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole
+    assert len(compiler.read_text().splitlines()) == 2 * runs
+    (said,) = take_warnings()
+    assert str(folder) in said
+    assert "is damaged" in said
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
+
+
+def test_a_cache_that_cannot_be_written_costs_a_warning(
+    compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "file" / "cache"))
+    take_warnings()
+    with Supervisor() as supervisor:
+        folder = building.build(supervisor=supervisor)
+        assert folder.is_relative_to(supervisor.scratch)
+        assert (folder / "libamdhip64.so").read_text() == "built"
+        assert building.build(supervisor=supervisor) == folder
+        # A child of the same run finds it.
+        words = [sys.executable, "-c", "from conformance.runtimes.cpu.build import build; print(build())"]
+        read, write = os.pipe()
+        child = supervisor.start(words, stdout=write)
+        os.close(write)
+        with open(read) as answer:
+            assert answer.read().strip() == str(folder)
+        assert child.wait(60) == 0
+    (said,) = take_warnings()
+    assert "cannot be written (Not a directory)" in said
+    assert "CANDLE_PARITY_CACHE" in said
+    assert not folder.exists()
+
+
+def test_a_full_disk_is_named_as_that(compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FULL", "1")
+    with (
+        Supervisor() as supervisor,
+        pytest.raises(InfrastructureError, match=r"cannot be built: .*No space left on device.*make room"),
+    ):
+        building.build(supervisor=supervisor)
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_dir() and path.name != "runtime"] == []
+
+
+def test_a_compiler_that_does_not_end_is_stopped(
+    compiler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPEND", str(tmp_path / "spends"))
+    monkeypatch.setattr(building, "_SECONDS", 0.5)
+    with pytest.raises(InfrastructureError, match=r"the cpu runtime is not built: .*clang\+\+ was stopped after 0.5 s"):
+        building.build()
+
+
+def test_the_compiler_ends_with_the_process_that_started_it(compiler: Path, tmp_path: Path) -> None:
+    noted = tmp_path / "spends"
+    words = [sys.executable, "-c", "from conformance.runtimes.cpu.build import build; build()"]
+    with subprocess.Popen(words, env={**os.environ, "SPEND": str(noted)}) as parent:
+        end = time.monotonic() + 60
+        while not (noted.exists() and noted.read_text()) and time.monotonic() < end:
+            time.sleep(0.01)
+        spends = Path(f"/proc/{noted.read_text()}")
+        assert spends.exists()
+        parent.kill()
+        parent.wait(60)
+    while spends.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not spends.exists()
 
 
 def test_a_compiler_that_cannot_be_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,9 +88,9 @@ def _allocate_too_much(machine: Machine, size: int) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ("twice", "free of 0x[0-9a-f]+: it has been freed already"),
-        ("inside", "free of 0x[0-9a-f]+: not the start of an allocation"),
-        ("host", "free of 0x[0-9a-f]+: not the start of an allocation"),
+        ("twice", "free of the 64-byte allocation: it has been freed already"),
+        ("inside", "free of a pointer: not the start of an allocation"),
+        ("host", "free of a pointer: not the start of an allocation"),
     ],
 )
 def test_a_wrong_free_is_refused(machine: Remote, what: str, says: str) -> None:
@@ -121,8 +121,8 @@ HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE, ANY = 1, 2, 3, 4
         ("too long to the device", "reach 1 bytes past the end of the 64-byte allocation"),
         ("too long from the device", "reach 1 bytes past the end of the 64-byte allocation"),
         ("too long, any direction", "reach 1 bytes past the end of the 64-byte allocation"),
-        ("host as device", "the destination 0x[0-9a-f]+ is not in a live device allocation"),
-        ("freed", "the source 0x[0-9a-f]+ has been freed"),
+        ("host as device", "the destination, a pointer, is not in a live device allocation"),
+        ("freed", "the source has been freed"),
         ("null", "the destination pointer is null"),
         ("set too long", "reach 1 bytes past the end of the 64-byte allocation"),
     ],

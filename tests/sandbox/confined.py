@@ -98,7 +98,7 @@ class Executor:
 Task = Callable[..., Any]
 
 
-class Nursery:
+class ForkServer:
     """The process that is copied, seen from the tests."""
 
     def __init__(self) -> None:

@@ -7,25 +7,25 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
-from tests.sandbox.confined import Ended, Executor, Nursery
+from tests.sandbox.confined import Ended, Executor, ForkServer
 
 
 @pytest.fixture(scope="session")
-def bare_nursery() -> Iterator[Nursery]:
+def fork_server() -> Iterator[ForkServer]:
     """The process that is copied, on any machine that has a compiler."""
     try:
         find_toolchain(links_standard_library=True)
     except NoCompiler as error:
         pytest.skip(str(error))
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")
-def guards(bare_nursery: Nursery) -> str:
+def guards(fork_server: ForkServer) -> str:
     """What guards a confined process on this machine; skips where nothing does."""
-    ended = bare_nursery.run_before(_confine)
+    ended = fork_server.run_before(_confine)
     if ended.answer is None and "NoSandbox" in ended.stderr:
         pytest.skip(ended.stderr.splitlines()[-1])
     assert isinstance(ended, Ended)
@@ -34,9 +34,9 @@ def guards(bare_nursery: Nursery) -> str:
 
 
 @pytest.fixture(scope="session")
-def nursery(bare_nursery: Nursery, guards: str) -> Nursery:
+def server(fork_server: ForkServer, guards: str) -> ForkServer:
     """The process that is copied, on a machine that can confine."""
-    return bare_nursery
+    return fork_server
 
 
 def _confine(executor: Executor) -> str:

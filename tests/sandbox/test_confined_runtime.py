@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import resource
+import signal
 import struct
 import sys
 import threading
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from conformance.runtimes.cpu.control import Limits, NoSandbox
-from tests.sandbox.confined import Ended, Executor, Launched, Nursery
+from tests.sandbox.confined import Ended, Executor, ForkServer, Launched
 
 ILLEGAL_ADDRESS, TIMED_OUT, OUT_OF_MEMORY = 700, 702, 2
 MEBIBYTE = 1 << 20
@@ -35,8 +36,8 @@ def one() -> np.ndarray[Any, Any]:
 # ---- what goes on as before
 
 
-def test_kernels_run_before_and_after(nursery: Nursery) -> None:
-    assert answer(nursery.run_before(_before_and_after))
+def test_kernels_run_before_and_after(server: ForkServer) -> None:
+    assert answer(server.run_before(_before_and_after))
 
 
 def _before_and_after(executor: Executor) -> bool:
@@ -46,8 +47,8 @@ def _before_and_after(executor: Executor) -> bool:
     return before and executor.works()
 
 
-def test_blocks_run_on_several_os_threads(nursery: Nursery) -> None:
-    threads, out = answer(nursery.run(_run_on_four))
+def test_blocks_run_on_several_os_threads(server: ForkServer) -> None:
+    threads, out = answer(server.run(_run_on_four))
     assert out == list(range(0, 2 * 64 * 64, 2))
     assert threads >= 4
 
@@ -59,8 +60,8 @@ def _run_on_four(executor: Executor) -> tuple[int, list[int]]:
     return len(os.listdir("/proc/self/task")), launched.out
 
 
-def test_attempts_on_several_os_threads_end_the_launch_once(nursery: Nursery) -> None:
-    launched, works_after = answer(nursery.run(_attempt_on_four))
+def test_attempts_on_several_os_threads_end_the_launch_once(server: ForkServer) -> None:
+    launched, works_after = answer(server.run(_attempt_on_four))
     assert re.fullmatch(
         r"kernel spins_and_attempts, block \(\d+,0,0\), thread \(0,0,0\): called socket\(\), which kernels must not",
         launched.message,
@@ -74,28 +75,28 @@ def _attempt_on_four(executor: Executor) -> tuple[Launched, bool]:
     return launched, executor.works()
 
 
-def test_what_kernels_print_comes_out(nursery: Nursery) -> None:
-    ended = nursery.run(Executor.launch, "prints", np.int32(3))
+def test_what_kernels_print_comes_out(server: ForkServer) -> None:
+    ended = server.run(Executor.launch, "prints", np.int32(3))
     assert answer(ended).code == 0
     assert ended.stdout.split() == ["0", "1", "2"]
 
 
-def test_an_endless_kernel_is_stopped(nursery: Nursery) -> None:
-    launched, works_after = answer(nursery.run(_go_wrong, "loops_for_ever"))
+def test_an_endless_kernel_is_stopped(server: ForkServer) -> None:
+    launched, works_after = answer(server.run(_go_wrong, "loops_for_ever"))
     assert launched.code == TIMED_OUT
     assert "still running after 100 ms" in launched.message
     assert works_after
 
 
-def test_a_stack_overflow_is_caught(nursery: Nursery) -> None:
-    launched, works_after = answer(nursery.run(_go_wrong, "overflows_its_stack", one()))
+def test_a_stack_overflow_is_caught(server: ForkServer) -> None:
+    launched, works_after = answer(server.run(_go_wrong, "overflows_its_stack", one()))
     assert launched.code == ILLEGAL_ADDRESS
     assert "stack overflow" in launched.message
     assert works_after
 
 
-def test_a_segmentation_fault_is_caught(nursery: Nursery) -> None:
-    launched, works_after = answer(nursery.run(_go_wrong, "writes_to_null"))
+def test_a_segmentation_fault_is_caught(server: ForkServer) -> None:
+    launched, works_after = answer(server.run(_go_wrong, "writes_to_null"))
     assert launched.code == ILLEGAL_ADDRESS
     assert "a null pointer" in launched.message
     assert works_after
@@ -110,12 +111,12 @@ HARMLESS = {"reads_file": 1, "signals_itself": 1, "joins_thread": 42}
 
 
 @pytest.mark.parametrize("kernel", HARMLESS)
-def test_harmless_calls_are_made(nursery: Nursery, kernel: str) -> None:
-    assert answer(nursery.run(Executor.launch, kernel, one())) == Launched(0, "", False, [HARMLESS[kernel]])
+def test_harmless_calls_are_made(server: ForkServer, kernel: str) -> None:
+    assert answer(server.run(Executor.launch, kernel, one())) == Launched(0, "", False, [HARMLESS[kernel]])
 
 
-def test_faulthandler_may_be_switched_on_afterwards(nursery: Nursery) -> None:
-    launched, works_after = answer(nursery.run(_enable_faulthandler))
+def test_faulthandler_may_be_switched_on_afterwards(server: ForkServer) -> None:
+    launched, works_after = answer(server.run(_enable_faulthandler))
     assert launched.code == ILLEGAL_ADDRESS
     assert works_after
 
@@ -127,9 +128,9 @@ def _enable_faulthandler(executor: Executor) -> tuple[Launched, bool]:
     return executor.launch("writes_to_null"), executor.works()
 
 
-def test_python_imports_threads_and_shares_memory(nursery: Nursery, tmp_path: Path) -> None:
+def test_python_imports_threads_and_shares_memory(server: ForkServer, tmp_path: Path) -> None:
     (tmp_path / "imported_late.py").write_text("value = 7\n")
-    assert answer(nursery.run(_use_python, str(tmp_path))) == [7, 8, 9]
+    assert answer(server.run(_use_python, str(tmp_path))) == [7, 8, 9]
     assert os.listdir(tmp_path) == ["imported_late.py"], "no compiled file is written"
 
 
@@ -155,8 +156,8 @@ def _use_python(executor: Executor, folder: str) -> list[int]:
 # ---- limits
 
 
-def test_memory_is_bounded(nursery: Nursery) -> None:
-    before, huge, code, after = answer(nursery.run_before(_take_memory))
+def test_memory_is_bounded(server: ForkServer) -> None:
+    before, huge, code, after = answer(server.run_before(_take_memory))
     assert before == [1]
     assert huge == [0]
     assert code == OUT_OF_MEMORY
@@ -170,8 +171,8 @@ def _take_memory(executor: Executor) -> tuple[list[int], list[int], int, bool]:
     return (*taken, int(executor.device.hip.hipMalloc(1024 * MEBIBYTE)[0]), executor.works())
 
 
-def test_what_a_kernel_prints_is_bounded(nursery: Nursery) -> None:
-    ended = nursery.run_before(_print_much)
+def test_what_a_kernel_prints_is_bounded(server: ForkServer) -> None:
+    ended = server.run_before(_print_much)
     assert answer(ended) is True
     assert len(ended.stdout) == 100_000
 
@@ -183,8 +184,8 @@ def _print_much(executor: Executor) -> bool:
     return executor.works()
 
 
-def test_a_limit_that_holds_already_is_not_raised(nursery: Nursery) -> None:
-    assert answer(nursery.run_before(_keep_limits)) == [(1000, 1000), (0, 0)]
+def test_a_limit_that_holds_already_is_not_raised(server: ForkServer) -> None:
+    assert answer(server.run_before(_keep_limits)) == [(1000, 1000), (0, 0)]
 
 
 def _keep_limits(executor: Executor) -> list[tuple[int, int]]:
@@ -200,12 +201,12 @@ def test_the_text_says_what_guards(guards: str) -> None:
     assert re.fullmatch(r"seccomp(, without Landlock| and Landlock \d+)", guards)
 
 
-def test_a_second_call_says_the_same(nursery: Nursery, guards: str) -> None:
-    assert answer(nursery.run(Executor.confine)) == guards
+def test_a_second_call_says_the_same(server: ForkServer, guards: str) -> None:
+    assert answer(server.run(Executor.confine)) == guards
 
 
-def test_every_thread_is_guarded(nursery: Nursery) -> None:
-    threads = answer(nursery.run_before(_statuses))
+def test_every_thread_is_guarded(server: ForkServer) -> None:
+    threads = answer(server.run_before(_statuses))
     assert len(threads) >= 3
     for status in threads:
         fields = dict(re.findall(r"^(\w+):\s+(\S+)", status, re.MULTILINE))
@@ -225,10 +226,42 @@ def _statuses(executor: Executor) -> list[str]:
     return texts
 
 
-def test_no_thread_reads_another_process(nursery: Nursery, guards: str) -> None:
+def test_a_thread_that_blocks_all_signals_is_told(server: ForkServer) -> None:
+    message, works = answer(server.run_before(_confine_beside_a_thread_that_blocks, list(signal.valid_signals())))
+    assert message == "no sandbox: 1 of the process's threads block signals, and cannot be confined"
+    assert works
+
+
+def test_a_thread_that_blocks_the_report_is_cured(server: ForkServer, guards: str) -> None:
+    assert answer(server.run_before(_confine_beside_a_thread_that_blocks, [signal.SIGSYS])) == (guards, True)
+
+
+def _confine_beside_a_thread_that_blocks(executor: Executor, signals: list[int]) -> tuple[str, bool]:
+    """What came of it, and whether the process still works when that thread has ended."""
+    blocked, end = threading.Event(), threading.Event()
+
+    def block() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        blocked.set()
+        end.wait()
+
+    thread = threading.Thread(target=block)
+    thread.start()
+    blocked.wait()
+    try:
+        text = executor.confine()
+    except NoSandbox as error:
+        text = str(error)
+    end.set()
+    thread.join()
+    executor.load()
+    return text, executor.works()
+
+
+def test_no_thread_reads_another_process(server: ForkServer, guards: str) -> None:
     if "without" in guards:
         pytest.skip("only Landlock guards this")
-    assert answer(nursery.run_before(_read_parent)) == ["PermissionError"] * 2
+    assert answer(server.run_before(_read_parent)) == ["PermissionError"] * 2
 
 
 def _read_parent(executor: Executor) -> list[str]:
@@ -254,8 +287,8 @@ def _read_parent(executor: Executor) -> list[str]:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_an_ordinary_user_is_confined_too(nursery: Nursery, guards: str) -> None:
-    assert answer(nursery.run_before(_confine_as_nobody)) == (guards, True)
+def test_an_ordinary_user_is_confined_too(server: ForkServer, guards: str) -> None:
+    assert answer(server.run_before(_confine_as_nobody)) == (guards, True)
 
 
 def _confine_as_nobody(executor: Executor) -> tuple[str, bool]:
@@ -284,8 +317,8 @@ def _without(*numbers: int) -> None:
     assert library.prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP
 
 
-def test_a_machine_without_seccomp_has_no_sandbox(nursery: Nursery) -> None:
-    assert answer(nursery.run_before(_confine_without_seccomp)) == (
+def test_a_machine_without_seccomp_has_no_sandbox(server: ForkServer) -> None:
+    assert answer(server.run_before(_confine_without_seccomp)) == (
         "no sandbox: the kernel has no seccomp filters",
         True,
     )
@@ -300,8 +333,8 @@ def _confine_without_seccomp(executor: Executor) -> tuple[str, bool]:
         return str(error), executor.works()
 
 
-def test_a_machine_without_landlock_says_so(nursery: Nursery) -> None:
-    guards, message, works = answer(nursery.run_before(_confine_without_landlock))
+def test_a_machine_without_landlock_says_so(server: ForkServer) -> None:
+    guards, message, works = answer(server.run_before(_confine_without_landlock))
     assert guards == "seccomp, without Landlock"
     assert message.endswith("called socket(), which kernels must not")
     assert works

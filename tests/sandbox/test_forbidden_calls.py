@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conformance.runtimes.cpu.control import FORBIDDEN_EXIT
-from tests.sandbox.confined import SOURCE, Ended, Executor, Launched, Nursery
+from tests.sandbox.confined import SOURCE, Ended, Executor, ForkServer, Launched
 
 LAUNCH_FAILURE = 719
 CALLS = Path(__file__).parents[2] / "conformance/runtimes/cpu/runtime/sandbox_calls.h"
@@ -71,11 +71,11 @@ def report(call: str, kernel: str = "bare_call", block: int = 0, thread: int = 0
 
 
 @pytest.fixture(scope="module")
-def in_kernels(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def in_kernels(server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Every attempt, one after the other in one process: the launch, and whether a healthy kernel ran right after."""
     file = tmp_path_factory.mktemp("attempts") / "file"
     file.write_text("kept")
-    ended = nursery.run(_attempt_all, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
+    ended = server.run(_attempt_all, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
     assert ended.code == 0, ended.stderr
     assert ended.stderr == ""
     assert file.read_text() == "kept"
@@ -111,8 +111,8 @@ def test_every_kind_of_attempt_is_tried() -> None:
     assert set(NAMED) <= set(ATTEMPTS)
 
 
-def test_a_loop_or_fault_behind_an_attempt_does_not_hide_it(nursery: Nursery) -> None:
-    ended = nursery.run(_attempt_and_go_wrong)
+def test_a_loop_or_fault_behind_an_attempt_does_not_hide_it(server: ForkServer) -> None:
+    ended = server.run(_attempt_and_go_wrong)
     assert ended.code == 0, ended.stderr
     for kernel, launched in ended.answer.items():
         assert launched.message == report("socket()", kernel)
@@ -129,9 +129,9 @@ def _attempt_and_go_wrong(executor: Executor) -> dict[str, Launched]:
 
 
 @pytest.fixture(scope="module")
-def bare_calls(nursery: Nursery) -> dict[str, Any]:
+def bare_calls(server: ForkServer) -> dict[str, Any]:
     """Every call that is refused, one after the other in one process."""
-    ended = nursery.run(_call_all)
+    ended = server.run(_call_all)
     assert ended.code == 0, ended.stderr
     assert ended.stderr == ""
     assert isinstance(ended.answer, dict)
@@ -168,9 +168,9 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_on_no_list_fails_and_is_no_fault(nursery: Nursery, name: str) -> None:
+def test_what_is_on_no_list_fails_and_is_no_fault(server: ForkServer, name: str) -> None:
     number, arguments, result = OTHERS[name]
-    ended = nursery.run(Executor.bare_call, number, *arguments)
+    ended = server.run(Executor.bare_call, number, *arguments)
     assert ended.answer == Launched(0, "", False, [result])
 
 
@@ -178,14 +178,14 @@ NAMESPACES = {"ptrace": 0x2000, "mounts": 0x20000, "users": 0x10000000, "process
 
 
 @pytest.mark.parametrize("flag", NAMESPACES.values(), ids=NAMESPACES)
-def test_a_thread_takes_nothing_new_with_it(nursery: Nursery, flag: int) -> None:
-    ended = nursery.run(Executor.bare_call, 56, 0x10F00 | flag)
+def test_a_thread_takes_nothing_new_with_it(server: ForkServer, flag: int) -> None:
+    ended = server.run(Executor.bare_call, 56, 0x10F00 | flag)
     assert ended.answer.message == report("clone() of a new process")
 
 
 @pytest.mark.parametrize("number", [1, 11, 359])
-def test_32_bit_system_calls_are_refused(nursery: Nursery, number: int) -> None:
-    ended = nursery.run(_call_of_32_bits, number)
+def test_32_bit_system_calls_are_refused(server: ForkServer, number: int) -> None:
+    ended = server.run(_call_of_32_bits, number)
     launched, works_after = ended.answer
     assert launched.message == report("a 32-bit system call (int 0x80)", "call_of_32_bits")
     assert works_after
@@ -195,8 +195,8 @@ def _call_of_32_bits(executor: Executor, number: int) -> tuple[Launched, bool]:
     return executor.launch("call_of_32_bits", np.int32(number), _word()), executor.works()
 
 
-def test_calls_of_the_x32_abi_are_refused(nursery: Nursery) -> None:
-    ended = nursery.run(Executor.bare_call, 0x40000000 | 39)
+def test_calls_of_the_x32_abi_are_refused(server: ForkServer) -> None:
+    ended = server.run(Executor.bare_call, 0x40000000 | 39)
     assert ended.answer.message == report("a system call of the x32 ABI")
 
 
@@ -204,16 +204,16 @@ def test_calls_of_the_x32_abi_are_refused(nursery: Nursery) -> None:
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
-def test_an_attempt_while_a_module_is_loaded_ends_the_process(nursery: Nursery, tmp_path: Path, name: str) -> None:
+def test_an_attempt_while_a_module_is_loaded_ends_the_process(server: ForkServer, tmp_path: Path, name: str) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
-    ended = nursery.run(Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
+    ended = server.run(Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
     assert ended == Ended(None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which kernels must not\n")
     assert file.read_text() == "kept"
 
 
-def test_a_module_that_attempts_nothing_is_loaded(nursery: Nursery) -> None:
-    ended = nursery.run(_load_second)
+def test_a_module_that_attempts_nothing_is_loaded(server: ForkServer) -> None:
+    ended = server.run(_load_second)
     assert ended.answer == [True, True], ended.stderr
 
 
@@ -223,13 +223,13 @@ def _load_second(executor: Executor) -> list[bool]:
     return [before, executor.works()]
 
 
-def test_a_thread_that_a_kernel_left_behind_ends_the_process(nursery: Nursery) -> None:
-    ended = nursery.run(_leave_a_thread)
+def test_a_thread_that_a_kernel_left_behind_ends_the_process(server: ForkServer) -> None:
+    ended = server.run(_leave_a_thread)
     assert ended == Ended(None, FORBIDDEN_EXIT, "", "called socket(), which kernels must not\n")
 
 
-def test_setuid_is_called_in_all_threads_and_ends_the_process(nursery: Nursery) -> None:
-    ended = nursery.run(_change_user)
+def test_setuid_is_called_in_all_threads_and_ends_the_process(server: ForkServer) -> None:
+    ended = server.run(_change_user)
     assert ended == Ended(None, FORBIDDEN_EXIT, "", "called setuid(), which kernels must not\n")
 
 

@@ -1,19 +1,31 @@
-"""Building libamdhip64.so and libhiprtc.so of a runtime of ours, once per content of their sources."""
+"""Building libamdhip64.so and libhiprtc.so of a runtime of ours, once per content of their sources.
+
+A build is a folder with both libraries and a manifest of their digests, checked before they are opened: a library that
+was cut off would end this process with SIGBUS.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
+import json
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from conformance.build.cache import cache_folder
+from conformance.build.notices import warn
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes.scratch import has_room
+from conformance.processes.supervisor import MARK
 from conformance.runtimes.cpu.toolchain import Toolchain, find_toolchain
 
 HERE = Path(__file__).resolve().parent
@@ -24,7 +36,14 @@ FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
 _ANY_TARGET = "-march=x86-64-v2"
 _LOG_LINES = 12
+_LOG = 64 << 10
 _SCRATCH = "building-"
+_MANIFEST = "manifest.json"
+_SECONDS = 900.0
+"""For one run of the compiler; zig builds its C++ library first, about a minute."""
+
+_FULL = "no space left on device"
+_ROOM = 4 << 20
 
 
 class BuildError(RuntimeError):
@@ -67,16 +86,21 @@ def host_plan() -> Plan:
     return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",))
 
 
-def build(plan: Plan | None = None) -> Path:
+def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Path:
     """The folder that holds both libraries of ``plan`` (default: ``host_plan()``), built now if they are not there yet.
 
-    Raises ``NoCompiler`` without a compiler and ``BuildError`` when the sources do not compile. Processes that need
-    a build wait for each other; what a build that was cut off left behind is removed by the next.
+    Processes that need a build wait for each other, a bounded time; what a build that was cut off left behind is
+    removed by the next, and a damaged one is built again. Where the cache folder cannot be written, the build is kept
+    in the temporary folder of ``supervisor`` (default: of the one that started this process) for as long as the run.
+
+    Raises ``NoCompiler`` without a compiler, ``BuildError`` when the sources do not compile, and
+    ``InfrastructureError`` when the machine has no room for them or the compiler does not end.
     """
     plan = plan or host_plan()
     toolchain = find_toolchain(links_standard_library=True)
     inputs = [place for places in plan.sources.values() for place in places]
     parts = (
+        _MANIFEST,
         toolchain.identity,
         *FLAGS,
         _ANY_TARGET,
@@ -86,46 +110,143 @@ def build(plan: Plan | None = None) -> Path:
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     home = cache_folder() / "runtime"
+    if _is_whole(home / key):
+        return home / key
+    try:
+        return _build_in(home, key, plan, toolchain)
+    except OSError as error:
+        warn(
+            f"the cache folder {home} cannot be written ({error.strerror}): the {plan.runtime} runtime is built for "
+            "this run alone; make room there, or name another folder in CANDLE_PARITY_CACHE"
+        )
+    temporary = _temporary_home(supervisor)
+    try:
+        return temporary / key if _is_whole(temporary / key) else _build_in(temporary, key, plan, toolchain)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the {plan.runtime} runtime cannot be built: neither {home} nor {temporary} can be written "
+            f"({error.strerror}); make room in one of them, or name another folder in CANDLE_PARITY_CACHE"
+        ) from error
+
+
+def _temporary_home(supervisor: Supervisor | None) -> Path:
+    """Where all processes of a run look; it goes with the run."""
+    if supervisor is None and MARK in os.environ:  # a supervised child: TMPDIR is its supervisor's scratch
+        return Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "runtime"
+    return (supervisor or _own_supervisor()).scratch / "runtime"
+
+
+@lru_cache(maxsize=1)
+def _own_supervisor() -> Supervisor:
+    """For a process that was given none: its temporary folder lives as long as the process."""
+    return Supervisor()
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether ``folder`` is a build whose libraries are as they were written; warns of one that is damaged."""
+    damage = _damage(folder)
+    if damage:
+        warn(f"the runtime in {folder} is damaged ({damage}): it is thrown away and built again")
+    return damage == ""
+
+
+def _damage(folder: Path) -> str | None:
+    """What is wrong with a build, "" if nothing, ``None`` if there is none."""
+    if not os.path.lexists(folder):
+        return None
+    try:
+        digests = json.loads((folder / _MANIFEST).read_text())
+        for name in LIBRARIES:
+            if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digests[name]:
+                return f"{name} is not what was written"
+    except OSError as error:
+        return f"{Path(error.filename or folder).name}: {error.strerror}"
+    except (ValueError, KeyError, TypeError):
+        return f"{_MANIFEST} cannot be read"
+    return ""
+
+
+def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
+    """Build into ``home / key``; raises ``OSError`` where ``home`` cannot be written."""
     target = home / key
-    if target.is_dir():
-        return target
     home.mkdir(parents=True, exist_ok=True)
-    with open(home / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir():
+    with _locked(home / "lock") as alone:
+        if _damage(target) == "":
             return target
-        for cut_off in home.glob(f"{_SCRATCH}*"):
-            shutil.rmtree(cut_off, ignore_errors=True)
+        if alone:
+            for cut_off in home.glob(f"{_SCRATCH}*"):
+                shutil.rmtree(cut_off, ignore_errors=True)
         scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=home))
         try:
-            _compile(plan, toolchain, scratch)
-            os.replace(scratch, target)
+            _compile(plan, toolchain, scratch / "new")
+            if _damage(target) == "":  # of one that did not wait for us
+                return target
+            if os.path.lexists(target):
+                os.replace(target, scratch / "damaged")
+            os.replace(scratch / "new", target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    """Wait for the other builders, not for ever: whether nobody else builds."""
+    end = time.monotonic() + _SECONDS
+    with open(path, "w") as lock:
+        alone = False
+        while not alone and time.monotonic() < end:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                alone = True
+            except BlockingIOError:
+                time.sleep(0.05)
+        yield alone
+
+
 def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda name: _library(plan, toolchain, folder, name), plan.sources))
+    """Build every library of ``plan`` into ``folder``, with the manifest."""
+    folder.mkdir(mode=0o755)
+    with Supervisor() as supervisor, ThreadPoolExecutor() as pool:
+        try:
+            list(pool.map(lambda name: _library(plan, toolchain, folder, name, supervisor), plan.sources))
+        except BaseException:
+            supervisor.close()  # the other threads wait for their compilers
+            raise
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in plan.sources}
+    (folder / _MANIFEST).write_text(json.dumps(digests))
 
 
-def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str) -> None:
+def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervisor: Supervisor) -> None:
     """One translation unit: most of the time goes into the standard headers, which are read once this way."""
     unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
-    _run(plan.runtime, [*toolchain.compiler, *FLAGS, target, *plan.words, "-c", str(unit), "-o", str(code)])
+    compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, "-c", str(unit), "-o", str(code)]
+    _run(plan.runtime, compiling, folder, supervisor)
     # zig's support library would hide the routines of the same names that we export to modules.
     without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()
     words = ["-shared", f"-Wl,-soname,{name}", "-o", str(folder / name), str(code), "-lpthread", "-ldl"]
-    _run(plan.runtime, [*toolchain.compiler, *words, *without_support])
+    _run(plan.runtime, [*toolchain.compiler, *words, *without_support], folder, supervisor)
     unit.unlink()
     code.unlink()
 
 
-def _run(runtime: str, words: list[str]) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        log = "\n".join(done.stderr.splitlines()[:_LOG_LINES])
-        raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {log}")
+def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -> None:
+    """Run a compiler that writes to ``folder``; raises ``OSError`` (ENOSPC) when there is no room for that."""
+    with open(os.memfd_create("messages"), "rb") as file:  # a full disk must not swallow the messages
+        child = supervisor.start(words, stdout=file.fileno(), stderr=file.fileno())
+        try:
+            code = child.wait(_SECONDS)
+        finally:
+            child.kill()
+        file.seek(0)
+        said = file.read(_LOG).decode(errors="replace")
+    if code == 0:
+        return
+    if code is None:
+        raise InfrastructureError(f"the {runtime} runtime is not built: {words[0]} was stopped after {_SECONDS:g} s")
+    if _FULL in said.lower() or not has_room(folder, _ROOM):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    shown = "\n".join(said.splitlines()[:_LOG_LINES]) or child.ended_how()
+    raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {shown}")

@@ -20,7 +20,7 @@ FORBIDDEN_EXIT = 159
 
 
 class NoSandbox(RuntimeError):
-    """This machine cannot confine a process; the message says why, and nothing has been confined."""
+    """The process cannot be confined; the message says why. Some of the limits may hold."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,12 @@ Finished run(const std::vector<std::string> &argv, const std::string &output_fil
     // ECHILD: the host process ignores SIGCHLD, and the kernel has thrown the exit status away.
     if (errno != EINTR) return {false, -1, "lost sight of '" + argv[0] + "': " + std::strerror(errno)};
   }
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {true, code, read_file(output_file)};
+  if (WIFEXITED(status)) return {true, WEXITSTATUS(status), read_file(output_file)};
+  // The caller of hiprtc sees nothing but the log: a compiler that was killed may have said nothing.
+  std::string output = read_file(output_file);
+  if (!output.empty() && output.back() != '\n') output += '\n';
+  output += "the compiler was ended by signal " + std::to_string(WTERMSIG(status)) + "\n";
+  return {true, 128 + WTERMSIG(status), output};
 }
 
 std::string read_file(const std::string &path) {

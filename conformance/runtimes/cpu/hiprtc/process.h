@@ -26,7 +26,7 @@ class TemporaryFolder {
 struct Finished {
   bool started = false;  // false: the program could not be started, `output` says why
   int status = -1;       // exit status; 128 + signal number if it was killed
-  std::string output;    // standard output and error, together
+  std::string output;    // standard output and error, together; a last line names the signal that ended it
 };
 
 // Runs argv[0], looked up in PATH, and waits for it. Output goes through `output_file`.

@@ -68,6 +68,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
   i.address = info->si_addr;
   i.write = signal == SIGSEGV && (machine.uc_mcontext.gregs[REG_ERR] & page_fault_write);
   i.area = worker->area_of(info->si_addr);
+  if (signal == SIGSEGV && info->si_code == SI_KERNEL) i.area.kind = Area::Untold;
   worker->abandon(i);
 }
 

@@ -66,7 +66,9 @@ Error describe_fault(const Incident &i, const Launched &launched, std::string &c
       cause += in_function(i.pc);
       return LaunchFailure;
     default:
-      if (i.area.kind == Area::Stack)
+      if (i.area.kind == Area::Untold)
+        cause = "access at an address that no memory can have, or of a vector that is not aligned";
+      else if (i.area.kind == Area::Stack)
         cause = format("stack overflow: the kernel needs more than the %zu KiB of stack that a thread has",
                        FiberStacks::stack_bytes / 1024);
       else
@@ -94,9 +96,7 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
       return std::strncmp(i.what, "assert", 6) == 0 ? AssertFailed : LaunchFailure;
     case Incident::BarrierDivergence: {
       const bool one_line = at(i.here) == at(i.there);
-      const std::string there = !one_line                     ? at(i.there)
-                                : i.here.code != i.there.code ? "another __syncthreads() of that line"
-                                                              : "the same line, reached by another call";
+      const std::string there = one_line ? "another __syncthreads() of that line" : at(i.there);
       cause = format("barrier divergence: thread %u waits at %s, thread %u at %s", i.linear_thread, at(i.here).c_str(),
                      i.other_thread, there.c_str());
       return LaunchFailure;

@@ -211,8 +211,8 @@ Error Memory::check_range(const char *call, const char *role, const void *pointe
     const std::size_t left = static_cast<std::size_t>(range.base + range.bytes - p);
     if (bytes <= left) return Success;
     return fail(InvalidValue,
-                "%s: %zu bytes at the %s, %td bytes into the %zu-byte allocation, reach %zu bytes past its end", call,
-                bytes, role, p - range.base, range.bytes, bytes - left);
+                "%s: %zu bytes at the %s, %td bytes into it, reach %zu bytes past the end of the %zu-byte allocation",
+                call, bytes, role, p - range.base, bytes - left, range.bytes);
   }
   const std::lock_guard lock(mutex_);
   const Block *block = block_at(pointer);

@@ -61,7 +61,7 @@ class Module {
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
 
-  // Whether clang compiled it. If not, its __shared__ variables are thread-local, and it may hold copies of a barrier.
+  // Whether clang compiled it. If not, its __shared__ variables are thread-local.
   bool by_clang() const { return shared_variables_; }
   // Rows of its __shared__ variables.
   const simt_shared_variable *shared_variables() const { return shared_variables_; }

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,8 +17,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <mutex>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "api.h"
 #include "faults.h"
@@ -76,11 +79,16 @@ FileDescriptor landlock_ruleset(int abi) {
 
 // ---- what holds for one thread only: done by each of them, the others from a signal handler
 
+constexpr unsigned max_threads = 1024;
+
 struct PerThread {
   int ruleset = -1;
-  std::atomic<bool> over{false};  // a thread that comes late does nothing: the filter holds for it already
-  std::atomic<unsigned> done{0}, without_landlock{0}, with_capabilities{0};
+  std::atomic<bool> over{false};  // a thread that comes late does nothing
+  std::atomic<unsigned> count{0}, without_landlock{0}, with_capabilities{0};
+  std::atomic<pid_t> reached[max_threads]{};
 } per_thread;
+
+pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 void confine_thread() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -89,51 +97,62 @@ void confine_thread() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
   if (syscall(SYS_capset, &header, none) != 0) ++per_thread.with_capabilities;
-  ++per_thread.done;
+  const unsigned place = per_thread.count++;
+  if (place < max_threads) per_thread.reached[place] = this_thread();
 }
 
-void on_confine(int) {
+void on_confine(int, siginfo_t *, void *context) {
   const int kept = errno;
   if (!per_thread.over) confine_thread();
+  sigdelset(&static_cast<ucontext_t *>(context)->uc_sigmask, SIGSYS);  // as it must be from now on
   errno = kept;
 }
 
 int confine_signal() { return SIGRTMIN + 10; }
 
-// Threads of this process that have not been seen yet; false when they cannot be listed.
-bool new_threads(std::set<pid_t> &seen, std::set<pid_t> &found) {
+bool reached(pid_t thread) {
+  auto *const end = std::end(per_thread.reached);
+  return std::find(std::begin(per_thread.reached), end, thread) != end;
+}
+
+bool send(pid_t thread, int signal) { return syscall(SYS_tgkill, getpid(), thread, signal) == 0; }
+
+// Threads of this process that have not been confined; false when they cannot be listed.
+bool free_threads(std::vector<pid_t> &threads) {
   DIR *folder = opendir("/proc/self/task");
   if (!folder) return false;
-  found.clear();
+  threads.clear();
   while (const dirent *entry = readdir(folder)) {
     const pid_t thread = static_cast<pid_t>(std::atoi(entry->d_name));
-    if (thread > 0 && seen.insert(thread).second) found.insert(thread);
+    if (thread > 0 && !reached(thread)) threads.push_back(thread);
   }
   closedir(folder);
   return true;
 }
 
-// The number of threads that could not be reached, or -1 when nobody knows which there are.
+// The number of threads that do not take the signal, or -1 when nobody knows which there are.
 int confine_threads() {
   constexpr timespec moment{0, 50'000};
   constexpr int moments = 20'000;  // a second
   struct sigaction ours{}, before{};
-  ours.sa_handler = on_confine;
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  ours.sa_sigaction = on_confine;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigaction(confine_signal(), &ours, &before);
-  std::set<pid_t> seen{static_cast<pid_t>(syscall(SYS_gettid))}, found;
-  int missed = 0;
-  bool listed = true;
   confine_thread();
-  while ((listed = new_threads(seen, found)) && !found.empty()) {
-    unsigned expected = per_thread.done;
-    for (const pid_t thread : found)
-      if (syscall(SYS_tgkill, getpid(), thread, confine_signal()) == 0) ++expected;
-    for (int i = 0; i < moments && per_thread.done < expected; ++i) nanosleep(&moment, nullptr);
-    missed += static_cast<int>(expected - per_thread.done);
+  const auto finished = [](pid_t thread) { return reached(thread) || !send(thread, 0); };
+  std::vector<pid_t> threads;
+  bool listed;
+  long missed = 0;
+  // Again, as those that were free may have started more.
+  while ((listed = free_threads(threads)) && !threads.empty() && !missed) {
+    for (const pid_t thread : threads) send(thread, confine_signal());
+    for (int i = 0; i < moments && !std::all_of(threads.begin(), threads.end(), finished); ++i)
+      nanosleep(&moment, nullptr);
+    missed = std::count_if(threads.begin(), threads.end(), [&](pid_t thread) { return !finished(thread); });
   }
-  if (missed == 0) sigaction(confine_signal(), &before, nullptr);
-  return listed ? missed : -1;
+  per_thread.over = true;
+  if (!missed) sigaction(confine_signal(), &before, nullptr);
+  return listed ? static_cast<int>(missed) : -1;
 }
 
 // ---- limits
@@ -155,7 +174,7 @@ void set_limits(const Limits &limits) {
   lower(RLIMIT_CORE, 0);
   const FileDescriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   static constexpr char first_to_go[] = "1000";
-  if (score.get() >= 0 && write(score.get(), first_to_go, sizeof first_to_go - 1) < 0) return;  // a kindness only
+  if (score.get() >= 0 && write(score.get(), first_to_go, sizeof first_to_go - 1) < 0) return;  // best effort
 }
 
 bool has_seccomp() {
@@ -163,10 +182,11 @@ bool has_seccomp() {
   return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-std::string describe_guards(int abi, int missed) {
+std::string describe_guards(int abi) {
   std::string text = abi ? "seccomp and Landlock " + std::to_string(abi) : "seccomp, without Landlock";
-  const unsigned lacking = static_cast<unsigned>(missed) + per_thread.without_landlock;
-  if (abi && lacking) text += " (" + std::to_string(lacking) + " threads without Landlock)";
+  const unsigned lacking = per_thread.without_landlock;
+  if (abi && lacking) text += " (Landlock not in " + std::to_string(lacking) + " of the threads)";
+  if (per_thread.with_capabilities) text += ", capabilities kept";
   return text;
 }
 
@@ -185,12 +205,14 @@ Error confine(const Limits &limits, std::string &guards) {
     const FileDescriptor ruleset = landlock_ruleset(abi);
     per_thread.ruleset = ruleset.get();
     const int missed = confine_threads();
-    per_thread.over = true;
     if (missed < 0) return fail(NotSupported, "no sandbox: /proc/self/task cannot be read, is /proc mounted?");
+    if (missed)
+      return fail(NotSupported, "no sandbox: %d of the process's threads block signals, and cannot be confined",
+                  missed);
     if (const int error = install_filter())
       return fail(NotSupported, "no sandbox: the seccomp filter was refused: %s",
                   error > 0 ? std::strerror(error) : "a thread has a filter of its own");
-    already = describe_guards(ruleset.get() >= 0 ? abi : 0, missed);
+    already = describe_guards(ruleset.get() >= 0 ? abi : 0);
   }
   guards = already;
   return Success;

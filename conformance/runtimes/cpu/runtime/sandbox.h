@@ -9,13 +9,14 @@
 // Landlock is a second layer for files and TCP, and the only one for reading other processes' memory: /proc/PID/mem is
 // opened for reading, as any file may be.
 //
-// What is refused stays refused whatever a kernel does to this process. The report can be lost: a kernel may replace
-// our handlers' memory, or block SIGSYS by rt_sigreturn, and is then ended by the signal. rt_sigprocmask goes through
-// the handler, which keeps our signals unblocked: posix_spawn() and fork() block all signals around clone.
+// What is refused stays refused whatever a kernel does to this process. Only the report can be lost: a kernel that
+// blocks SIGSYS by a forged rt_sigreturn is ended by the signal, and one may overwrite this library's memory.
+// rt_sigprocmask goes through the handler, which keeps our signals unblocked: posix_spawn() and, in some C libraries,
+// fork() block all signals around clone.
 //
 // Not bounded: the number of threads made by clone itself (those of pthread_create are, by the memory of their stacks;
-// RLIMIT_NPROC does not hold for root), and the bytes of memory files (each is bounded, the descriptors are). The
-// process offers itself first to the system's out-of-memory killer instead.
+// RLIMIT_NPROC does not hold for root), and the bytes of all memory files together (those of each are). Instead, the
+// process makes itself the first that the system's out-of-memory killer takes.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct Limits {
 };
 
 // Confines every thread of the process for good; `guards` is then what does, "seccomp and Landlock 7". A second call
-// changes nothing. NotSupported when the system has no seccomp filters; nothing is confined then.
+// changes nothing. NotSupported where it cannot be done: the process may be confined in part then.
 Error confine(const Limits &limits, std::string &guards);
 
 // "socket()": how the filter's refusal of a system call is reported. Async-signal-safe.

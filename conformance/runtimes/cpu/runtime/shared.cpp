@@ -73,10 +73,11 @@ bool SharedMemory::damaged(Area &area) const {
 
 bool SharedMemory::find(const void *address, Area &area) const {
   const char *a = static_cast<const char *>(address);
-  if (a < base_ + guard_bytes || a >= base_ + slot * (max_variables + 1) + guard_bytes) return false;
-  const std::size_t i = static_cast<std::size_t>(a - base_ - guard_bytes) / slot;
-  if (i >= count_) return false;
-  const Place &place = places_[i];
+  if (count_ == 0 || a < base_ || a >= end_of(count_ - 1) + guard_bytes) return false;
+  const std::size_t offset = static_cast<std::size_t>(a - base_);
+  std::size_t i = offset / slot;  // whose guard, the one before it, or body this is
+  const bool before = i > 0 && (i == count_ || offset % slot < guard_bytes / 2);  // nearer to the one before
+  const Place &place = places_[before ? i - 1 : i];
   area = {place.name ? Area::Shared : Area::DynamicShared, place.name, place.bytes, a - place.base};
   return true;
 }

@@ -15,7 +15,7 @@ namespace simt {
 
 // Where an address lies that belongs to a block.
 struct Area {
-  enum Kind : int { None, Stack, Shared, DynamicShared };
+  enum Kind : int { None, Stack, Shared, DynamicShared, Untold };  // Untold: by the processor
   Kind kind = None;
   const char *name = nullptr;  // of a shared variable, mangled
   std::size_t bytes = 0;

@@ -22,8 +22,11 @@ std::uint64_t low_bits(unsigned n) { return n >= 64 ? ~std::uint64_t{0} : (std::
 
 bool same(const char *a, const char *b) { return a == b || (a && b && std::strcmp(a, b) == 0); }
 
-// Above the six registers that simt_barrier saves.
-const void *return_address(const void *sp) { return static_cast<void *const *>(sp)[6]; }
+// A call of simt_barrier in the compiled code: its return address, above the six registers that are saved. 32 bits of
+// it tell it from the module's others.
+std::uint32_t call_of_barrier(const void *sp) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(static_cast<void *const *>(sp)[6])) | 1;
+}
 
 void fiber_main() {
   Worker::current()->run_kernel();
@@ -254,14 +257,6 @@ Resume Worker::dispatch() {
 
 // ---- barriers
 
-// The call in the compiled code and in the source, told from the module's others by 32 bits. Clang makes no copies of a
-// call (SIMT_COLLECTIVE), but may make one of two; g++ makes copies, so there only the source's place counts.
-std::uint32_t Worker::barrier_call(const void *sp, int place) const {
-  const bool one_call = plan_->function->module->by_clang();
-  const std::uintptr_t call = one_call ? reinterpret_cast<std::uintptr_t>(return_address(sp)) : 0;
-  return (static_cast<std::uint32_t>(call) + static_cast<std::uint32_t>(place) * 2654435761u) | 1;
-}
-
 Resume Worker::on_barrier(const char *file, int place, void *sp) {
   if (!slow) leave_fast_mode();
   Thread &thread = threads_[current_];
@@ -269,11 +264,12 @@ Resume Worker::on_barrier(const char *file, int place, void *sp) {
   thread.file = file;
   thread.place = place;
   thread.state = AtBarrier;
-  thread.barrier = barrier_call(sp, place);
+  thread.barrier = call_of_barrier(sp);
   if (at_barrier_ == 0) {
+    barrier_place_ = {file, place};
     barrier_call_ = thread.barrier;
     places_differ_ = false;
-  } else if (barrier_call_ != thread.barrier) {
+  } else if (barrier_place_.code != place || barrier_place_.file != file) {
     places_differ_ = true;
   }
   ++at_barrier_;
@@ -294,33 +290,37 @@ bool Worker::take_released(unsigned &t) {
   return false;
 }
 
+bool Worker::waits_with_the_first(const Thread &thread) const {
+  return thread.place == barrier_place_.code && same(thread.file, barrier_place_.file);
+}
+
+// The source's place counts: compilers make two calls of one, and one of two.
 void Worker::check_barrier_places() {
-  const auto waits_at = [this](unsigned t, bool there) {
-    return threads_[t].state == AtBarrier && (threads_[t].barrier == barrier_call_) == there;
-  };
-  unsigned first = 0, other = 0;
-  while (!waits_at(first, true)) ++first;
-  while (!waits_at(other, false)) ++other;
-  threadIdx = threads_[first].index;
-  Incident i = incident_here(Incident::BarrierDivergence);
-  i.here = {threads_[first].file, threads_[first].place};
-  i.there = {threads_[other].file, threads_[other].place};
-  i.other_thread = other;
-  abandon(i);
+  unsigned first = 0;
+  while (threads_[first].state != AtBarrier || !waits_with_the_first(threads_[first])) ++first;
+  for (unsigned t = 0; t < threads; ++t) {
+    const Thread &thread = threads_[t];
+    if (thread.state != AtBarrier || waits_with_the_first(thread)) continue;
+    threadIdx = threads_[first].index;
+    Incident i = incident_here(Incident::BarrierDivergence);
+    i.here = barrier_place_;
+    i.there = {thread.file, thread.place};
+    i.other_thread = t;
+    abandon(i);
+  }
 }
 
 // A thread may return before a barrier that others come to: HIP and CUDA wait for the threads that have not exited. But
-// where the barrier is the one that it passed last, threads have left a loop with a barrier after different numbers
-// of turns.
+// where the call is the one that it made last, threads have left a loop with a barrier after different numbers of
+// turns.
 void Worker::check_barrier_counts() {
-  if (!plan_->function->module->by_clang()) return;  // barriers of one line are not told apart
   unsigned waiting = 0;
   while (threads_[waiting].state != AtBarrier) ++waiting;
   for (unsigned t = 0; t < threads; ++t) {
     if (threads_[t].state != Finished || threads_[t].barrier != barrier_call_) continue;
     threadIdx = threads_[waiting].index;
     Incident i = incident_here(Incident::BarrierCounts);
-    i.here = {threads_[waiting].file, threads_[waiting].place};
+    i.here = barrier_place_;
     i.other_thread = t;
     abandon(i);
   }

@@ -78,7 +78,7 @@ class Worker : public simt_context {
     simt_index index;
     int place;
     std::uint64_t result, value, mask;
-    std::uint32_t barrier;  // the last call of a barrier that it came to, 0 for none
+    std::uint32_t barrier;  // the last call of simt_barrier that it came to, 0 for none
     signed char source;     // lane, negative or past the wave for none
     unsigned char op;
     State state;
@@ -96,9 +96,9 @@ class Worker : public simt_context {
   Resume resume(unsigned thread);
   Resume new_fiber();
   bool take_released(unsigned &thread);
+  bool waits_with_the_first(const Thread &thread) const;
   void check_barrier_places();
   void check_barrier_counts();
-  std::uint32_t barrier_call(const void *sp, int place) const;
   bool resolve_waves();
   std::uint64_t alike(unsigned wave, std::uint64_t of) const;
   bool goes_first(const Thread &a, const Thread &b) const;
@@ -123,7 +123,8 @@ class Worker : public simt_context {
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
   bool places_differ_ = false;
   bool left_after_barrier_ = false;  // a thread has returned that had passed a barrier
-  std::uint32_t barrier_call_ = 0;   // of the first thread that waits
+  Place barrier_place_;              // of the first thread that waits
+  std::uint32_t barrier_call_ = 0;   // likewise
   void *main_sp_ = nullptr;
   std::atomic<bool> in_kernel_{false};
   std::atomic<bool> busy_{false};

@@ -114,8 +114,7 @@ extern "C" {
 // Set by the runtime before it enters a kernel. Initial-exec: one load, no call, from kernels and signal handlers.
 extern __thread simt_context *simt_self __attribute__((tls_model("initial-exec")));
 
-// __syncthreads. `file` and `place` are of the call in the kernel: barriers at different places do not match, nor do
-// different calls in the compiled code.
+// __syncthreads. `file` and `place` are of the call in the kernel: barriers at different places do not match.
 SIMT_COLLECTIVE void simt_barrier(const char *file, int place);
 
 // Meets the other lanes of the wave that `mask` names. A mask of all 64 bits is "the lanes that are here": where lanes

@@ -1,0 +1,144 @@
+"""How a command ends: an exit code, and one sentence on standard error where something went wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from conformance.cli.streams import safe_streams
+from conformance.cli.usage import Stopped, UsageError
+from conformance.reading import shortened
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+DEBUG = "CANDLE_PARITY_DEBUG"
+"""Set to 1 in the environment: the traceback of a defect is printed too."""
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_LONGEST = 4000
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def ended(command: Callable[[], int]) -> int:
+    """The exit code of ``command``: its own, 2 for bad input and for a defect, 128 and a signal's number when stopped.
+
+    A closed pipe at standard output changes no exit code; an output that is lost otherwise (a full disk) is 2.
+    """
+    with safe_streams() as streams:
+        try:
+            with signals_raised():
+                code = command()
+        except (Stopped, KeyboardInterrupt) as stop:
+            code = _stopped(stop)
+        except Exception as error:
+            code = BAD_INPUT
+            _say(sentence(error))
+            if os.environ.get(DEBUG) == "1":
+                traceback.print_exc()
+        sys.stdout.flush()
+        if streams.lost is not None:
+            _say(f"standard output: cannot be written ({streams.lost.strerror}); the exit code would be {code}")
+            code = BAD_INPUT
+    return code
+
+
+@contextmanager
+def signals_raised() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise ``Stopped`` in the main thread while the block runs, once: what cleans up after the
+    first is not interrupted by a second. Those that the parent process ignores (``nohup``) stay ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in mine:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    mine = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in mine:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def sentence(error: Exception) -> str:
+    """What a user is told of ``error``."""
+    if isinstance(error, _bad_input()):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"not enough memory{_said(error)}; give fewer or smaller cases or files, or a lower -j"
+    if isinstance(error, OSError) and error.strerror:
+        names = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+        return f"{' -> '.join(names) or f'input or output ({_place(error)})'}: {error.strerror}"
+    if isinstance(error, RecursionError):
+        return f"the input is nested too deep to be read ({_place(error)}); give one with fewer levels"
+    return (
+        f"a defect of candle-parity: {type(error).__name__}{_said(error)} at {_place(error)}; report it with the "
+        f"command ({DEBUG}=1 prints the traceback)"
+    )
+
+
+def _bad_input() -> tuple[type[Exception], ...]:
+    # Here, for they bring numpy and pydantic with them, which --help does without.
+    from conformance.amd import AmdError
+    from conformance.engine.pool import EngineError
+    from conformance.record import RecordError
+    from conformance.replay import TraceError
+    from conformance.sources.errors import SourceError
+    from conformance.spec.errors import SelectionError, SpecError
+    from conformance.upstream.checkout import CheckoutError
+    from conformance.wiring.syntax import RustError
+
+    return (
+        AmdError,
+        CheckoutError,
+        EngineError,
+        RecordError,
+        RustError,
+        SelectionError,
+        SourceError,
+        SpecError,
+        TraceError,
+        UsageError,
+    )
+
+
+def _stopped(stop: Stopped | KeyboardInterrupt) -> int:
+    # What stopped it may say more: where the partial record lies and how to go on.
+    if isinstance(stop, Stopped):
+        _say(f"stopped by {stop}")
+        return stop.code
+    _say(str(stop) or "stopped by Ctrl-C")
+    return INTERRUPTED
+
+
+def _say(text: str) -> None:
+    # One line, whatever a file's name or content put into the message.
+    print(f"candle-parity: {shortened(' '.join(text.split()), _LONGEST)}", file=sys.stderr)
+
+
+def _said(error: Exception) -> str:
+    text = str(error)
+    return f" ({shortened(text)})" if text else ""
+
+
+def _place(error: Exception) -> str:
+    """Where ``error`` arose: the innermost line of our own code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_ROOT)]
+    if not own:
+        return "an unknown place"
+    last = own[-1]
+    return f"{Path(last.filename).relative_to(_ROOT).as_posix()}:{last.lineno}"

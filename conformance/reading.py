@@ -1,0 +1,92 @@
+"""Reading files that somebody else wrote: bounded in size, and never waiting for a FIFO or a device."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+MIB = 1 << 20
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
+
+
+def kind_of(path: Path) -> str | None:
+    """What ``path`` is where it is something else than a regular file; ``None`` for a regular file and for nothing."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return None
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), None)
+
+
+def read_bytes(path: Path, most: int = 64 * MIB) -> bytes:
+    """The content of the regular file ``path``; raises ``OSError``, whose ``strerror`` says what else it is, or that
+    it is larger than ``most`` bytes."""
+    # Without O_NONBLOCK the open itself would wait for a FIFO's writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+            raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+        return _bounded(file.read(most + 1), most, path)
+
+
+def read_text(path: Path, most: int = 64 * MIB) -> str:
+    """``read_bytes`` as UTF-8 text without a byte order mark; raises ``OSError``, and ``UnicodeDecodeError``."""
+    return read_bytes(path, most).decode("utf-8-sig")
+
+
+def read_json(path: Path, most: int = 512 * MIB, pipe: bool = False) -> Any:
+    """The JSON content of ``path``; with ``pipe`` it may be one, such as a shell's ``<(...)``.
+
+    Raises ``OSError``, and ``ValueError`` for what is not UTF-8, not JSON (NaN and infinities among it), nested too
+    deep, or holds an integer too long to be converted.
+    """
+    if pipe:
+        with open(path, "rb") as file:
+            content = _bounded(file.read(most + 1), most, path)
+    else:
+        content = read_bytes(path, most)
+    try:
+        return json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
+    except UnicodeDecodeError as cause:
+        raise ValueError(f"it is not UTF-8 text (byte {cause.start})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """``text`` with its middle left out where it is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    kept = most // 2
+    return f"{text[:kept]}...({len(text) - 2 * kept} characters)...{text[-kept:]}"
+
+
+def _bounded(content: bytes, most: int, path: Path) -> bytes:
+    if len(content) > most:
+        limit = f"{most // MIB} MiB" if most >= MIB else f"{most // 1024} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {limit}", str(path))
+    return content
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{shortened(text)} is larger than any float")
+    return value

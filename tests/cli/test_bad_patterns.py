@@ -1,0 +1,104 @@
+"""Patterns and case ids that name nothing or too much: one sentence and exit code 2, before anything runs."""
+
+from __future__ import annotations
+
+import random
+import re
+from contextlib import suppress
+
+import pytest
+
+from conformance.cases import cases_for, launch_for
+from conformance.cases.case import Case
+from conformance.spec.load import load_specs
+from tests.cli.test_bad_input import one_sentence
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("*_f32(shape=[3],values=unit)", ["'*_f32' is a pattern", "names one kernel"]),
+        ("uneg_f3?(shape=[3])", ["'uneg_f3?' is a pattern"]),
+        ("[u]neg_f32(shape=[3])", ["'[u]neg_f32' is a pattern"]),
+        ("(shape=[3])", ["matches no kernel"]),
+        ("uneg_f99(shape=[3])", ["uneg_f99", "matches no kernel", "uneg_f"]),
+        ("uneg_f32(shape=[99999999999],values=unit)", ["needs more than 268435456 elements"]),
+        ("uneg_f32(shape=[65536,65536,65536,65536],values=unit)", ["needs more than 268435456 elements"]),
+        (f"uneg_f32(shape=[{LONG}],values=unit)", ["no case id", "at most 1000 characters"]),
+        (f"uneg_f32(shape=[{LONG[:900]}],values=unit)", ["integers of at most 18 digits"]),
+        ("uneg_f32(shape=[-1],values=unit)", ["sizes of 0 or more"]),
+        ("uneg_f32(shape=[1_000],values=unit)", ["integers"]),
+        ("uneg_f32(shape=[\u0663],values=unit)", ["integers"]),
+        ("uneg_f32(shape=3,values=unit)", ["must be a list"]),
+        ("uneg_f32(shape=[3],values=unit,color=red)", ["unknown field 'color'", "shape"]),
+        ("uneg_f32(shape=[3],values=sideways)", ["sideways"]),
+        ("uneg_f32(shape=[3],grid=" + LONG[:900] + ")", ["grid is an integer from"]),
+        ("uneg_f32(shape=[3],shape=[4])", ["given twice"]),
+        ("uneg_f32(shape=[3],values=unit)\n", ["no case id"]),
+        ("rope_i_f16(shape=[77777777777,3,7,10],values=unit)", ["too large for its parameter"]),
+        ("conv1d_f64(shape=[2,2,4],cout=3,k=[3],padding=2147483647,values=unit)", ["more than 268435456"]),
+        ("dequantize_block_q3_K_f32(blocks=2147483647,values=infinite)", ["more than 268435456"]),
+        ("mul_mat_q2_K(ncols=256,nrows=5,columns=2147483647,values=random)", ["mul_mat_q2_K"]),
+    ],
+)
+def test_a_case_id_that_cannot_be_run(case: str, words: list[str], cli) -> None:
+    for command in ("run", "list"):
+        said = cli(command, case)
+        one_sentence(said, *words)
+        assert len(said.err) < 1000
+
+
+@pytest.mark.parametrize("pattern", ["u" * 100_000, "*a" * 20_000, "[" * 1000, "[!" + "x" * 3000, "u\u0000neg"])
+def test_a_pattern_that_nothing_has(pattern: str, cli) -> None:
+    said = cli("list", pattern)
+    assert (said.code, said.out) == (2, "")
+    assert len(said.err) < 1000
+
+
+@pytest.mark.parametrize("option", ["--kernels", "--specs", "-I", "--include", "--json"])
+def test_a_path_that_is_longer_than_any(option: str, cli) -> None:
+    command = "list" if option == "--specs" else "check"
+    said = cli(command, option, "d" * 5000)
+    assert (said.code, "Traceback" in said.err) == (2, False)
+    assert said.err.startswith("candle-parity: ")
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["--fail-under", "nan"], ["--fail-under", "9" * 400], ["-j", "0"], ["-j", LONG]])
+def test_a_number_that_is_none(words: list[str], cli) -> None:
+    said = cli("run", "fill_u8", *words)
+    assert said.code == 2
+    assert words[0] in said.err
+
+
+def test_case_ids_at_random_raise_nothing_but_value_errors() -> None:
+    """Fields of real cases with other values, for a kernel of every launch family."""
+    draw = random.Random(11)
+    values = [
+        "0",
+        "1",
+        "-1",
+        "7",
+        "99999999999",
+        "9" * 30,
+        "[]",
+        "x",
+        "",
+        "nan",
+        "[0]",
+        "[3,3]",
+        "[1,2,3,4,5,6,7]",
+        "[-1]",
+    ]
+    kernels = {kernel.launch: kernel for kernel in load_specs().kernels.values()}
+    for kernel in kernels.values():
+        rows = cases_for(kernel)
+        for _ in range(40):
+            fields = [list(field) for field in draw.choice(rows).fields]
+            field = draw.choice(fields)
+            field[1] = draw.choice(values) if draw.random() < 0.8 else re.sub(r"\d", "77777", field[1], count=1)
+            text = f"{kernel.name}({','.join('='.join(field) for field in fields)})"
+            with suppress(ValueError, MemoryError):
+                launch_for(kernel, Case.parse(text))

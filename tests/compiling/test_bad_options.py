@@ -1,0 +1,83 @@
+"""``candle-parity.toml`` that is no such file: ``SourceError`` with its path, whatever is in it."""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from conformance.build import OPTIONS_FILE, SourceError, options_for
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"defines = " + b"[" * 100_000, "nested too deep"),
+        (b"defines = " + b"[" * 900 + b"]" * 900, "defines"),
+        (b"a" + b".a" * 50_000 + b" = 1", "candle-parity.toml"),
+        (b"dialect = " + b"9" * 5000, "cannot be read as TOML"),
+        (b"dialect = 0x" + b"f" * 10_000, "dialect must be one of"),
+        (b"dialect = []", "dialect must be one of"),
+        (b"defines = 3", "a list of strings, not a value of type int"),
+        (b"defines = ['A', 3]", "a list of strings, not a value of type list"),
+        (b'defines = ["A=\\u0000"]', "is no macro"),
+        (b'include_dirs = ["a\\u0000b"]', "is no folder"),
+        (b"include_dirs = ['" + b"d" * 5000 + b"']", "is no folder"),
+        (b"forced_includes = ['" + b"d" * 5000 + b"']", "is no file"),
+        (b"defines = ['caf\xe9']", "cannot be read as TOML"),
+        (b"\xff\xfed\0e\0", "cannot be read as TOML"),
+        (b"#" * (2 << 20), "larger than 1 MiB"),
+        (b"x" * 10_000 + b" = 1", "unknown key"),
+    ],
+)
+def test_options_that_cannot_be_read(content: bytes, word: str, tmp_path: Path) -> None:
+    (tmp_path / OPTIONS_FILE).write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        options_for(tmp_path)
+    message = str(caught.value)
+    assert word in message
+    assert OPTIONS_FILE in message
+    assert len(message) < 1000
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / OPTIONS_FILE).write_bytes(b"\xef\xbb\xbfdefines = ['A']\n")
+    assert options_for(tmp_path).defines == ("A",)
+
+
+@pytest.mark.parametrize("kind", ["folder", "FIFO"])
+def test_something_else_in_its_place(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / OPTIONS_FILE
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    with pytest.raises(SourceError, match=f"{OPTIONS_FILE}: cannot be read"):
+        options_for(tmp_path)
+
+
+def test_options_at_random_raise_nothing_else(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    pieces = [
+        "defines",
+        "dialect",
+        "include_dirs",
+        " = ",
+        "[",
+        "]",
+        '"A=1"',
+        "'hip'",
+        "{",
+        "}",
+        "\n",
+        ".",
+        "1e400",
+        "inf",
+    ]
+    for _ in range(1000):
+        content = bytearray("".join(draw.choices(pieces, k=draw.randrange(12))).encode())
+        if content and draw.random() < 0.3:
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        (tmp_path / OPTIONS_FILE).write_bytes(content)
+        with suppress(SourceError):
+            options_for(tmp_path)
