@@ -67,4 +67,5 @@ def _undamaged(read: Callable[[], Read]) -> Read:
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        raise ValueError(f"it is damaged: {type(error).__name__} ({error})") from None
+        why = " ".join(str(error).split())
+        raise ValueError(f"it is damaged: {type(error).__name__} ({why})") from None
