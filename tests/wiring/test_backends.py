@@ -154,7 +154,8 @@ def test_analyse_needs_no_other_crate(tmp_path: Path) -> None:
 
 
 def test_rust_nested_without_end_is_a_sentence(tmp_path: Path) -> None:
-    for text in ("fn f() { " + "(" * 50_000, "fn f() { " + "(" * 20_000 + "1" + ")" * 20_000 + "; }\n"):
+    deep = "(" * 5000 + '"toy_u8"' + ")" * 5000
+    for text in ("fn f() { " + "(" * 50_000, f"fn f(d: &Dev) {{ d.get_or_load_func({deep}, &M); }}\n"):
         candle = make_tree(tmp_path, GO + text, "cuda_backend")
         with pytest.raises(RustError) as caught:
             wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
