@@ -8,15 +8,16 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+HEADLINE := sed -n '/ at parity /,$$p'
 RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
 .PHONY: parity reports test speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
-	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | tail -n 3
-	$(BIN)/candle-parity replay reference/traces --json reports/replay-kernels.json | tail -n 3
-	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | tail -n 3
+	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | $(HEADLINE)
+	$(BIN)/candle-parity replay reference/traces --json reports/replay-kernels.json | $(HEADLINE)
+	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | $(HEADLINE)
 	$(BIN)/candle-parity report $(RECORDS) --md reports/PARITY.md --html reports/parity.html
 	@echo 'written: reports/PARITY.md, reports/parity.html and the records beside them'
 

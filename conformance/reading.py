@@ -34,11 +34,12 @@ def read_bytes(path: Path, most: int = 64 * MIB) -> bytes:
     it is larger than ``most`` bytes."""
     # Without O_NONBLOCK the open itself would wait for a FIFO's writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
     with os.fdopen(handle, "rb") as file:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
-            raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
         return _bounded(file.read(most + 1), most, path)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from conformance.reading import shortened
 
-_ID = re.compile(r"^(?P<kernel>\w+)\((?P<fields>.*)\)$")
+_ID = re.compile(r"(?P<kernel>\w+)\((?P<fields>.*)\)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _FIELD = re.compile(r"(?P<key>\w+)=(?P<value>\[[^\]]*\]|[^,\[\]]*)(?:,|$)")
 
@@ -57,7 +57,7 @@ class Case:
         """The case that ``text`` is the id of; raises ``ValueError`` when it is not one."""
         if len(text) > MOST_CHARACTERS:
             raise ValueError(f"{shortened(text)!r} is no case id; one has at most {MOST_CHARACTERS} characters")
-        match = _ID.match(text)
+        match = _ID.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is no case id; expected KERNEL(field=value,...)")
         fields: list[tuple[str, str]] = []

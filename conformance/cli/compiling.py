@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.amd import Compiled, CompileFailure, Target, Toolchain, compile_cached
-from conformance.build import KernelSource
+from conformance.build import KernelSource, SourceError
 
 
 class Job(NamedTuple):
@@ -36,9 +36,12 @@ def compile_tree(
         folders = dict.fromkeys((source.root, source.path.parent))
         words = [*(f"-I{folder}" for folder in folders), *options]
         try:
+            source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
             job = Job(source, target, compile_cached(toolchain, source.path, target, words))
         except CompileFailure as failure:
             job = Job(source, target, failure)
+        except SourceError as error:
+            job = Job(source, target, CompileFailure(str(error), str(error)))
         said(job)
         return job
 

@@ -18,6 +18,7 @@ from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_fo
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
+from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime, chosen_runtime, device_count
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.cpu.toolchain import NoCompiler
@@ -112,14 +113,17 @@ def say_wave(arguments: argparse.Namespace, setup: Setup) -> None:
 def _runtime(name: str) -> str:
     try:
         return chosen_runtime(name)
-    except (NoRuntime, NoCompiler, BuildError) as error:
+    except (NoRuntime, NoCompiler, BuildError, InfrastructureError) as error:
         raise UsageError(str(error)) from None
 
 
 def jobs_and_devices(arguments: argparse.Namespace, setup: Setup, kernels: int) -> tuple[int, int]:
-    """How many judges, one per core or at least one per GPU, and over how many devices."""
-    devices = device_count(setup.runtime) if setup.runtime not in ("cpu", "none") else 1
-    default = max(devices, len(os.sched_getaffinity(0)))
+    """How many judges, and over how many devices: a judge per core, where a GPU's executor needs a core of its own."""
+    cores = len(os.sched_getaffinity(0))
+    if setup.runtime in ("cpu", "none"):
+        return min(arguments.jobs or cores, max(kernels, 1)), 1
+    devices = device_count(setup.runtime)
+    default = max(devices, cores - 2 * devices)
     return min(arguments.jobs or default, max(kernels, 1)), devices
 
 

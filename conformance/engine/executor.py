@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
+from conformance.build.notices import take_warnings
 from conformance.device.errors import HipError
 from conformance.device.hip import CANARY_BYTES, Device, Prepared
 from conformance.engine.arena import Arena
@@ -253,6 +254,7 @@ class Template:
             "guards_memory": runtime.guards_memory,
             "pad": 0 if runtime.guards_memory else CANARY_BYTES,
             "weakened": list(runtime.weakened()),
+            "warnings": take_warnings(),
             "sandbox": None,
         }
         if runtime.on_host:

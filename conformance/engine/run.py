@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.build import find_sources
+from conformance.build.notices import take_warnings
 from conformance.device.errors import first_error
 from conformance.engine.journal import Journal
 from conformance.engine.library import first_to_compile
@@ -75,8 +76,8 @@ def run(
 
     ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes that need no trial any more, and
     gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
-    ``SourceError`` when the kernels path cannot be used, ``Interrupted`` in place of a ``KeyboardInterrupt`` or another
-    exception that is no ``Exception``.
+    ``SourceError`` when the kernels path cannot be used and, with a journal, ``Interrupted`` in place of a
+    ``KeyboardInterrupt`` or another exception that is not an ``Exception``.
     """
     clock = time.perf_counter()
     result = Result(setup, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)
@@ -107,7 +108,7 @@ def run(
     except Exception:
         raise
     except BaseException as stop:  # Ctrl-C, or a signal that asks to end
-        if not result.ready.device:
+        if journal is None or not result.ready.device:
             raise
         result.interrupted = True
         raise Interrupted(_finished(result, kernels, clock, journal), stop) from stop
@@ -117,7 +118,7 @@ def run(
 def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: Journal | None) -> Result:
     """``result`` with its outcomes in the order of ``kernels``, so that it does not depend on who was faster."""
     outcomes = {kernel.name: result.outcomes[kernel.name] for kernel in kernels if kernel.name in result.outcomes}
-    warnings = list(dict.fromkeys(result.warnings))
+    warnings = list(dict.fromkeys((*result.ready.warnings, *result.warnings, *take_warnings())))
     if journal is not None:
         journal.close(finished=result.complete)
         warnings += [journal.warning] if journal.warning else []

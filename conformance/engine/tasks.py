@@ -180,6 +180,8 @@ class Ready:
     pad: int = 0
     sandbox: str | None = None
     weakened: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What was found damaged, such as a runtime library, and mended."""
 
 
 NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")

@@ -143,4 +143,4 @@ def _source_lines(kernels: Path | None, rows: Iterable[KernelResult]) -> dict[st
     if kernels is None or not used:
         return {}
     sources = [source for source in find_sources(kernels) if source.label in used and not source.is_code_object]
-    return {source.label: len(source.text().splitlines()) for source in sources}
+    return {source.label: len(source.loose_text().splitlines()) for source in sources}

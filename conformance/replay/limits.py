@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.reading import MIB
+from conformance.reading import MIB, kind_of
+
+Read = TypeVar("Read")
 
 MOST_HEADER = 256 * MIB
 """Bytes of an archive's header; one of all generated cases has 20 MiB."""
@@ -33,18 +37,35 @@ def check_array(key: str, array: NDArray[Any]) -> None:
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an npz file; raises ``OSError``, and ``ValueError`` for everything that it must not be."""
-    try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as members:
-            rows = members.infolist()
-            if any(row.flag_bits & 1 for row in rows):
-                raise ValueError("it is encrypted")
-            check_room(sum(row.file_size for row in rows))
-        with np.load(path, allow_pickle=False) as arrays:
-            pool = {key: arrays[key] for key in arrays.files}
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:  # zipfile and numpy raise nearly anything on a damaged file
-        raise ValueError(f"it is damaged ({type(error).__name__}: {error})") from None
+    kind = kind_of(path)
+    if kind is not None:
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+    members = _undamaged(lambda: _members(path))
+    if any(member.flag_bits & 1 for member in members):
+        raise ValueError("it is encrypted")
+    check_room(sum(member.file_size for member in members))
+    pool = _undamaged(lambda: _arrays(path))
     for key, array in pool.items():
         check_array(key, array)
     return pool
+
+
+def _members(path: Path) -> list[zipfile.ZipInfo]:
+    with zipfile.ZipFile(path) as file:
+        return file.infolist()
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return {key: arrays[key] for key in arrays.files}
+
+
+def _undamaged(read: Callable[[], Read]) -> Read:
+    """``read()``; zipfile and numpy raise nearly anything on a damaged file, which becomes ``ValueError`` here."""
+    try:
+        return read()
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())
+        raise ValueError(f"it is damaged: {type(error).__name__} ({why})") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -105,6 +106,28 @@ def test_a_kernel_that_does_not_compile(cli, port):
     assert "unary.hip" in row["message"]
     assert ":3:" in row["message"]
     assert said.record["summary"]["total"] == 748
+
+
+@pytest.mark.parametrize("kind", ["NUL", "link to nothing", "include of a FIFO"])
+def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
+    folder = port("// a \0 in a comment\n" + NEG % "")
+    words = "unary.hip:1: a NUL byte at byte 6 (line 1)"
+    if kind == "link to nothing":
+        (folder / "unary.hip").unlink()
+        (folder / "unary.hip").symlink_to("nowhere")
+        words = "unary.hip: cannot be read (No such file or directory)"
+    elif kind == "include of a FIFO":
+        os.mkfifo(folder / "pipe.h")
+        (folder / "unary.hip").write_text('#include "pipe.h"\n' + NEG % "")
+        words = "unary.hip:1: includes "
+    (folder / "fill.hip").write_text(
+        'extern "C" __global__ void fill_u8(unsigned char *buf, unsigned char value, const size_t numel) {\n'
+        "  if (threadIdx.x < numel) buf[threadIdx.x] = value;\n}\n"
+    )
+    said = cli("run", "uneg_f32", "fill_u8(shape=[3],value=pattern)", "--runtime", "cpu", "--kernels", folder)
+    assert (said.code, said.kernel("uneg_f32")["status"]) == (1, "compile_error")
+    assert words in said.kernel("uneg_f32")["message"]
+    assert said.kernel("fill_u8")["status"] == "pass"
 
 
 def test_a_missing_symbol(cli, port):

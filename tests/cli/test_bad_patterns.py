@@ -89,16 +89,16 @@ def test_case_ids_at_random_raise_nothing_but_value_errors() -> None:
         "nan",
         "[0]",
         "[3,3]",
-        "[1,2,3,4,5,6,7]",
+        "[1,2,3,4]",
         "[-1]",
     ]
     kernels = {kernel.launch: kernel for kernel in load_specs().kernels.values()}
     for kernel in kernels.values():
         rows = cases_for(kernel)
-        for _ in range(40):
+        for _ in range(12):
             fields = [list(field) for field in draw.choice(rows).fields]
             field = draw.choice(fields)
-            field[1] = draw.choice(values) if draw.random() < 0.8 else re.sub(r"\d", "77777", field[1], count=1)
+            field[1] = draw.choice(values) if draw.random() < 0.8 else re.sub(r"\d", "77777777777", field[1], count=1)
             text = f"{kernel.name}({','.join('='.join(field) for field in fields)})"
             with suppress(ValueError, MemoryError):
                 launch_for(kernel, Case.parse(text))

@@ -15,9 +15,8 @@ from conformance.build import OPTIONS_FILE, SourceError, options_for
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        (b"defines = " + b"[" * 100_000, "nested too deep"),
-        (b"defines = " + b"[" * 900 + b"]" * 900, "defines"),
-        (b"a" + b".a" * 50_000 + b" = 1", "candle-parity.toml"),
+        (b"defines = " + b"[" * 10_000, "nested too deep"),
+        (b"a" + b".a" * 1000 + b" = 1", "unknown key 'a'"),
         (b"dialect = " + b"9" * 5000, "cannot be read as TOML"),
         (b"dialect = 0x" + b"f" * 10_000, "dialect must be one of"),
         (b"dialect = []", "dialect must be one of"),
@@ -29,7 +28,7 @@ from conformance.build import OPTIONS_FILE, SourceError, options_for
         (b"forced_includes = ['" + b"d" * 5000 + b"']", "is no file"),
         (b"defines = ['caf\xe9']", "cannot be read as TOML"),
         (b"\xff\xfed\0e\0", "cannot be read as TOML"),
-        (b"#" * (2 << 20), "larger than 1 MiB"),
+        (b"#" * (17 << 10), "larger than 16 KiB"),
         (b"x" * 10_000 + b" = 1", "unknown key"),
     ],
 )
@@ -74,7 +73,7 @@ def test_options_at_random_raise_nothing_else(tmp_path: Path) -> None:
         "1e400",
         "inf",
     ]
-    for _ in range(1000):
+    for _ in range(300):
         content = bytearray("".join(draw.choices(pieces, k=draw.randrange(12))).encode())
         if content and draw.random() < 0.3:
             content[draw.randrange(len(content))] = draw.randrange(256)

@@ -152,6 +152,7 @@ __thread void *simt_self;
 void simt_barrier() {}
 void simt_wave() {}
 void simt_trap() {}
+void simt_out_of_bounds() {}
 void simt_print() {}
 void simt_next() {}
 }
@@ -162,7 +163,11 @@ void simt_next() {}
 def hiprtc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hiprtc:
     """The library, built from the tree with warnings as errors; kept between runs under a hash of its sources."""
     sources = sorted((CPU / "hiprtc").glob("*.cpp"))
-    inputs = [*sources, *sorted((CPU / "hiprtc").glob("*.h")), CPU / "include" / "simt" / "seal.h"]
+    inputs = [
+        *sources,
+        *sorted((CPU / "hiprtc").glob("*.h")),
+        *(CPU / "include" / "simt" / name for name in ("abi.h", "seal.h")),
+    ]
     key = hashlib.sha256(b"\0".join(p.read_bytes() for p in inputs)).hexdigest()[:16]
     folder = tmp_path_factory.mktemp("hiprtc")
     cache = getattr(request.config, "cache", None)

@@ -11,6 +11,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.spec.load import load_specs
 from conformance.wiring.judge import wire
+from conformance.wiring.syntax import RustError
 from tests.wiring.rust import BACKEND, LINE, analyse, asked, make_specs, make_tree
 
 GO = 'fn go(d: &Dev) { d.get_or_load_func("toy_u8", &M); }\n'
@@ -150,3 +151,20 @@ def test_candle_itself() -> None:
 
 def test_analyse_needs_no_other_crate(tmp_path: Path) -> None:
     assert asked(analyse(tmp_path, GO)) == {"toy_u8"}
+
+
+def test_rust_nested_without_end_is_a_sentence(tmp_path: Path) -> None:
+    deep = "(" * 5000 + '"toy_u8"' + ")" * 5000
+    for text in ("fn f() { " + "(" * 50_000, f"fn f(d: &Dev) {{ d.get_or_load_func({deep}, &M); }}\n"):
+        candle = make_tree(tmp_path, GO + text, "cuda_backend")
+        with pytest.raises(RustError) as caught:
+            wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
+        assert ".rs" in str(caught.value) or str(candle) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_fifo_in_place_of_a_rust_file_is_not_waited_for(tmp_path: Path) -> None:
+    candle = make_tree(tmp_path, GO, "cuda_backend")
+    os.mkfifo(candle / "candle-core" / "src" / "cuda_backend" / "pipe.rs")
+    with pytest.raises(RustError, match="it is a FIFO, not a regular file"):
+        wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))

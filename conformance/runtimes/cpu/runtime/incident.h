@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "error.h"
@@ -18,6 +19,8 @@ struct Place {
 
   int line() const { return code >> SIMT_COLUMN_BITS; }
 };
+
+inline bool same_text(const char *a, const char *b) { return a == b || (a && b && std::strcmp(a, b) == 0); }
 
 struct Incident {
   enum Kind : int {

@@ -24,7 +24,8 @@
 #define amdgpu_max_num_work_groups(...)
 
 // One block runs on one OS thread at a time, so a block's shared memory is that thread's copy. `used` keeps an array
-// that is read but never stored from being folded to zero, which would hide reads of unwritten shared memory.
+// that is read but never stored from being folded to zero, which would hide reads of unwritten shared memory; and it is
+// how libhiprtc knows shared memory from other thread-local data when it gives it a place of its own (abi.h).
 #define __shared__ thread_local __attribute__((used))
 #define __constant__ __attribute__((used))
 #define __managed__ __attribute__((used))
