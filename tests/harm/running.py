@@ -39,6 +39,14 @@ def command_of(pid: int) -> list[str]:
         return []
 
 
+def _runs(pid: int, what: str) -> bool:
+    """Whether a process runs the program ``what`` (``clang`` is also clang++-19) or Python code that names the module
+    ``what``; the names of files, in which test names occur, do not count."""
+    program, *words = command_of(pid) or [""]
+    names = [word for word in words if not word.startswith(("/", "--"))]
+    return Path(program).name.startswith(what) or any(what in name for name in names)
+
+
 def _parent_of(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -100,10 +108,10 @@ class Place:
         return Run(self, process, out, err)
 
     def processes(self, *words: str) -> list[int]:
-        """The living processes of this place's runs, those whose command line holds every one of ``words``."""
+        """The living processes of this place's runs, those that run every one of ``words``: a program or a module."""
         marks = (self.mark.encode(), str(self.tmp).encode())
         found = (pid for pid in _processes() if pid != os.getpid() and _mentions(pid, marks))
-        return [pid for pid in found if all(word in " ".join(command_of(pid)) for word in words)]
+        return [pid for pid in found if all(_runs(pid, word) for word in words)]
 
     def left_behind(self) -> list[str]:
         """What the runs left: processes, files, shared memory; a line each. Waits for what is on its way out."""
