@@ -70,6 +70,10 @@ def _processes() -> Iterator[int]:
     return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())
 
 
+def _is_pytests(path: Path, folder: Path) -> bool:
+    return path.relative_to(folder).parts[0].startswith("pytest-of-")
+
+
 @dataclass
 class Place:
     """Where a run happens: its working folder, its TMPDIR and its cache, and all that it may not leave behind."""
@@ -120,7 +124,9 @@ class Place:
 
     def _left(self) -> list[str]:
         left = [f"process {pid} {' '.join(command_of(pid))[:200]}" for pid in self.processes()]
-        left += [f"file {path}" for folder in (self.tmp, self.cwd) for path in folder.rglob("*")]
+        for folder in (self.tmp, self.cwd):
+            # what every pytest with workers keeps is pytest's own
+            left += [f"file {path}" for path in folder.rglob("*") if not _is_pytests(path, folder)]
         new = set(os.listdir("/dev/shm")) - self._shared_memory
         return left + [f"shared memory {name}" for name in new if not _in_use(Path("/dev/shm") / name)]
 

@@ -53,9 +53,11 @@ def test_tmpdir_is_missing(tree: Path, place: Place, check: Check, own_cache: Pa
 
 
 def _is_infrastructure(found: dict[str, Any]) -> bool:
+    """Whether every kernel of the module on trial passed, or was not run for a reason that is not its own."""
     return all(
-        row["status"] in ("missing", "pass") or (row["status"] == "not_run" and "infrastructure" in row["message"])
+        row["status"] == "pass" or (row["status"] == "not_run" and "infrastructure" in (row["message"] or ""))
         for row in found["kernels"]
+        if row["module"] == "affine"
     )
 
 
@@ -161,7 +163,7 @@ def warm(tree: Path, place: Place, own_cache: Path) -> Path:
     place.cache = own_cache
     run = place.start(words(tree, place.folder / "warm.json"))
     assert run.wait() == 1, run.err
-    assert len(list((own_cache / "objects").glob("*.co"))) == len(MODULES)
+    assert len(list((own_cache / "objects").glob("*.object"))) == len(MODULES)
     return own_cache
 
 
@@ -170,7 +172,7 @@ def warm(tree: Path, place: Place, own_cache: Path) -> Path:
 def test_damaged_objects(
     tree: Path, place: Place, warm: Path, check: Check, damage: Callable[..., None], where: float
 ) -> None:
-    entries = sorted((warm / "objects").glob("*.co"))
+    entries = sorted((warm / "objects").glob("*.object"))
     for entry in entries:
         damage(entry, where)
     record = place.folder / "record.json"
@@ -184,7 +186,7 @@ def test_damaged_objects(
 
 @pytest.mark.parametrize("make", ["folder", "empty", "other object"])
 def test_an_entry_that_is_something_else(tree: Path, place: Place, warm: Path, check: Check, make: str) -> None:
-    first, second = sorted((warm / "objects").glob("*.co"))[:2]
+    first, second = sorted((warm / "objects").glob("*.object"))[:2]
     if make == "other object":
         shutil.copy(second, first)
     else:
@@ -214,6 +216,6 @@ def test_a_cache_entry_is_damaged_while_the_run_goes_on(tree: Path, place: Place
     record = place.folder / "record.json"
     run = place.start(words(tree, record, jobs=1))
     wait_until(lambda: len(place.processes("conformance.engine.executor")) > 1 or run.process.poll() is not None)
-    for entry in (warm / "objects").glob("*.co"):
+    for entry in (warm / "objects").glob("*.object"):
         _cut(entry, 0.5)
     check(run, record)
