@@ -31,7 +31,9 @@ class Launching:
         for case in cases:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
             if not case.flaw and (self._must_fault or not case.must_fault):
-                self._submitted[id(case)] = self._executor.submit(self._function, case.launch, self._orders)
+                self._submitted[id(case)] = self._executor.submit(
+                    self._function, case.launch, self._orders, bool(case.must_fault)
+                )
             if waiting is not None:
                 yield waiting
             waiting = case
