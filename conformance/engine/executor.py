@@ -100,7 +100,10 @@ class Server:
         return {"function": len(self._functions) - 1}
 
     def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Launch once per order; what was in the buffers afterwards lies in the arena, order by order."""
+        """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.
+
+        The first fault is the last launch, unless the launch is one that has to fault in every order.
+        """
         arena = self._arena(link, message)
         total = message["total"]
         run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
@@ -111,9 +114,12 @@ class Server:
                 run(arena, message, total * (number + 1))
             except HipError as error:
                 orders.append(_plain(error))
-                lost = not self._device.runtime.guards_memory and (error.is_fault or error.is_timeout)
-                return {"orders": orders, "context lost": lost}
-            orders.append(None)
+                if not self._device.runtime.guards_memory and (error.is_fault or error.is_timeout):
+                    return {"orders": orders, "context lost": True}
+                if not message["must_fault"]:
+                    break
+            else:
+                orders.append(None)
         return {"orders": orders}
 
     def _guarded(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:

@@ -13,22 +13,27 @@ from conformance.engine.trials import TrialCase
 
 
 class Launching:
-    """Runs the cases of one kernel: iterate over ``ahead(cases)`` and call ``answer`` for each case and order."""
+    """Runs the cases of one kernel: iterate over ``ahead(cases)`` and call ``answer`` for each case and order.
 
-    def __init__(self, executor: Executor, function: Function, orders: tuple[str, ...], survives_faults: bool) -> None:
+    ``must_fault`` says whether cases that upstream stops are launched.
+    """
+
+    def __init__(self, executor: Executor, function: Function, orders: tuple[str, ...], must_fault: bool) -> None:
         self._executor = executor
         self._function = function
         self._orders = orders
-        self._survives = survives_faults
+        self._must_fault = must_fault
         self._submitted: dict[int, Submitted] = {}
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
         """``cases``, each launched before the one before it is handed out. Raises ``Lost``."""
         waiting: TrialCase | None = None
         for case in cases:
-            # A launch that is right to fault must not cost a device its context; a flawed case is judged as it is.
-            if not case.flaw and (self._survives or not case.must_fault):
-                self._submitted[id(case)] = self._executor.submit(self._function, case.launch, self._orders)
+            # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
+            if not case.flaw and (self._must_fault or not case.must_fault):
+                self._submitted[id(case)] = self._executor.submit(
+                    self._function, case.launch, self._orders, bool(case.must_fault)
+                )
             if waiting is not None:
                 yield waiting
             waiting = case

@@ -164,8 +164,12 @@ class Executor:
             raise _hip_error(answer.error)
         return None if answer.function is None else Function(name, answer.function)
 
-    def submit(self, function: Function, launch: Launch, orders: tuple[str, ...]) -> Submitted:
-        """Have ``launch`` run in every one of ``orders``; at most two at a time.
+    def submit(
+        self, function: Function, launch: Launch, orders: tuple[str, ...], must_fault: bool = False
+    ) -> Submitted:
+        """Have ``launch`` run in every one of ``orders``, up to the first that faults unless it ``must_fault``.
+
+        At most two launches are on their way at a time.
 
         An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
         """
@@ -185,6 +189,7 @@ class Executor:
             "buffers": [(offset, size) for _, offset, size in places.buffers],
             "total": places.total,
             "orders": orders,
+            "must_fault": must_fault,
             "what": describe(launch),
         }
         submitted = Submitted(0, slot, places, orders)

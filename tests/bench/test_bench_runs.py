@@ -28,7 +28,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
 
     def call(answers: Sequence[Timed | Exception], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
         class Workers:
-            def __init__(self, setups: Sequence[Setup]) -> None: ...
+            def __init__(self, setups: Sequence[Setup], module: str) -> None: ...
 
             def __enter__(self) -> Workers:
                 return self

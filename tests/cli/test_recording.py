@@ -100,7 +100,7 @@ def test_a_kernel_that_takes_the_process_down_costs_that_kernel(cli, port, tmp_p
     said = cli("record", tmp_path / "new", *CASES, "--kernels", port(HEAD + GOOD + quit_), "--runtime", "cpu")
     assert said.code == 1
     assert "not recorded: uabs_f32: crash" in said.out
-    assert "the process died (exit code 3" in said.out
+    assert "its process ended with exit code 3" in said.out
     assert Traces(tmp_path / "new").kernels == ["uneg_f32"]
     assert len(Traces(tmp_path / "new").ids("uneg_f32")) == 2
 

@@ -200,10 +200,14 @@ def test_a_source_that_is_wrong_has_the_compilers_log(tree: Path, supervisor: Su
         compile_real(tree, "wrong here;\n", supervisor, Limits())
 
 
+COMPUTED = '#define HEADER "fifo.h"\n#include HEADER\n'
+"""An include that only the preprocessor can follow; one that we can read is refused at once."""
+
+
 def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor) -> None:
     os.mkfifo(tree / "fifo.h")
     with pytest.raises(CompileError, match="the compiler was stopped after 3 s"):
-        compile_real(tree, '#include "fifo.h"\n', supervisor, Limits(3.0))
+        compile_real(tree, COMPUTED, supervisor, Limits(3.0))
 
 
 def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: Supervisor) -> None:
@@ -214,7 +218,7 @@ def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: 
 def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> None:
     """SIGKILL while clang waits for a FIFO: neither the child, nor clang, nor a file stays."""
     os.mkfifo(tree / "fifo.h")
-    (tree / "k.hip").write_text('#include "fifo.h"\n' + KERNEL)
+    (tree / "k.hip").write_text(COMPUTED + KERNEL)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     program = (
