@@ -6,6 +6,7 @@ FAULTS = (700, 710, 715, 716, 717, 718, 719)
 """HIP results that say that the kernel itself went wrong: illegal address, assert, trap, launch failure."""
 
 TIMEOUT = 702
+OUT_OF_MEMORY = 2
 
 
 class HipError(RuntimeError):
@@ -32,6 +33,11 @@ class HipError(RuntimeError):
     @property
     def is_timeout(self) -> bool:
         return self.code == TIMEOUT
+
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether there was no room for a launch's buffers: nothing of the kernel's doing."""
+        return self.call == "hipMalloc" and self.code == OUT_OF_MEMORY
 
 
 class CompileError(RuntimeError):

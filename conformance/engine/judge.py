@@ -16,6 +16,7 @@ from conformance.device.errors import HipError
 from conformance.dtypes import dtype
 from conformance.engine.tasks import CaseFailure, Outcome, Status
 from conformance.engine.trials import TrialCase, with_equivalents
+from conformance.processes import InfrastructureError
 from conformance.spec.kernel import Kernel
 from reference.expected import Expected
 
@@ -56,8 +57,9 @@ def put_on_trial(
     """The outcome of ``kernel`` over ``cases``.
 
     A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. ``begin`` is told each case id before the case runs. A kernel passes only
-    with a case that is not empty; cases that must fault and are not launched for it are ``left_out``.
+    the kernel's remaining cases are not run. Raises ``InfrastructureError`` when the device has no room for a case.
+    ``begin`` is told each case id before the case runs. A kernel passes only with a case that is not empty; cases that
+    must fault and are not launched for it are ``left_out``.
     """
     started = time.perf_counter()
     outcome = Outcome(kernel.name, "pass")
@@ -84,6 +86,8 @@ def put_on_trial(
             except HipError as error:
                 if case.must_fault and error.is_fault:
                     continue
+                if error.lacks_memory:
+                    raise InfrastructureError(f"the device has no room for {case.id}: {error}") from None
                 faults.append("timeout" if error.is_timeout else "crash" if error.is_fault else "fail")
                 failure = CaseFailure(case.id, str(error), reproduce=reproduce)
                 break

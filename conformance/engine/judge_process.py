@@ -129,12 +129,17 @@ class Judge:
     def _trial(self, library: Library, kernel: Kernel, request: Trial) -> Outcome:
         deaths = 0
         self._supply.settle()
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             library.broken = {**request.broken, **self._deadly}
             library.unavailable = dict(request.unavailable)
             fresh = self._supply.touch()
             try:
                 outcome = self._attempt(library, kernel, request)
+            except InfrastructureError:  # unless a kernel before this one has taken all memory
+                if fresh:
+                    raise
+                self._supply.alone()
+                continue
             except LostLoading as lost:
                 self._lost_loading(lost, fresh)
                 self._supply.alone()
@@ -142,6 +147,8 @@ class Judge:
             except Lost as lost:
                 end = self._supply.lost(lost)
                 if not end.suspect:
+                    if attempt:  # neighbours that fault again and again must not keep it from a verdict
+                        self._supply.alone()
                     continue
                 deaths += 1
                 if deaths == DEATHS or (fresh and lost.kind == "silent"):

@@ -11,6 +11,7 @@ from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.device import HipError
 from conformance.engine.judge import KEPT_FAILURES, OTHER_TIES, Damage, put_on_trial
 from conformance.engine.trials import TrialCase
+from conformance.processes import InfrastructureError
 from conformance.spec.load import load_specs
 from reference.expected import Expected
 
@@ -103,6 +104,14 @@ def test_a_hip_error_becomes_the_status_that_fits(code, status):
     outcome = judged(answer)
     assert outcome.status == status
     assert "thread 7 did it" in outcome.failures[0].why
+
+
+def test_a_device_without_room_for_the_buffers_is_not_the_kernels_doing():
+    def answer(case, order):
+        raise HipError("hipMalloc", 2, "hipErrorOutOfMemory", "4096 bytes")
+
+    with pytest.raises(InfrastructureError, match="no room for case"):
+        judged(answer)
 
 
 def test_three_faults_end_a_kernel_and_one_where_the_device_does_not_survive():
