@@ -68,7 +68,7 @@ class Judge:
         self._library: Library | None = None
         if setup.kernels is not None:
             compiled, loader = self._compiler.compiled, self._supply.current
-            self._library = Library(setup.kernels, setup.options, setup.runtime, compiled, loader)
+            self._library = Library(setup.kernels, setup.options, setup.runtime, compiled, loader, progress.begin)
 
     def compile(self, request: Compile) -> Compiled:
         """Compile and load one source."""

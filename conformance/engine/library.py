@@ -19,6 +19,9 @@ from conformance.runtimes.cpu.table import host_kernels
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 
+COMPILER_LOST = "the compiler "
+"""How the log begins of a source that took its compiler down, or beyond a limit."""
+
 
 class Loader(Protocol):
     """Where code objects are loaded: an executor."""
@@ -50,7 +53,8 @@ class Library:
     """The sources under one path, compiled with ``compiled`` and loaded on demand where ``loader`` says.
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's. Raises ``SourceError`` when the path cannot be used.
+    which nothing is known for a reason of the machine's. ``begin`` is told what is looked into.
+    Raises ``SourceError`` when the path cannot be used.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Library:
         runtime: str,
         compiled: Callable[[KernelSource], bytes],
         loader: Callable[[], Loader],
+        begin: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.sources = find_sources(path)
         self.broken: dict[int, str] = {}
@@ -68,6 +73,7 @@ class Library:
         self._runtime = runtime
         self._compiled = compiled
         self._loader = loader
+        self._begin = begin
         self._code: dict[int, bytes] = {}
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, int] = {}
@@ -94,6 +100,8 @@ class Library:
         """
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
+            if index in self.broken or index in self.unavailable:
+                continue
             if source.path.stem != kernel.module and not self._may_define(index, kernel.name):
                 continue
             if not self._loaded(index):
@@ -143,7 +151,10 @@ class Library:
         return index in self._modules or names is None or name in names
 
     def _defined_names(self, index: int) -> frozenset[str] | None:
+        if self.broken.get(index, "").startswith(COMPILER_LOST):
+            return None  # what the compiler does not come to an end with, the preprocessor may not either
         if index not in self._names:
+            self._begin(f"compiling {self.sources[index].label}")
             self._names[index] = defined_names(self.sources[index], self._options)
         return self._names[index]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from conformance.reading import read_bytes
 from conformance.runtimes.cpu.toolchain import NoCompiler, Toolchain, find_toolchain
@@ -27,7 +29,9 @@ _VENDOR = re.compile(
     r"^(cuda|hip|rocm|roc[a-z]+/|cub/|hipcub/|thrust/|mma\.h|cooperative_groups|device_|math_|driver_)"
 )
 _COMPLAINT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.MULTILINE)
-_SECONDS = 120
+_SECONDS = 30
+_OUTPUT, _MEMORY = 256 << 20, 4 << 30
+"""Bytes that a preprocessor may write, and take of memory."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +64,42 @@ def preprocess(
         words += [f"-D{define}" for define in defines]
         words += [word for header in forced for word in ("-include", str(header))]
         words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
+        code, out, complaints = _run(path, words)
+    if code != 0:
+        raise _complaint(path, complaints)
+    return Preprocessed(out, _compiler(path).kind == "gcc")
+
+
+def _run(path: Path, words: Sequence[str]) -> tuple[int, str, str]:
+    """Exit code, output and complaints of a preprocessor that may neither run nor write nor grow for ever."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 # Bytes: a macro may hold characters that the locale lacks.
                 [word.encode("utf-8", "surrogateescape") for word in (*words, str(path))],
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",  # whatever the locale; names of files keep the bytes that are no text
-                errors="surrogateescape",
-                timeout=_SECONDS,
-                check=False,
+                stdout=out,
+                stderr=complaints,
             )
-        except (OSError, subprocess.TimeoutExpired) as cause:
-            raise ScanError(path, None, f"the preprocessor {words[0]} did not finish ({cause})") from None
-    if done.returncode != 0:
-        raise _complaint(path, done.stderr)
-    return Preprocessed(done.stdout, _compiler(path).kind == "gcc")
+        except OSError as cause:
+            raise ScanError(path, None, f"the preprocessor {words[0]} cannot be started ({cause})") from None
+        with process:
+            try:
+                for limit, most in ((resource.RLIMIT_FSIZE, _OUTPUT), (resource.RLIMIT_DATA, _MEMORY)):
+                    with suppress(OSError):  # it has ended already
+                        resource.prlimit(process.pid, limit, (most, most))
+                code = process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise ScanError(path, None, f"the preprocessor {words[0]} did not finish in {_SECONDS} s") from None
+            finally:
+                process.kill()
+        # Whatever the locale; names of files keep the bytes that are no text.
+        return code, _text(out), _text(complaints)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "surrogateescape")
 
 
 @cache
