@@ -1,5 +1,6 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
 # make test     the project's own tests
+# make harm     kernels that do harm, and killed processes: the tests that take long
 # make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
 # make speed    how fast the harness is, printed
 # make lint     what CI checks beside the tests
@@ -11,7 +12,7 @@ INSTALLED := .venv/.installed
 HEADLINE := sed -n '/ at parity /,$$p'
 RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
-.PHONY: parity reports test speed lint clean
+.PHONY: parity reports test harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
@@ -28,7 +29,10 @@ reports: parity
 	  --md reports/PARITY.md --html reports/parity.html
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 tests
+	$(BIN)/python -m pytest -q -n 2 tests --ignore tests/harm
+
+harm: $(INSTALLED)
+	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
 
 speed: $(INSTALLED)
 	$(BIN)/python tests/speed
