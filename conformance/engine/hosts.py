@@ -136,6 +136,7 @@ class Host:
         try:
             self._control.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
         except (Closed, Late):
+            self._listen(_LOOK)  # a host that could not open its device has said why
             state.how = self._last_words()
         finally:
             for descriptor in given:
