@@ -85,7 +85,10 @@ class Channel:
         """
         self._socket.settimeout(seconds)
         try:
-            data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
+            try:
+                data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
+            except ConnectionResetError:  # told once where the other side has not read all; what it sent comes after
+                data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
         except TimeoutError:
             raise Late from None
         except OSError as error:

@@ -60,6 +60,16 @@ def test_the_end_of_the_other_side_and_silence_are_told_apart(ends):
         ours.send({"a": 1})
 
 
+def test_the_last_words_of_a_side_that_ended_without_reading_are_heard(ends):
+    ours, other, _ = ends
+    ours.send({"do": "start"})
+    other.send({"say": "refused"})
+    other.close()
+    assert ours.receive(5)[0] == {"say": "refused"}
+    with pytest.raises(Closed):
+        ours.receive(5)
+
+
 @pytest.mark.parametrize(
     "packet",
     [
