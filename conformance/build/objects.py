@@ -19,11 +19,16 @@ from pathlib import Path
 from conformance.build.notices import warn
 
 SUFFIX = ".object"
-_MAGIC = b"candle-parity object 1 "
+_MAGIC = b"candle-parity object 2 "
 _LOCK, _PART = ".lock", ".part"
 _POLL = 0.05
 _HEADER = len(_MAGIC) + 64 + 1
 _swept: set[Path] = set()
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    """Over the key too: a sound object under another one's name is not what was written there."""
+    return hashlib.sha256(key.encode() + b"\0" + code).hexdigest().encode()
 
 
 class ObjectFolder:
@@ -49,7 +54,7 @@ class ObjectFolder:
             warn(f"{entry} cannot be read ({error.strerror}): it is compiled again")
             return None
         digest, code = content[len(_MAGIC) : _HEADER - 1], content[_HEADER:]
-        if content.startswith(_MAGIC) and digest == hashlib.sha256(code).hexdigest().encode():
+        if content.startswith(_MAGIC) and digest == _digest(key, code):
             return code
         self._throw_away(entry, "its content is not what was written")
         return None
@@ -73,7 +78,7 @@ class ObjectFolder:
         """Write the object; call it in a ``turn`` that is ours."""
         part = self._path(key, _PART)
         try:
-            part.write_bytes(_MAGIC + hashlib.sha256(code).hexdigest().encode() + b"\n" + code)
+            part.write_bytes(_MAGIC + _digest(key, code) + b"\n" + code)
             os.replace(part, self.path(key))
         except OSError as error:
             with suppress(OSError):

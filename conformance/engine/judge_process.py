@@ -158,6 +158,7 @@ class Judge:
             if outcome.status == "pass" or not self._doubtful(library, request, outcome):
                 return outcome
             if fresh:
+                self._deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
                 self._supply.discard()
                 return outcome
             self._supply.alone()

@@ -312,7 +312,10 @@ class Pool:
             host.stop(state)
         running = state.page.read()[1].split(" ")[0]
         mine = str(state.judges.index(member.number))
-        return {"how": host.ended(state), "suspect": len(state.judges) == 1 or running in ("", mine)}
+        how = host.ended(state)
+        if len(state.judges) == 1:
+            state.page.close()
+        return {"how": how, "suspect": len(state.judges) == 1 or running in ("", mine)}
 
     def _provide(self, member: _Member, alone: bool) -> ExecutorState:
         """An executor for ``member``: a fresh one of its own, or the one that the judges of its device share."""
@@ -342,5 +345,6 @@ class Pool:
     def _dismiss(self, member: _Member) -> None:
         """Stop the executor of ``member`` if nobody else uses it."""
         state, member.executor = member.executor, None
-        if state is not None and state.how is None and len(state.judges) == 1:
+        if state is not None and len(state.judges) == 1:
             self._hosts[member.setup.device].stop(state)
+            state.page.close()
