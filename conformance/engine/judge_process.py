@@ -8,12 +8,8 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-import faulthandler
-import sys
 import time
-import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from conformance.build import SourceError
@@ -22,6 +18,7 @@ from conformance.engine.compiling import Compiler
 from conformance.engine.judge import from_recording, put_on_trial
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading
+from conformance.engine.member import defect, run_member
 from conformance.engine.progress import Progress
 from conformance.engine.recording import record
 from conformance.engine.remote import Lost
@@ -38,8 +35,8 @@ from conformance.engine.tasks import (
     to_map,
 )
 from conformance.engine.trials import TrialCase, case_ids, generated, recorded
-from conformance.engine.wire import Channel, Closed
-from conformance.processes import InfrastructureError, Supervisor, die_with_parent
+from conformance.engine.wire import Channel
+from conformance.processes import InfrastructureError, Supervisor
 from conformance.replay import TraceError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -241,22 +238,11 @@ def _answer(judge: Judge, request: Any) -> Any:
     except NoReference as error:
         return Outcome(request.kernel, "not_run", message=str(error))
     except Exception as error:  # a defect of the harness must cost one kernel, not the record
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        why = f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
+        why = defect(error)
         if isinstance(request, Compile):
             return Compiled(request.source, 0.0, None, infrastructure=why)
         return Outcome.infrastructure(request.kernel, why)
 
 
-def main() -> None:
-    die_with_parent(int(sys.argv[3]))
-    faulthandler.enable()
-    with Supervisor() as supervisor:
-        try:
-            serve(Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
-        except Closed:
-            return
-
-
 if __name__ == "__main__":
-    main()
+    run_member(serve)

@@ -6,10 +6,7 @@ for the clock of a launch must not stop at a process's border.
 
 from __future__ import annotations
 
-import faulthandler
-import sys
 import time
-import traceback
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,12 +17,13 @@ from conformance.build import BuildOptions, SourceError
 from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.compiling import Compiler
 from conformance.engine.library import Library
+from conformance.engine.member import defect, run_member
 from conformance.engine.progress import Progress
 from conformance.engine.remote import Function as Numbered
 from conformance.engine.remote import KernelRow
 from conformance.engine.tasks import Compile, Compiled, Ready, Refused, Setup, Time, Timed, from_map, to_map
-from conformance.engine.wire import Channel, Closed
-from conformance.processes import InfrastructureError, Supervisor, die_with_parent
+from conformance.engine.wire import Channel
+from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import open_runtime
 from conformance.spec.load import load_specs
 
@@ -147,22 +145,11 @@ def _answer(timer: Timer, request: Any) -> Any:
     except ValueError as error:
         return Refused(str(error))
     except Exception as error:  # a defect of the harness must cost one case, not the record
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        why = f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
+        why = defect(error)
         if isinstance(request, Compile):
             return Compiled(request.source, 0.0, None, request.against, infrastructure=why)
         return Timed(request.kernel, request.case, error=why)
 
 
-def main() -> None:
-    die_with_parent(int(sys.argv[3]))
-    faulthandler.enable()
-    with Supervisor() as supervisor:
-        try:
-            serve(Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
-        except Closed:
-            return
-
-
 if __name__ == "__main__":
-    main()
+    run_member(serve)
