@@ -14,6 +14,7 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from conformance.device.errors import CompileError, HipError, first_error
@@ -22,7 +23,7 @@ from conformance.device.rtc import RtcError, compile_source, hiprtc_version
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.cases.launch import Argument, Buffer, Launch
+    from conformance.cases.launch import Buffer, Launch
     from conformance.runtimes import Runtime
 
 __all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "Resources", "first_error"]
@@ -74,7 +75,7 @@ class Prepared:
     def __init__(
         self, device: Device, function: Function, shape: Sequence[int], slots: Sequence[bytes], what: str
     ) -> None:
-        self._device, self._function, self._shape, self._what = device, function, shape, what
+        self._device, self._function, self._shape, self.what = device, function, shape, what
         self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
         first = ctypes.addressof(self._values)
         self._params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
@@ -83,7 +84,7 @@ class Prepared:
         """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
         result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self._shape, None, self._params, None)
         if int(result[0]):
-            self._device.check("hipModuleLaunchKernel", result, self._what)
+            self._device.check("hipModuleLaunchKernel", result, self.what)
 
 
 @dataclass(frozen=True)
@@ -233,19 +234,19 @@ class Device:
 
     def launch(self, function: Function, launch: Launch) -> LaunchResult:
         """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
-        from conformance.cases.launch import Buffer
-
+        _, buffer_type, _ = _host_types()
         pad = self._pad
         pointers: list[tuple[Buffer, int, int]] = []
         try:
             for argument in launch.args:
-                if isinstance(argument, Buffer):
+                if isinstance(argument, buffer_type):
                     size = argument.data.nbytes + 2 * pad
                     base = self.take(size)
                     pointers.append((argument, base, size))
                     self._upload(argument.data, base, pad)
-            self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers}).start()
-            self.synchronize(describe(launch))
+            prepared = self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers})
+            prepared.start()
+            self.synchronize(prepared.what)
             return self._download(pointers, pad)
         finally:
             for _, base, size in pointers:
@@ -253,7 +254,15 @@ class Device:
 
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
         """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
-        slots = [_slot(argument, addresses) for argument in launch.args]
+        _, buffer_type, scalar_type = _host_types()
+        slots: list[bytes] = []
+        for argument in launch.args:
+            if isinstance(argument, buffer_type):
+                address = addresses[argument.name] + argument.start * argument.data.itemsize
+                slots.append(address.to_bytes(_SLOT, "little"))
+            else:
+                value = argument.value.tobytes() if isinstance(argument, scalar_type) else b""
+                slots.append(value.ljust(_SLOT, b"\0"))
         return Prepared(self, function, (*launch.grid, *launch.block, launch.shared), slots, describe(launch))
 
     def synchronize(self, what: str = "") -> None:
@@ -277,8 +286,7 @@ class Device:
                 self.check("hipMemcpy", result)
 
     def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
-        import numpy as np
-
+        np, _, _ = _host_types()
         image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
         if pad:
             guarded = np.full(data.nbytes + 2 * pad, CANARY, np.uint8)
@@ -288,8 +296,7 @@ class Device:
             self.check("hipMemcpy", self.hip.hipMemcpy(base, image, image.nbytes, self._to_device))
 
     def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
-        import numpy as np
-
+        np, _, _ = _host_types()
         buffers: dict[str, NDArray[Any]] = {}
         damaged: dict[str, str] = {}
         for argument, base, size in pointers:
@@ -325,13 +332,14 @@ class Device:
         self._free_bytes += size
 
 
-def _slot(argument: Argument, addresses: Mapping[str, int]) -> bytes:
-    """The eight bytes of one kernel parameter."""
+@cache
+def _host_types() -> tuple[Any, Any, Any]:
+    """numpy and the types of arguments, imported when a launch first needs them: an executor never does."""
+    import numpy
+
     from conformance.cases.launch import Buffer, Scalar
 
-    if isinstance(argument, Buffer):
-        return (addresses[argument.name] + argument.start * argument.data.itemsize).to_bytes(_SLOT, "little")
-    return argument.value.tobytes().ljust(_SLOT, b"\0") if isinstance(argument, Scalar) else bytes(_SLOT)
+    return numpy, Buffer, Scalar
 
 
 def describe(launch: Launch) -> str:
