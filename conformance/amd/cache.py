@@ -14,6 +14,7 @@ from pathlib import Path
 from conformance.amd.targets import Target
 from conformance.amd.toolchain import Toolchain
 from conformance.build.cache import cache_folder
+from conformance.build.notices import warn
 from conformance.record.writing import write_bytes
 
 
@@ -28,8 +29,9 @@ class Compiled:
 def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: Sequence[str] = ()) -> Compiled:
     """The code object of ``source`` for ``target``, in the cache folder.
 
-    An entry holds the digest of each file that the compiler read, headers of the system included, and is used while
-    they are unchanged. Failures are not kept. Raises ``CompileFailure``.
+    An entry holds the digest of each file that the compiler read, headers of the system included, and of the object
+    itself, and is used while they are unchanged; ``take_warnings`` names an object that is damaged. Failures are not
+    kept. Raises ``CompileFailure``.
     """
     words = (toolchain.identity, *toolchain.options, target.name, *options, str(source.resolve()))
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
@@ -38,7 +40,7 @@ def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: 
     code, listing = folder / f"{key}.hsaco", folder / f"{key}.json"
     with open(folder / f"{key}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if code.is_file() and _unchanged(listing):
+        if code.is_file() and _unchanged(listing, code):
             return Compiled(code, fresh=False)
         listing.unlink(missing_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
@@ -48,16 +50,23 @@ def compile_cached(toolchain: Toolchain, source: Path, target: Target, options: 
             os.replace(name, code)
         finally:
             Path(name).unlink(missing_ok=True)
-        listing.write_text(json.dumps({str(file.resolve()): _digest(file) for file in files}))
+        listing.write_text(json.dumps({str(file.resolve()): _digest(file) for file in (*files, code)}))
     return Compiled(code, fresh=True)
 
 
-def _unchanged(listing: Path) -> bool:
+def _unchanged(listing: Path, code: Path) -> bool:
+    """Whether the files that ``listing`` names are as they were, ``code`` among them."""
     try:
         files: Mapping[str, str] = json.loads(listing.read_text(encoding="utf-8"))
-        return all(_digest(Path(file)) == digest for file, digest in files.items())
-    except (OSError, ValueError):
+        own = files[str(code.resolve())]
+        if any(_digest(Path(file)) != digest for file, digest in files.items() if Path(file) != code.resolve()):
+            return False
+        if _digest(code) != own:
+            warn(f"{code} is damaged (its content is not what was written): it is compiled again")
+            return False
+    except (OSError, ValueError, KeyError, AttributeError):
         return False
+    return True
 
 
 def _digest(file: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import NamedTuple
 
 from conformance.amd import Compiled, CompileFailure, Target, Toolchain, compile_cached
 from conformance.build import KernelSource, SourceError
+from conformance.build.notices import take_warnings
+from conformance.report.text import one_line
 
 
 class Job(NamedTuple):
@@ -48,7 +51,10 @@ def compile_tree(
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(one, source, target) for source in sources for target in targets]
         try:
-            return [job.result() for job in waiting]
+            done = [job.result() for job in waiting]
+            for sentence in take_warnings():
+                print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+            return done
         except BaseException:
             for job in waiting:
                 job.cancel()

@@ -10,6 +10,7 @@ from conformance.amd import AmdError, CompileFailure, Toolchain, compile_cached,
 from conformance.amd import toolchain as toolchains
 from conformance.amd.targets import target
 from conformance.amd.toolchain import KINDS
+from conformance.build.notices import take_warnings
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 
@@ -74,6 +75,20 @@ def test_an_object_is_kept_until_a_file_or_an_option_changes(kind: toolchains.Ki
     changed = compile_cached(toolchain, source, GFX942)
     assert changed.fresh
     assert read_code_objects(changed.path)[0].kernels["scale"].lds == 4 * 128
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_object_is_named_and_compiled_again(kind: toolchains.Kind, source: Path) -> None:
+    toolchain = of_kind(kind)
+    sound = compile_cached(toolchain, source, GFX942)
+    content = sound.path.read_bytes()
+    sound.path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    take_warnings()
+    again = compile_cached(toolchain, source, GFX942)
+    assert again.fresh
+    assert "scale" in read_code_objects(again.path)[0].kernels
+    assert any(str(sound.path) in sentence for sentence in take_warnings())
+    assert not compile_cached(toolchain, source, GFX942).fresh
 
 
 @pytest.mark.parametrize("kind", KINDS)
