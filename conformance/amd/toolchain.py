@@ -23,6 +23,7 @@ from typing import Literal
 from conformance.amd.devicelibs import completed, find_device_libraries
 from conformance.amd.errors import AmdError
 from conformance.amd.targets import Target
+from conformance.processes.bounded import run_bounded
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
@@ -88,30 +89,18 @@ class Toolchain:
             return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
 
     def _run(self, command: Sequence[str], source: Path) -> None:
-        try:
-            done = subprocess.run(
-                # Bytes, and text by its encoding: the locale's may lack characters of macros and messages.
-                [word.encode("utf-8", "surrogateescape") for word in command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-                timeout=_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "") from None
-        if done.returncode:
-            found = _ERROR.search(done.stderr)
-            first = (
-                found[0].strip() if found else _last_line(done.stderr) or f"the compiler ended with {done.returncode}"
-            )
+        done = run_bounded(command, _SECONDS)
+        if done.code is None:
+            raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "")
+        if done.code:
+            found = _ERROR.search(done.err)
+            first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"
             if self.minimal_headers:
                 first += (
                     "\n(HIP's own headers were not found, so that a minimal one was used; a port that needs more needs "
                     f"ROCm or, {_PACKAGES})"
                 )
-            raise CompileFailure(first, done.stderr)
+            raise CompileFailure(first, done.err)
 
 
 def _dependencies(text: str) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from conformance.amd import Compiled, CompileFailure, Target, Toolchain, compile_cached
 from conformance.build import KernelSource, SourceError
 from conformance.build.notices import take_warnings
+from conformance.processes.bounded import stop_all
 from conformance.report.text import one_line
 
 
@@ -58,6 +59,7 @@ def compile_tree(
         except BaseException:
             for job in waiting:
                 job.cancel()
+            stop_all()
             raise
 
 

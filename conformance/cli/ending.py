@@ -94,6 +94,7 @@ def _bad_input() -> tuple[type[Exception], ...]:
     # Here, for they bring numpy and pydantic with them, which --help does without.
     from conformance.amd import AmdError
     from conformance.engine.pool import EngineError
+    from conformance.processes import InfrastructureError
     from conformance.record import RecordError
     from conformance.replay import TraceError
     from conformance.sources.errors import SourceError
@@ -105,6 +106,7 @@ def _bad_input() -> tuple[type[Exception], ...]:
         AmdError,
         CheckoutError,
         EngineError,
+        InfrastructureError,
         RecordError,
         RustError,
         SelectionError,

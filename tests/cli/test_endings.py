@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import listing
+from conformance.cli.ending import sentence
 from conformance.cli.main import main
 from conformance.cli.usage import Stopped
+from conformance.processes import InfrastructureError
 
 COMMAND = [sys.executable, "-m", "conformance.cli.main"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -214,3 +216,7 @@ def test_a_nul_in_an_argument(capsys) -> None:
         main(["list", "u\0"])
     assert stop.value.code == 2
     assert "NUL" in capsys.readouterr().err
+
+
+def test_what_is_wrong_with_the_machine_is_said_as_it_is():
+    assert sentence(InfrastructureError("no folder can be written")) == "no folder can be written"
