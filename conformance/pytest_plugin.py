@@ -28,7 +28,6 @@ from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
 from conformance.report.text import one_line
-from conformance.runtimes import device_count
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -159,7 +158,7 @@ class Parity:
             )
             worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.on_device(int(worker.removeprefix("gw")) % max(device_count(setup.runtime), 1))
+            self._setup = setup.for_member(int(worker.removeprefix("gw")))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:
