@@ -48,27 +48,27 @@ def choose(name: str) -> Choice:
             raise NoRuntime(f"the cuda runtime has no GPU: {why}; --runtime cpu runs the kernels on the host")
         return Choice("cuda", tuple(range(count)))
     found = installations()
-    probed = _probed()
-    if probed.devices:
-        used, rest = of_one_architecture(probed.devices)
+    answer = probed()
+    if answer.devices:
+        used, rest = of_one_architecture(answer.devices)
         return Choice(
             "rocm",
             tuple(device.ordinal for device in used),
             tuple(map(str, rest)),
             library=str(found[0]),
             others=tuple(map(str, found[1:])),
-            hip=probed.hip or None,
-            driver=probed.driver or None,
+            hip=answer.hip or None,
+            driver=answer.driver or None,
             visible=tuple(f"{name}={value}" for name, value in visible().items()),
         )
     if name == "rocm":
-        raise NoRuntime(f"no AMD GPU can be used: {probed.why}; --runtime cpu runs the kernels on the host")
+        raise NoRuntime(f"no AMD GPU can be used: {answer.why}; --runtime cpu runs the kernels on the host")
     signs = [f"there is {found[0].hip}"] if found else []
     signs += [f"there is {node}" for node in nodes() if node.path.name == "kfd"]
-    return Choice("cpu", fallback=f"{' and '.join(signs)}, but {probed.why}" if signs else None)
+    return Choice("cpu", fallback=f"{' and '.join(signs)}, but {answer.why}" if signs else None)
 
 
 @lru_cache(maxsize=1)
-def _probed() -> Probe:
+def probed() -> Probe:
     """The AMD GPUs of this machine, asked for once."""
     return probe()

@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[Probe, list[Installati
     """Makes this a machine with such installations and such an answer of HIP's."""
 
     def make(probed: Probe, found: list[Installation]) -> None:
-        monkeypatch.setattr(choice, "_probed", lambda: probed)
+        monkeypatch.setattr(choice, "probed", lambda: probed)
         monkeypatch.setattr(choice, "installations", lambda: found)
         monkeypatch.setattr(choice, "nodes", list)
 

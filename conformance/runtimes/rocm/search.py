@@ -122,7 +122,8 @@ def _cached_by_the_linker() -> list[Path]:
 
 def _headers(folder: Path) -> Path | None:
     """The include folder of the installation that has its libraries in ``folder``."""
-    roots = (folder.parent, folder.parent.parent)
+    place = folder.resolve()  # /lib is a link where the headers are next to /usr/lib
+    roots = (folder.parent, place.parent, place.parent.parent)
     return next((root / "include" for root in roots if (root / "include/hip/hip_runtime.h").is_file()), None)
 
 
