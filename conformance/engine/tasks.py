@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
+from conformance.build.choice import Choice
 from conformance.record.model import INFRASTRUCTURE
 
 Status = Literal[
@@ -49,6 +50,8 @@ class Setup:
     """How long the compilation of one file may take."""
     sandbox: bool = True
     """Whether executors of the cpu runtime confine themselves."""
+    compiler: Choice = "auto"
+    """Who compiles for an AMD GPU; the other runtimes have one compiler."""
 
     def on_device(self, ordinal: int) -> Setup:
         """The same setup on another device."""
@@ -154,6 +157,10 @@ class Outcome:
     """Cases that were not recorded because their right answer is a fault."""
     warnings: list[str] = field(default_factory=list)
     """What went wrong on the way without costing the verdict, such as a damaged cache entry."""
+    compiler: str | None = None
+    """``hiprtc`` or ``hipcc``, on the rocm runtime."""
+    compiler_name: str | None = None
+    """What ``hipcc`` was, in full."""
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:
