@@ -196,7 +196,9 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     if include is None:
         options = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"]
     name = f"{version} with {_of_libraries(libraries)}"
-    return Toolchain("clang", (clang,), tuple(options), name, f"{clang} {version} {tree.name}", include is None)
+    return Toolchain(
+        "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
+    )
 
 
 _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))

@@ -96,7 +96,8 @@ def made(
     if found is not None:
         return found
     first = next(plan.ways(compiler))
-    with objects.turn(first.key, 2 * limits.seconds + _PATIENCE) as ours:
+    tries = 2 if compiler == "auto" else 1
+    with objects.turn(first.key, tries * limits.seconds + _PATIENCE) as ours:
         found = _kept(plan.ways(compiler), objects) if ours else None
         if found is None:
             way, code = _first_that_compiles(source.label, plan.ways(compiler), compiler)

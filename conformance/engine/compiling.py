@@ -50,8 +50,8 @@ class Compiler:
 
     def sign(self, outcome: Outcome) -> None:
         """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""
-        file = (outcome.source or "").rpartition(":")[0] or outcome.source
-        found = self._made.get(outcome.source or "") or self._made.get(file or "")
+        source = outcome.source or ""
+        found = self._made.get(source) or self._made.get(source.rpartition(":")[0])  # with a line, or without
         if found is not None:
             outcome.compiler, outcome.compiler_name = found.compiler, found.name
 
