@@ -71,9 +71,13 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
 
 def _driver(request: dict[str, Any]) -> bytes:
     from conformance.build.driver import compile_with
+    from conformance.processes.bounded import stop_all
 
     _limit(request["memory"])
-    return compile_with(request["toolchain"], request["text"], request["label"], request["words"], request["arch"])
+    try:
+        return compile_with(request["toolchain"], request["text"], request["label"], request["words"], request["arch"])
+    finally:
+        stop_all()  # this process ends without the functions that would
 
 
 def compiler_options(runtime: str, wave: int | None, words: Sequence[str]) -> tuple[str, ...]:

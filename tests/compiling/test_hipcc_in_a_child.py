@@ -52,7 +52,8 @@ def made_up(tmp_path: Path) -> Callable[[str], Toolchain]:
     def script(body: str) -> Toolchain:
         path = tmp_path / "hipcc"
         path.write_text(
-            '#!/bin/sh\nfor word; do\n  [ "$last" = -o ] && out="$word"\n  case "$word" in */k.d) echo k: > "$word";; esac\n'
+            '#!/bin/sh\nfor word; do\n  [ "$last" = -o ] && out="$word"\n'
+            '  case "$word" in */k.d) echo k: > "$word";; esac\n'
             f'  last="$word"\ndone\n{body}\n'
         )
         path.chmod(0o755)
