@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,9 +27,10 @@ def compile_with(toolchain: Mapping[str, Any], text: str, label: str, words: Seq
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
         copy, output = Path(folder, Path(label).name), Path(folder, "code")
         copy.write_bytes(text.encode())
-        named = f"-fmacro-prefix-map={copy}={label}"
+        # Else the copy's path is in the code: in __FILE__, and hashed in the name of a symbol.
+        named = (f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}")
         try:
-            Toolchain(**fields).compile(copy, target(arch), output, [*words, named])
+            Toolchain(**fields).compile(copy, target(arch), output, [*words, *named])
         except CompileFailure as failure:
             log = without_copy(failure.log or failure.first, copy, label)
             signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0

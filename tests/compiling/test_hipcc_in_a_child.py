@@ -88,6 +88,14 @@ def test_a_ports_own_header_comes_before_rocms(real: Toolchain, compile_text: Co
     assert compile_text(real, text, Limits(), f"-I{tmp_path / 'shim'}")
 
 
+def test_its_code_does_not_depend_on_where_it_was_made(real: Toolchain, compile_text: Compile) -> None:
+    text = f"{KERNEL}__device__ const char *file = __FILE__;\nstatic __device__ int counter;\n"
+    text += 'extern "C" __global__ void l(const char **p) { *p = file; counter += *file; }\n'
+    code = compile_text(real, text)
+    assert code == compile_text(real, text)
+    assert b"kernels/k.hip\0" in code
+
+
 def test_its_log_names_the_source_and_is_the_same_twice(real: Toolchain, compile_text: Compile) -> None:
     logs = []
     for _ in range(2):
