@@ -162,10 +162,13 @@ class _Plan:
             yield _Way("hiprtc", None, self._key(target.identity, words), lambda: self._compile(words))
         if compiler != "hiprtc":
             toolchain = toolchain_for(target.arch)
-            if toolchain is None:
-                if compiler == "hipcc":
-                    raise InfrastructureError(f"{source.label} cannot be compiled: no hipcc was found for it")
+            if toolchain is None and compiler == "auto":
                 return
+            if toolchain is None:
+                raise InfrastructureError(
+                    f"{source.label} cannot be compiled: there is no hipcc for {target.arch}; install "
+                    "ROCm's, or take --compiler hiprtc"
+                )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
             key = self._key(identity, self._words)
