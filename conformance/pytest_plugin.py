@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from conformance.build import SourceError, find_sources
+from conformance.build.choice import CHOICES
 from conformance.cli.gate import BAD_INPUT, Decision, decide
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
@@ -47,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     group.addoption("--parity-json", type=Path, metavar="F", help="write the record")
+    group.addoption("--parity-compiler", choices=CHOICES, default="auto", help="rocm runtime: what compiles")
     group.addoption("--parity-compile-timeout", type=float, default=COMPILE_SECONDS, metavar="S")
     group.addoption("--parity-no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
 
@@ -153,6 +155,7 @@ class Parity:
                 kernels=option("--parity-kernels"),
                 order=None,
                 specs=None,
+                compiler=option("--parity-compiler"),
                 compile_timeout=option("--parity-compile-timeout"),
                 no_sandbox=option("--parity-no-sandbox"),
             )

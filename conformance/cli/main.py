@@ -29,6 +29,7 @@ from conformance.cli.ending import ended
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+COMPILERS = ("auto", "hiprtc", "hipcc")
 DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
 
@@ -198,6 +199,12 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         choices=DIALECTS,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+    )
+    parser.add_argument(
+        "--compiler",
+        choices=COMPILERS,
+        default="auto",
+        help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
     )
     parser.add_argument(
         "--compile-timeout", type=_seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"

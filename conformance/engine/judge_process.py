@@ -115,6 +115,7 @@ class Judge:
             outcome = self._trial(self._library, kernel, request)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
+        self._compiler.sign(outcome)
         outcome.warnings.extend(self._compiler.told())
         return outcome
 
