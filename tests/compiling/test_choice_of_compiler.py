@@ -11,7 +11,7 @@ import pytest
 from conformance.amd.toolchain import Toolchain
 from conformance.build import KernelSource, Target, cache, choice
 from conformance.build.cache import Made, made
-from conformance.build.choice import Choice, NoHipcc, require_hipcc
+from conformance.build.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.build.compiling import STOPPED, MissingHeaders
 from conformance.device import CompileError
 from conformance.device.errors import first_error
@@ -61,7 +61,7 @@ def make(tmp_path: Path) -> Callable[..., Made]:
     folder.mkdir()
     (folder / "k.hip").write_text('extern "C" __global__ void k() {}\n')
 
-    def run(compiler: Choice = "auto", target: Target = TARGET) -> Made:
+    def run(compiler: CompilerChoice = "auto", target: Target = TARGET) -> Made:
         return made(KernelSource(folder / "k.hip", folder), target, Supervisor(), compiler=compiler)
 
     return run
@@ -97,7 +97,7 @@ def test_the_object_of_hipcc_is_of_no_use_once_either_compiler_is_another(
 
 @pytest.mark.parametrize(("compiler", "other"), [("hiprtc", "hipcc"), ("hipcc", "hiprtc")])
 def test_a_compiler_that_is_named_is_the_only_one(
-    compilers: Compilers, make: Callable[..., Made], compiler: Choice, other: str
+    compilers: Compilers, make: Callable[..., Made], compiler: CompilerChoice, other: str
 ):
     assert make(compiler).compiler == compiler
     compilers.answers[compiler] = CompileError("k.hip", WRONG)
