@@ -14,6 +14,7 @@ from conformance.cli import preparing
 from conformance.cli.main import COMPILERS, build_parser
 from conformance.cli.preparing import compiler_for, setup_from
 from conformance.cli.usage import UsageError
+from conformance.runtimes.choice import Choice
 
 
 @pytest.mark.parametrize("asked", ["hiprtc", "hipcc"])
@@ -51,7 +52,7 @@ def test_the_choice_is_in_the_setup_and_in_the_command_that_shows_a_failure_agai
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: str
 ) -> None:
     (tmp_path / "fill.hip").touch()
-    monkeypatch.setattr(preparing, "chosen_runtime", lambda name: name)
+    monkeypatch.setattr(preparing, "choose", Choice)
     monkeypatch.setattr(preparing, "require_hipcc", lambda: None)
     words = [
         "run",
