@@ -76,7 +76,11 @@ class Timer:
 
         def add(path: Path, options: BuildOptions) -> None:
             compiler = Compiler(setup, options, supervisor, progress.begin, lambda: self.ready)
-            self._libraries.append(Library(path, options, setup.runtime, compiler.compiled, lambda: self._loader))
+            self._libraries.append(
+                Library(
+                    path, options, setup.runtime, compiler.compiled, lambda: self._loader, arch=lambda: self.ready.arch
+                )
+            )
 
         add(setup.kernels, setup.options)
         if setup.against is not None:
@@ -116,12 +120,17 @@ class Timer:
             launch = large_launch(kernel, case)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:
-            return Timed(kernel.name, case, error=str(error), poisoned=error.is_fault or error.is_timeout)
+            return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
         except ValueError as error:
             return Timed(kernel.name, case, error=str(error))
         return Timed(kernel.name, case, measured)
+
+    def _poisoned(self, error: HipError) -> bool:
+        """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
+        survives = self._device.runtime.guards_memory or error.lacks_memory
+        return error.is_fault or error.is_timeout or not survives
 
 
 def serve(channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
