@@ -17,11 +17,18 @@ ARCH = "gfx942:sramecc+:xnack-"
 """The device's, unless STAND_IN_HIP_DEVICES names others."""
 
 FAULT_LINE = (
-    "Memory access fault by GPU node-1 (Agent handle: 0x55ac14d27600) on address 0x7f9587e00000. Reason: Page not"
+    "Memory access fault by GPU node-1 (Agent handle: 0x55ac14d27600) on address 0x7f9587e00000. "
+    "Reason: Page not present or supervisor privilege."
 )
-"""How ROCr's line about an abort or code 700 begins; that about another code holds ``HSA_STATUS_ERROR_EXCEPTION``."""
+"""ROCr's about an abort or code 700; the line about another code holds ``HSA_STATUS_ERROR_EXCEPTION``."""
 
-VARIABLES = ("STAND_IN_HIP_DEVICES", "STAND_IN_HIP_INIT", "STAND_IN_HIP_FAULTS", "STAND_IN_HIP_ONCE")
+VARIABLES = (
+    "STAND_IN_HIP_DEVICES",
+    "STAND_IN_HIP_INIT",
+    "STAND_IN_HIP_HANGING",
+    "STAND_IN_HIP_FAULTS",
+    "STAND_IN_HIP_ONCE",
+)
 
 
 def build_stand_in(folder: Path) -> Path:

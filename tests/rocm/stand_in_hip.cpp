@@ -5,6 +5,7 @@
 //
 // STAND_IN_HIP_DEVICES  the devices' architectures, "gfx942:sramecc+:xnack-" unless set; "" for none
 // STAND_IN_HIP_INIT     "hang": no call that needs a device returns; a number: each returns that error
+// STAND_IN_HIP_HANGING  the device whose hipSetDevice does not return
 // STAND_IN_HIP_FAULTS   "KERNEL=FAULT,...", what becomes of a launch:
 //   abort         ROCr's line for a memory fault, its words about a core dump, and abort(), as ROCm 6 does
 //   CODE          synchronize returns CODE and so does every later call, as ROCm 7 does
@@ -276,6 +277,7 @@ API int hipSetDevice(int ordinal) {
   const int result = begin();
   if (result) return result;
   if (ordinal < 0 || ordinal >= static_cast<int>(devices().size())) return invalid_device;
+  if (setting("STAND_IN_HIP_HANGING") == std::to_string(ordinal)) hang();
   device = ordinal;
   return 0;
 }
