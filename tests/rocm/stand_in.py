@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.amd import expected_arguments
 from conformance.runtimes.cpu.toolchain import find_toolchain
@@ -22,13 +27,7 @@ FAULT_LINE = (
 )
 """ROCr's about an abort or code 700; the line about another code holds ``HSA_STATUS_ERROR_EXCEPTION``."""
 
-VARIABLES = (
-    "STAND_IN_HIP_DEVICES",
-    "STAND_IN_HIP_INIT",
-    "STAND_IN_HIP_HANGING",
-    "STAND_IN_HIP_FAULTS",
-    "STAND_IN_HIP_ONCE",
-)
+VARIABLES = tuple(f"STAND_IN_HIP_{name}" for name in ("DEVICES", "INIT", "HANGING", "FAULTS", "ONCE"))
 
 
 def build_stand_in(folder: Path) -> Path:
@@ -53,6 +52,37 @@ def kernel_row(kernel: Kernel, changed: Mapping[int, tuple[int, int, str]] | Non
     for position, row in (changed or {}).items():
         rows[position] = row
     return elf.kernel_row(kernel.name, rows, **changes)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command wrote, and the record's kernels by name."""
+
+    code: int
+    out: str
+    err: str
+    kernels: dict[str, dict[str, Any]]
+
+    def why(self, name: str) -> str:
+        """What the record says of the first failure of kernel ``name``."""
+        return str(self.kernels[name]["failures"][0]["why"])
+
+
+def run(folder: Path, *words: str, **environment: str) -> Ran:
+    """``candle-parity run --runtime rocm`` in ``folder`` on its ``kernels``; the stand-in is what ROCM_PATH names."""
+    record = folder / "record.json"
+    command = [sys.executable, "-m", "conformance.cli.main", "run", "--runtime", "rocm", "--kernels", "kernels"]
+    done = subprocess.run(
+        [*command, "--json", str(record), *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CANDLE_PARITY_HANG_SECONDS": "20", **environment},
+    )
+    rows = json.loads(record.read_text())["kernels"] if record.is_file() else []
+    return Ran(done.returncode, done.stdout, done.stderr, {row["name"]: row for row in rows})
 
 
 def code_object(rows: Sequence[object], target: str = "gfx942") -> bytes:
