@@ -108,7 +108,7 @@ def _decompressed(data: bytes, label: str) -> bytes:
         raise damaged
     packed = data[header.size :]
     try:
-        content = zlib.decompressobj().decompress(packed, size) if method == _ZLIB else _zstd(packed, label)
+        content = _zlib(packed, size) if method == _ZLIB else _zstd(packed, label)
     except AmdError:
         raise
     except Exception as error:  # each zstd package has an error type of its own
@@ -116,6 +116,12 @@ def _decompressed(data: bytes, label: str) -> bytes:
     if len(content) != size or not content.startswith(_BUNDLE):
         raise damaged
     return content
+
+
+def _zlib(packed: bytes, size: int) -> bytes:
+    stream = zlib.decompressobj()
+    content = stream.decompress(packed, size + 1)
+    return content if stream.eof else b""
 
 
 def _zstd(packed: bytes, label: str) -> bytes:

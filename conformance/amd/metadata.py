@@ -101,15 +101,14 @@ def read_code_objects(path: Path) -> list[CodeObject]:
     return [parse(code, f"{path} ({target})") for target, code in entries]
 
 
-def code_for(data: bytes, arch: str, label: str) -> CodeObject:
-    """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes.
+def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
+    """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes, and its bytes.
 
     Raises ``AmdError``, also where there is none for that device, and ``CompressedBundle``.
     """
     entries = amd_entries(data, label)
     if entries is None:
-        code = parse(data, label)
-        entries = [(code.target, data)]
+        entries = [(parse(data, label).target, data)]
     targets = [target for target, _ in entries]
     number = choose(targets, arch)
     if number is None:
@@ -118,7 +117,8 @@ def code_for(data: bytes, arch: str, label: str) -> CodeObject:
             f"{label}: is for {', '.join(targets)}, the device is {arch}; build it with --offload-arch={processor}, or "
             "give the sources"
         )
-    return parse(entries[number][1], label)
+    code = entries[number][1]
+    return parse(code, label), code
 
 
 def parse(data: bytes, label: str) -> CodeObject:

@@ -11,7 +11,7 @@ from conformance.amd import AmdError, read_code_objects
 from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
 from conformance.device.errors import CompileError, HipError, first_error
 from conformance.engine.remote import Function, KernelRow, Lost
-from conformance.engine.tables import Defined, Table, table_of, told_table
+from conformance.engine.tables import Defined, Table, amd_table, host_table, told_table
 from conformance.engine.tasks import Status
 from conformance.processes import InfrastructureError
 from conformance.record.model import INFRASTRUCTURE
@@ -192,15 +192,15 @@ class Library:
             code = self._compiled(source)
             if source.is_code_object and self._runtime == "cpu":
                 _refuse_foreign(source)
-            if self._runtime == "rocm":  # before it is loaded: HIP does not say for which devices the code is
-                self._tables[index] = table_of(source, code, self._runtime, self._arch())
+            if self._runtime == "rocm":
+                self._tables[index], code = amd_table(source, code, self._arch())
             self._code[index] = code
         try:
             self._modules[index], told = self._loader().load(self._code[index], source.label)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         if index not in self._tables:
-            own = table_of(source, self._code[index], self._runtime, "")
+            own = host_table(source, self._code[index]) if self._runtime == "cpu" else None
             self._tables[index] = told_table(told) if own is None and told is not None else own
 
 

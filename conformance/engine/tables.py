@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from conformance.amd import AmdError, CompressedBundle, KernelObject, code_for, layout_difference
+from conformance.amd import AmdError, CompressedBundle, code_for, layout_difference
 from conformance.build import KernelSource, SourceError
 from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.engine.remote import KernelRow
@@ -35,25 +35,27 @@ class Defined:
 Table = Mapping[str, Defined]
 
 
-def table_of(source: KernelSource, code: bytes, runtime: str, arch: str) -> Table | None:
-    """The kernels of ``code`` as its bytes tell on ``runtime``, for a device of ``arch``; ``None`` where they do not.
+def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, bytes]:
+    """The kernels in ``code`` for a device of ``arch``, and the bytes of the code object that has them: out of an
+    offload bundle, so that what is loaded is what was read.
 
     Raises ``SourceError``, also for code that is for other devices, and ``InfrastructureError`` for what cannot be read
     here.
     """
-    if runtime == "cpu":
-        return _host_table(source, code)
-    return _amd_table(source, code, arch) if runtime == "rocm" else None
-
-
-def told_table(rows: Sequence[KernelRow]) -> Table:
-    """The kernels as a runtime tells them."""
+    try:
+        chosen, own = code_for(code, arch, source.label)
+    except CompressedBundle as error:
+        raise InfrastructureError(str(error)) from None
+    except AmdError as error:
+        raise SourceError(str(error)) from None
     return {
-        row.name: _compiled([CompiledParameter(one.type, one.size) for one in row.params], row.line) for row in rows
-    }
+        name: Defined(partial(layout_difference, compiled=kernel), most_threads=kernel.max_workgroup or None)
+        for name, kernel in chosen.kernels.items()
+    }, own
 
 
-def _host_table(source: KernelSource, code: bytes) -> Table:
+def host_table(source: KernelSource, code: bytes) -> Table:
+    """The kernels in host code, with their types in words; raises ``SourceError``."""
     try:
         kernels = host_kernels(code)
     except ValueError as error:
@@ -64,19 +66,12 @@ def _host_table(source: KernelSource, code: bytes) -> Table:
     }
 
 
-def _amd_table(source: KernelSource, code: bytes, arch: str) -> Table:
-    try:
-        chosen = code_for(code, arch, source.label)
-    except CompressedBundle as error:
-        raise InfrastructureError(str(error)) from None
-    except AmdError as error:
-        raise SourceError(str(error)) from None
-    return {name: _amd_kernel(kernel) for name, kernel in chosen.kernels.items()}
+def told_table(rows: Sequence[KernelRow]) -> Table:
+    """The kernels as a runtime tells them."""
+    return {
+        row.name: _compiled([CompiledParameter(one.type, one.size) for one in row.params], row.line) for row in rows
+    }
 
 
 def _compiled(parameters: Sequence[CompiledParameter], line: int | None) -> Defined:
     return Defined(lambda kernel: signature_difference(kernel, parameters), line)
-
-
-def _amd_kernel(compiled: KernelObject) -> Defined:
-    return Defined(partial(layout_difference, compiled=compiled), most_threads=compiled.max_workgroup or None)

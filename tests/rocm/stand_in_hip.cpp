@@ -1,6 +1,6 @@
 // A libamdhip64.so (or, with STAND_IN_HIPRTC, a libhiprtc.so) that runs nothing but fills buffers, and fails as asked.
 //
-// Device memory is host memory. A module is an AMD code object or an offload bundle of them; nothing of it is executed:
+// Device memory is host memory. A module is an AMD code object; nothing of it is executed:
 // fill_u8, fill_u32, fill_f32, fill_i64 and fill_f64 fill their buffer, every other kernel does nothing.
 //
 // STAND_IN_HIP_DEVICES  the devices' architectures, "gfx942:sramecc+:xnack-" unless set; "" for none
@@ -181,17 +181,6 @@ bool fits(const std::string &target, const std::string &arch) {
 
 int load(const unsigned char *data, Module &module) {
   const std::string arch = devices().at(static_cast<std::size_t>(device));
-  if (std::memcmp(data, "__CLANG_OFFLOAD_BUNDLE__", 24) == 0) {
-    std::size_t place = 32;
-    for (std::uint64_t i = 0; i < at<std::uint64_t>(data, 24); ++i) {
-      const auto offset = at<std::uint64_t>(data, place), length = at<std::uint64_t>(data, place + 16);
-      const std::string triple(reinterpret_cast<const char *>(data) + place + 24, length);
-      const auto target = triple.find("--gfx");
-      if (target != std::string::npos && fits(triple.substr(target + 2), arch)) return load(data + offset, module);
-      place += 24 + length;
-    }
-    return no_binary_for_gpu;
-  }
   if (std::memcmp(data,
                   "\x7f"
                   "ELF",
