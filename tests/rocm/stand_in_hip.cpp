@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -181,20 +180,14 @@ bool fits(const std::string &target, const std::string &arch) {
 
 int load(const unsigned char *data, Module &module) {
   const std::string arch = devices().at(static_cast<std::size_t>(device));
-  if (std::memcmp(data,
-                  "\x7f"
-                  "ELF",
-                  4) != 0)
-    return invalid_image;
+  if (std::memcmp(data, "\177ELF", 4) != 0) return invalid_image;
   const std::size_t size = elf_size(data);
   module = {data, size, sum(data, size)};
   const std::string mark = "amdgcn-amd-amdhsa--";
   const auto *found = static_cast<const char *>(memmem(data, size, mark.data(), mark.size()));
   if (!found) return invalid_image;
-  std::string target;
-  for (const char *letter = found + mark.size(); std::isalnum(*letter) || std::strchr(":+-", *letter); ++letter) {
-    target += *letter;
-  }
+  found += mark.size();
+  const std::string target(found, std::strspn(found, "abcdefghijklmnopqrstuvwxyz0123456789:+-"));
   return fits(target, arch) ? 0 : no_binary_for_gpu;
 }
 
