@@ -15,7 +15,7 @@ from tests.rocm.stand_in import ARCH, ROOT, code_object, kernel_row
 NAMES = ("fill_u8", "fill_u32", "fill_f32", "fill_i64", "fill_f64")
 
 
-def tested(folder: Path, devices: int) -> str:
+def summary(folder: Path, devices: int) -> str:
     """What pytest with two workers says of five kernels on ``devices`` GPUs."""
     specs = load_specs().kernels
     (folder / "fill.hsaco").write_bytes(code_object([kernel_row(specs[name]) for name in NAMES]))
@@ -29,9 +29,9 @@ def tested(folder: Path, devices: int) -> str:
 
 @pytest.mark.usefixtures("over_stand_in")
 def test_more_workers_than_gpus_are_told_once(tmp_path: Path) -> None:
-    assert tested(tmp_path, devices=1).count("2 pytest workers shared 1 GPU: ") == 1
+    assert summary(tmp_path, devices=1).count("2 pytest workers shared 1 GPU: ") == 1
 
 
 @pytest.mark.usefixtures("over_stand_in")
 def test_a_worker_for_each_gpu_is_not_told(tmp_path: Path) -> None:
-    assert "pytest workers shared" not in tested(tmp_path, devices=2)
+    assert "pytest workers shared" not in summary(tmp_path, devices=2)
