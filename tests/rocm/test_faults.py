@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,25 +26,34 @@ GOOD = "fill_u32"
 
 
 @pytest.fixture(scope="module")
-def faulty(stand_in_rocm: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A run over kernels of which all but one fail, in every way that there is, with core files allowed."""
-    folder = tmp_path_factory.mktemp("faulty")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("faulty")
+
+
+@pytest.fixture(scope="module")
+def core_files() -> Iterator[None]:
+    """Core files are allowed meanwhile."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+@pytest.fixture(scope="module")
+def faulty(stand_in_rocm: Path, folder: Path, core_files: None) -> Ran:
+    """A run over kernels of which all but one fail, in every way that there is."""
     specs = load_specs().kernels
     rows = [kernel_row(specs[name], max_flat_workgroup_size=256) for name in (*FAULTS, GOOD)]
     (folder / "kernels").mkdir()
     (folder / "kernels/fill.hsaco").write_bytes(code_object(rows))
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROCM_PATH", str(stand_in_rocm))
-        patch.delenv("LD_LIBRARY_PATH", raising=False)
-        patch.delenv("HSA_DISABLE_COREDUMP_ON_EXCEPTION", raising=False)
+        for name in ("LD_LIBRARY_PATH", "HSA_DISABLE_COREDUMP_ON_EXCEPTION"):
+            patch.delenv(name, raising=False)
         faults = ",".join(f"{name}={fault}" for name, fault in FAULTS.items())
         words = ("-j", "2", *FAULTS, GOOD)
         ran = run(folder, *words, STAND_IN_HIP_FAULTS=faults, CANDLE_PARITY_HANG_SECONDS="3")
-    resource.setrlimit(resource.RLIMIT_CORE, before)
     assert ran.kernels, ran.err
-    assert list(folder.glob("gpucore*")) == []
     return ran
 
 
@@ -89,6 +99,13 @@ def test_a_refused_launch_names_the_limit_of_the_code_object(faulty: Ran) -> Non
     assert why.endswith(
         "its code object allows blocks of at most 256 threads (max_flat_workgroup_size), Candle launches 1024"
     )
+
+
+def test_no_core_file_is_written(faulty: Ran, folder: Path) -> None:
+    if not resource.getrlimit(resource.RLIMIT_CORE)[0]:
+        pytest.skip("core files are not to be had here: their hard limit is 0")
+    assert list(folder.glob("gpucore*")) == []
+    assert list(folder.glob("core*")) == []
 
 
 @pytest.mark.parametrize("fault", ["abort", "700", "1"])
