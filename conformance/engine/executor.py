@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import sys
@@ -24,6 +23,7 @@ from conformance.build.notices import take_warnings
 from conformance.device.errors import HipError
 from conformance.device.hip import CANARY_BYTES, Device, Prepared
 from conformance.engine.arena import Arena
+from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, ready
@@ -309,16 +309,6 @@ def _written() -> int:
 
 def _text(data: bytes) -> str:
     return data.decode(errors="replace")
-
-
-def no_core_files() -> None:
-    """Have no fault of this process or its children write a core file.
-
-    With the limit at 0, HIP of ROCm 7 returns a code where it aborts otherwise, and ROCr writes no core of the GPU's
-    memory. The variable is ROCr's own switch for that, where a pattern or a service of the system's takes core dumps.
-    """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ.setdefault("HSA_DISABLE_COREDUMP_ON_EXCEPTION", "1")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from conformance.engine.hosts import ExecutorState, Host, Unusable
+from conformance.engine.last_words import fault_line, telling_line
 from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import (
@@ -116,8 +117,8 @@ class _Member:
         """How the process ended and the last thing that it wrote to standard error."""
         size = os.fstat(self._errors.fileno()).st_size
         words = os.pread(self._errors.fileno(), 8192, max(0, size - 8192)).decode(errors="replace")
-        lines = words.strip().splitlines()
-        fatal = next((line for line in lines if line.startswith("Fatal")), lines[-1] if lines else "")
+        python = next((line for line in words.splitlines() if line.startswith("Fatal")), "")
+        fatal = fault_line(words) or python or telling_line(words)
         return f"{self.child.ended_how()}{': ' + fatal if fatal else ''}"
 
     def stop(self) -> None:

@@ -16,6 +16,7 @@ from conformance.bench.workload import large_launch
 from conformance.build import BuildOptions, SourceError
 from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.compiling import Compiler
+from conformance.engine.cores import no_core_files
 from conformance.engine.library import Library
 from conformance.engine.member import defect, run_member
 from conformance.engine.progress import Progress
@@ -136,6 +137,7 @@ class Timer:
 def serve(channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
     """Take a ``Setup``, answer ``Ready`` or ``Refused``, then answer requests until the other side closes."""
     setup = from_map(channel.receive(SECONDS_TO_SET_UP)[0])
+    no_core_files()
     try:
         timer = Timer(progress, setup, supervisor)
     except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.runtimes.cpu.toolchain import NoCompiler
-from tests.rocm.stand_in import VARIABLES, build_stand_in
+from tests.rocm_runtime.stand_in import VARIABLES, build_stand_in
 
 
 @pytest.fixture(scope="session")

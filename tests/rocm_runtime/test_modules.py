@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.spec.load import load_specs
-from tests.rocm.stand_in import ROOT, code_object, kernel_row
+from tests.rocm_runtime.stand_in import ROOT, code_object, kernel_row
 
 CHILD = """
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.spec.load import load_specs
-from tests.rocm.stand_in import FAULT_LINE, Ran, code_object, kernel_row, run
+from tests.rocm_runtime.stand_in import FAULT_LINE, Ran, code_object, kernel_row, run
 
 FAULTS = {
     "fill_u8": "abort",

@@ -10,7 +10,7 @@ import pytest
 from conformance.spec.load import load_specs
 from tests.amd import elf
 from tests.amd.test_bundles import HEADERS
-from tests.rocm.stand_in import Ran, code_object, kernel_row, run
+from tests.rocm_runtime.stand_in import Ran, code_object, kernel_row, run
 
 KERNEL = "fill_u32"
 """``buf: u32*, value: u32, numel: size_t``."""

@@ -16,7 +16,7 @@ from conformance.engine.run import run
 from conformance.engine.tasks import Setup
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.spec.load import load_specs
-from tests.rocm.stand_in import ARCH, code_object, kernel_row
+from tests.rocm_runtime.stand_in import ARCH, code_object, kernel_row
 
 NAMES = ("fill_u8", "fill_u32", "fill_f32", "fill_i64", "fill_f64")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.spec.load import load_specs
-from tests.rocm.stand_in import ARCH, ROOT, code_object, kernel_row
+from tests.rocm_runtime.stand_in import ARCH, ROOT, code_object, kernel_row
 
 NAMES = ("fill_u8", "fill_u32", "fill_f32", "fill_i64", "fill_f64")
 
