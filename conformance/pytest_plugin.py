@@ -28,7 +28,6 @@ from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
 from conformance.report.text import one_line
-from conformance.runtimes import device_count
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -166,7 +165,7 @@ class Parity:
                 no_sandbox=option("--parity-no-sandbox"),
             )
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.on_device(int(worker().removeprefix("gw")) % max(device_count(setup.runtime), 1))
+            self._setup = setup.for_member(int(worker().removeprefix("gw")))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:
@@ -214,7 +213,7 @@ class Parity:
 
     def crowded(self) -> str | None:
         """A warning where more workers than there are GPUs have run kernels: their executors share one."""
-        devices = max(device_count(self.setup.runtime), 1)
+        devices = len(self.setup.choice.devices)
         if self.setup.runtime == "cpu" or len(self.workers) <= devices:
             return None
         return (

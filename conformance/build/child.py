@@ -6,7 +6,6 @@ source does not compile), ``memory`` (it takes too much), or ``machine`` (what e
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import sys
@@ -53,15 +52,14 @@ def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
     Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
     """
     if runtime == "rocm":
-        from conformance.runtimes.rocm import RocmRuntime
+        from conformance.runtimes.rocm.control import RocmRuntime
 
         return RocmRuntime().compile_options
     if runtime == "cuda":
         from conformance.runtimes.cuda.build import prepare_cuda
+        from conformance.runtimes.cuda.control import open_cuda_libraries
 
-        folder = prepare_cuda()
-        for name in ("libamdhip64.so", "libhiprtc.so"):
-            ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
+        open_cuda_libraries(prepare_cuda())
         return ()
     from conformance.runtimes.cpu.control import open_cpu_runtime
 

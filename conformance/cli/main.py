@@ -16,6 +16,7 @@ from conformance.cli import (
     benching,
     building,
     checking,
+    doctoring,
     drifting,
     listing,
     recording,
@@ -37,6 +38,13 @@ def build_parser() -> argparse.ArgumentParser:
         prog="candle-parity", description="Tells how far a HIP port of Candle's CUDA kernels is at parity with Candle."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    doctor = commands.add_parser("doctor", help="what this machine has for running kernels, and whether it can")
+    doctor.add_argument(
+        "--runtime", choices=RUNTIMES, default="auto", help="what is to run the kernels (default: auto)"
+    )
+    doctor.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
+    doctor.set_defaults(function=doctoring.command, kernels=None, specs=None)
 
     run = commands.add_parser("run", help="compile the kernels, put them on trial, report")
     _selection(run)

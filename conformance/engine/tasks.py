@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
 from conformance.record.model import INFRASTRUCTURE
+from conformance.runtimes.choice import Choice
 
 Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
@@ -49,10 +50,12 @@ class Setup:
     """How long the compilation of one file may take."""
     sandbox: bool = True
     """Whether executors of the cpu runtime confine themselves."""
+    choice: Choice = field(default_factory=lambda: Choice("cpu"))
+    """How the runtime and its devices were chosen."""
 
-    def on_device(self, ordinal: int) -> Setup:
-        """The same setup on another device."""
-        return replace(self, device=ordinal)
+    def for_member(self, number: int) -> Setup:
+        """The same setup for judge ``number``, on the device that is its."""
+        return replace(self, device=self.choice.devices[number % len(self.choice.devices)])
 
     def compared_with(self, against: Path, options: BuildOptions) -> Setup:
         """The same setup with a second tree of kernels."""

@@ -140,7 +140,10 @@ class RunInfo(Row):
     harness's own, ``specs_digest`` a digest of the specs. ``sandbox`` says what the kernels were confined by, or why by
     nothing; ``weakened`` names settings that weaken checks. ``selected`` counts the kernels that were selected;
     ``complete`` is false where the run ended before each of them was judged. ``infrastructure`` says in sentences what
-    went wrong that was not a kernel's doing.
+    went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
+    AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
+    were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
+    set, and ``left_out_devices`` those of another architecture.
     """
 
     runtime: str
@@ -170,6 +173,13 @@ class RunInfo(Row):
     selected: Count | None = None
     complete: bool = True
     infrastructure: tuple[str, ...] = ()
+    fallback: str | None = None
+    library: str | None = None
+    other_libraries: tuple[str, ...] = ()
+    hip_version: str | None = None
+    driver: str | None = None
+    visible: tuple[str, ...] = ()
+    left_out_devices: tuple[str, ...] = ()
 
 
 class Summary(Row):

@@ -30,6 +30,8 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("warning", None if run.complete else _interrupted(record, rows)),
         ("warning", _lost([row for row in rows if row.lost])),
         *(("warning", said) for said in run.infrastructure),
+        ("note", f"run on the host: {run.fallback}" if run.fallback else None),
+        *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         ("note", _left_out(rows)),
         ("note", _other_specs(record, specs)),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from conformance.engine.pool import EngineError
 from conformance.engine.run import run
 from conformance.engine.tasks import Setup
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
 from tests.rocm_runtime.stand_in import ARCH, code_object, kernel_row
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("over_stand_in")
 def setup_for(folder: Path) -> Setup:
     specs = load_specs().kernels
     (folder / "fill.hsaco").write_bytes(code_object([kernel_row(specs[name]) for name in NAMES]))
-    return Setup("rocm", None, folder, ("forward",), 1, 0, "", None, None, "candle-parity run")
+    return Setup("rocm", None, folder, ("forward",), 1, 0, "", None, None, "candle-parity run", choice=Choice("rocm"))
 
 
 @pytest.fixture
@@ -58,7 +60,8 @@ def test_the_kernels_of_a_device_that_hangs_are_left_to_the_others(
 ) -> None:
     monkeypatch.setenv("STAND_IN_HIP_DEVICES", f"{ARCH},{ARCH}")
     monkeypatch.setenv("STAND_IN_HIP_HANGING", "1")
-    result = run(setup_for(tmp_path), [load_specs().kernels[name] for name in NAMES], jobs=2, devices=2)
+    setup = replace(setup_for(tmp_path), choice=Choice("rocm", (0, 1)))
+    result = run(setup, [load_specs().kernels[name] for name in NAMES], jobs=2)
     assert {name: outcome.status for name, outcome in result.outcomes.items()} == dict.fromkeys(NAMES, "pass")
 
 
