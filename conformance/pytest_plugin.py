@@ -93,7 +93,9 @@ class KernelItem(pytest.Item):
     def runtest(self) -> None:
         parity = self.config.stash[_STATE]
         outcome = parity.trial(self.kernel)
-        self.user_properties.append((_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready)}))
+        self.user_properties.append(
+            (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
+        )
         gated = self.config.getoption("--parity-fail-under") is not None
         if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
@@ -109,6 +111,11 @@ class KernelItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+def worker() -> str:
+    """This process's name among the workers of pytest-xdist."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 
 
 class NotAtParity(Exception):
@@ -129,6 +136,7 @@ class Parity:
         self._setup: Setup | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
+        self.workers: set[str] = set()
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
@@ -159,9 +167,8 @@ class Parity:
                 compile_timeout=option("--parity-compile-timeout"),
                 no_sandbox=option("--parity-no-sandbox"),
             )
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.for_member(int(worker.removeprefix("gw")))
+            self._setup = setup.for_member(int(worker().removeprefix("gw")))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:
@@ -195,6 +202,7 @@ class Parity:
         failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
         outcome = Outcome(**fields, failures=failures)
         self.outcomes[outcome.kernel] = outcome
+        self.workers.add(properties["worker"])
         self._ready = self._ready or Ready(**properties["ready"])
 
     def result(self) -> Result:
@@ -205,6 +213,16 @@ class Parity:
     def record(self) -> Record:
         """The record of what has been judged."""
         return assemble(self.specs, self.result(), ())
+
+    def crowded(self) -> str | None:
+        """A warning where more workers than there are GPUs have run kernels: their executors share one."""
+        devices = len(self.setup.choice.devices)
+        if self.setup.runtime == "cpu" or len(self.workers) <= devices:
+            return None
+        return (
+            f"warning: {len(self.workers)} pytest workers shared {devices} GPU{'s' if devices > 1 else ''}: a fault or "
+            f"reset that one causes may hit the others; run pytest -n {devices}, or candle-parity run -j N"
+        )
 
     def decision(self) -> Decision:
         """What the verdicts come to."""
@@ -241,7 +259,8 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
         return
     terminalreporter.section("parity")
     terminalreporter.write_line(render_terminal(record, parity.specs))
-    for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why)):
+    crowded = parity.crowded()
+    for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why), *filter(None, [crowded])):
         terminalreporter.write_line(line)
     if config.getoption("--parity-json") is not None:
         write_record(record, config.getoption("--parity-json"))
