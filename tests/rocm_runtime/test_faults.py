@@ -52,7 +52,7 @@ def faulty(stand_in_rocm: Path, folder: Path, core_files: None) -> Ran:
             patch.delenv(name, raising=False)
         faults = ",".join(f"{name}={fault}" for name, fault in FAULTS.items())
         words = ("-j", "2", *FAULTS, GOOD)
-        ran = run(folder, *words, STAND_IN_HIP_FAULTS=faults, CANDLE_PARITY_HANG_SECONDS="3")
+        ran = run(folder, *words, STAND_IN_HIP_FAULTS=faults, CANDLE_PARITY_HANG_SECONDS="8")
     assert ran.kernels, ran.err
     return ran
 
