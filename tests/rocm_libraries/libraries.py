@@ -42,7 +42,7 @@ class Unavailable(Exception):
     """The libraries are not to be had here; the message is one sentence that says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Libraries:
     """A release as unpacked: ``hip`` holds HIP's own libraries and headers, ``base`` what they depend on, libc too.
 
