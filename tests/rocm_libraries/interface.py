@@ -24,6 +24,12 @@ OWN = ("hipcpu", "hipcuda")
 
 NOT_PUBLIC = {"hipGetDeviceProperties": "the entry point of programs that were compiled before HIP 6"}
 
+NEWER = ("hipModuleGetFunctionCount",)
+"""Functions that HIP 6 lacks."""
+
+OVERLOADED = {"hipMallocAsync": "hipError_t (*)(void **, size_t, hipStream_t)"}
+"""C functions that AMD's headers overload in C++, with the type of the one that the library exports."""
+
 COMPARED = """
 #include <cstddef>
 #include <cstdint>
@@ -78,7 +84,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINED = re.compile(r"^(?:SIMT_API|HIP_API|API) ([\w *]+?)(hip\w+)\(([^)]*)\)\s*\{", re.MULTILINE)
 _FIELD = re.compile(r"\*?\s*(\w+)\s*((?:\[\d+\])*)\s*$")
 _STRUCT = r"struct {name} {{(.*?)\n}};"
-_ENUM = r"enum {name}(?: : int)? {{(.*?)}};"
+_ENUM = r"enum {name}(?:: int )?{{(.*?)}};"
 
 
 def text_of(*places: Path) -> str:
@@ -94,8 +100,8 @@ def functions(text: str) -> dict[str, tuple[str, str]]:
 
 
 def enumerators(text: str, name: str) -> dict[str, int]:
-    """The enumerators of the enum called ``name`` ("" for the first without a name), which may count on."""
-    body = re.search(_ENUM.format(name=name).replace("enum (", "enum(") if name else r"enum {(.*?)};", text, re.DOTALL)
+    """The enumerators of the enum called ``name`` ("" for the first without a name)."""
+    body = re.search(_ENUM.format(name=f"{name} " if name else ""), text, re.DOTALL)
     assert body is not None, name
     numbers: dict[str, int] = {}
     following = 0
@@ -127,11 +133,12 @@ def check_functions(prototypes: Mapping[str, tuple[str, str]]) -> str:
     lines = ["namespace ours {", "struct Dim3 {", "  unsigned x, y, z;", "};"]
     lines += [f"{result} {name}({given});" for name, (result, given) in prototypes.items()]
     lines += ["}", "namespace missing {", *(f"void {name}(Missing);" for name in prototypes), "}"]
-    for name in prototypes:
-        if name not in NOT_PUBLIC:
-            missing = f"std::is_same_v<decltype(&::{name}), void (*)(Missing)>"
+    for name in [name for name in prototypes if name not in NOT_PUBLIC]:
+        theirs = f"static_cast<{OVERLOADED[name]}>(&::{name})" if name in OVERLOADED else f"&::{name}"
+        missing = f"std::is_same_v<decltype({theirs}), void (*)(Missing)>"
+        if name not in NEWER:
             lines.append(f'static_assert(!{missing}, "{name} is not declared");')
-            lines.append(f'static_assert({missing} || callable(&ours::{name}, &::{name}), "{name}");')
+        lines.append(f'static_assert({missing} || callable(&ours::{name}, {theirs}), "{name}");')
     return "\n".join(lines)
 
 
@@ -143,8 +150,7 @@ def check_numbers(numbers: Mapping[str, int], optional: tuple[str, ...] = ()) ->
 
 
 def check_fields(body: str, theirs: str, names: Mapping[str, str]) -> str:
-    """Assertions that our struct lies in memory as the one that AMD calls ``theirs``: ``names`` are its fields' names by
-    ours."""
+    """Assertions that our struct lies in memory as AMD's ``theirs``; ``names`` are its fields' names by ours."""
     lines = ["namespace ours {", f"struct {theirs}_ {{{body}", "};", "}", f"using Our = ours::{theirs}_;"]
     lines.append(f'static_assert(sizeof(Our) == sizeof({theirs}), "size of {theirs}");')
     for ours, name in names.items():

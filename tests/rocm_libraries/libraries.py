@@ -208,12 +208,12 @@ class _Apt:
 
 
 def mirror() -> str:
-    """The Debian mirror that the machine's apt uses; raises ``Unavailable``."""
+    """The Debian mirror that the machine's apt uses, by its name where there are others; raises ``Unavailable``."""
     rows = run("apt-get", "indextargets", "--format", "$(SITE)", why="apt cannot tell its mirror").split()
-    sites = [site for site in dict.fromkeys(rows) if "debian" in site and "security" not in site]
+    sites = [site for site in dict.fromkeys(rows) if "security" not in site]
     if not sites:
-        raise Unavailable("apt has no Debian mirror in its sources")
-    return sites[0]
+        raise Unavailable("apt has no mirror in its sources")
+    return next((site for site in sites if "debian" in site), sites[0])
 
 
 def run(*words: str, why: str) -> str:
@@ -222,7 +222,7 @@ def run(*words: str, why: str) -> str:
     if done.code == 0:
         return done.out
     said = [line.strip() for line in done.err.splitlines() if line.startswith("E:")] or done.err.splitlines()
-    last = "it was stopped after %g s" % _SECONDS if done.code is None else (said or [f"exit code {done.code}"])[-1]
+    last = f"it was stopped after {_SECONDS:g} s" if done.code is None else (said or [f"exit code {done.code}"])[-1]
     raise Unavailable(f"{why} ({words[0]}: {last.rstrip('.')})")
 
 

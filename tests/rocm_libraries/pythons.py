@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from functools import lru_cache
-from pathlib import Path
 
 from tests.rocm_libraries.box import ROOT
 from tests.rocm_libraries.libraries import Unavailable

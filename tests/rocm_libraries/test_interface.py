@@ -125,7 +125,7 @@ def complaints(libraries: Libraries, assertions: str, folder: Path) -> list[str]
     source.write_text(f"{COMPARED}\n{assertions}\n")
     words = ["-std=c++17", "-D__HIP_PLATFORM_AMD__", "-isystem", str(libraries.include), "-fsyntax-only"]
     done = subprocess.run(
-        [*toolchain.compiler, *words, "-ferror-limit=0", str(source)], capture_output=True, text=True, check=False
+        [*toolchain.compiler, *words, "-w", "-ferror-limit=0", str(source)], capture_output=True, text=True, check=False
     )
     said = re.findall(r"error: (.*)", done.stderr)
     assert bool(said) == bool(done.returncode), done.stderr

@@ -65,9 +65,7 @@ def any_python() -> str:
     indirect=["libraries"],
     ids=[f"{module}-{arch}-hip-{release.name}" for release, module, arch in rows()],
 )
-def test_compiles_for_the_target(
-    libraries: Libraries, get_box: GetBox, module: str, arch: str, tmp_path: Path
-) -> None:
+def test_compiles_for_the_target(libraries: Libraries, get_box: GetBox, module: str, arch: str, tmp_path: Path) -> None:
     """Complete, with Candle's arguments, nothing spilled or in scratch, and launchable with Candle's blocks."""
     box = get_box(libraries, OPT_ROCM)
     path, out = ROOT / "kernels" / f"{module}.hip", tmp_path / f"{module}-{arch}.hsaco"
