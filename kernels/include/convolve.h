@@ -150,8 +150,9 @@ constexpr int rounds<u32, u32> = 2;
 template <class T, class Index, int channels, int positions>
 __device__ inline void over_channels(Sum_of<T> (&sums)[channels][positions], const Convolution<Index> &of, const T *src,
                                      const Index (&x)[positions], const T *kernel, const Index (&k)[channels]) {
+  constexpr int at_once = rounds<T, Index>;
 #pragma clang loop vectorize(disable)  // sums of integers, in any order, would take more registers than there are
-#pragma unroll(rounds<T, Index>)
+#pragma unroll at_once
   for (Index c = 0; c < of.channels; ++c) {
     T value[positions], weight[channels];
 #pragma unroll
