@@ -1,4 +1,5 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
+# make doctor   what this machine has for running kernels, and whether it can
 # make test     the project's own tests
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
@@ -13,7 +14,7 @@ INSTALLED := .venv/.installed
 HEADLINE := sed -n '/ at parity /,$$p'
 RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
-.PHONY: parity reports test rocm-libraries harm speed lint clean
+.PHONY: parity doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
@@ -28,6 +29,9 @@ reports: parity
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
 	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/h100.json) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md reports/PARITY.md --html reports/parity.html
+
+doctor: $(INSTALLED)
+	@$(BIN)/candle-parity doctor
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 tests --ignore tests/harm

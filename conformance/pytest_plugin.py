@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from conformance.build import SourceError, find_sources
+from conformance.build.choice import CHOICES
 from conformance.cli.gate import BAD_INPUT, Decision, decide
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
@@ -28,7 +29,6 @@ from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
 from conformance.report.text import one_line
-from conformance.runtimes import device_count
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     group.addoption("--parity-json", type=Path, metavar="F", help="write the record")
+    group.addoption("--parity-compiler", choices=CHOICES, default="auto", help="rocm runtime: what compiles")
     group.addoption("--parity-compile-timeout", type=float, default=COMPILE_SECONDS, metavar="S")
     group.addoption("--parity-no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
 
@@ -92,7 +93,9 @@ class KernelItem(pytest.Item):
     def runtest(self) -> None:
         parity = self.config.stash[_STATE]
         outcome = parity.trial(self.kernel)
-        self.user_properties.append((_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready)}))
+        self.user_properties.append(
+            (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
+        )
         gated = self.config.getoption("--parity-fail-under") is not None
         if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
@@ -108,6 +111,11 @@ class KernelItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+def worker() -> str:
+    """This process's name among the workers of pytest-xdist."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 
 
 class NotAtParity(Exception):
@@ -128,6 +136,7 @@ class Parity:
         self._setup: Setup | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
+        self.workers: set[str] = set()
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
@@ -154,12 +163,12 @@ class Parity:
                 kernels=option("--parity-kernels"),
                 order=None,
                 specs=None,
+                compiler=option("--parity-compiler"),
                 compile_timeout=option("--parity-compile-timeout"),
                 no_sandbox=option("--parity-no-sandbox"),
             )
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.on_device(int(worker.removeprefix("gw")) % max(device_count(setup.runtime), 1))
+            self._setup = setup.for_member(int(worker().removeprefix("gw")))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:
@@ -193,6 +202,7 @@ class Parity:
         failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
         outcome = Outcome(**fields, failures=failures)
         self.outcomes[outcome.kernel] = outcome
+        self.workers.add(properties["worker"])
         self._ready = self._ready or Ready(**properties["ready"])
 
     def result(self) -> Result:
@@ -203,6 +213,16 @@ class Parity:
     def record(self) -> Record:
         """The record of what has been judged."""
         return assemble(self.specs, self.result(), ())
+
+    def crowded(self) -> str | None:
+        """A warning where more workers than there are GPUs have run kernels: their executors share one."""
+        devices = len(self.setup.choice.devices)
+        if self.setup.runtime == "cpu" or len(self.workers) <= devices:
+            return None
+        return (
+            f"warning: {len(self.workers)} pytest workers shared {devices} GPU{'s' if devices > 1 else ''}: a fault or "
+            f"reset that one causes may hit the others; run pytest -n {devices}, or candle-parity run -j N"
+        )
 
     def decision(self) -> Decision:
         """What the verdicts come to."""
@@ -239,7 +259,8 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
         return
     terminalreporter.section("parity")
     terminalreporter.write_line(render_terminal(record, parity.specs))
-    for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why)):
+    crowded = parity.crowded()
+    for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why), *filter(None, [crowded])):
         terminalreporter.write_line(line)
     if config.getoption("--parity-json") is not None:
         write_record(record, config.getoption("--parity-json"))

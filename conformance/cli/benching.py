@@ -15,7 +15,7 @@ from conformance.bench.run import BenchResult, bench
 from conformance.bench.table import render_bench
 from conformance.bench.workload import SIZES
 from conformance.build import tree_digest
-from conformance.cli.preparing import build_options, progress, say_wave, setup_from
+from conformance.cli.preparing import build_options, progress, say_setup, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.engine.tasks import Setup
@@ -91,7 +91,7 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     setup = setup_from(arguments, ["candle-parity", "bench"], traces=None)
     if arguments.wave is not None and setup.runtime != "cpu":
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
-    say_wave(arguments, setup)
+    say_setup(arguments, setup)
     if arguments.against is not None:
         setup = setup.compared_with(arguments.against, build_options(arguments, arguments.against))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if setup.runtime == "cpu" else SIZES

@@ -16,6 +16,7 @@ from conformance.cli import (
     benching,
     building,
     checking,
+    doctoring,
     drifting,
     listing,
     recording,
@@ -28,6 +29,7 @@ from conformance.cli.ending import ended
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+COMPILERS = ("auto", "hiprtc", "hipcc")
 DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
 
@@ -37,6 +39,13 @@ def build_parser() -> argparse.ArgumentParser:
         prog="candle-parity", description="Tells how far a HIP port of Candle's CUDA kernels is at parity with Candle."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    doctor = commands.add_parser("doctor", help="what this machine has for running kernels, and whether it can")
+    doctor.add_argument(
+        "--runtime", choices=RUNTIMES, default="auto", help="what is to run the kernels (default: auto)"
+    )
+    doctor.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
+    doctor.set_defaults(function=doctoring.command, kernels=None, specs=None)
 
     run = commands.add_parser("run", help="compile the kernels, put them on trial, report")
     _selection(run)
@@ -190,6 +199,12 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         choices=DIALECTS,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+    )
+    parser.add_argument(
+        "--compiler",
+        choices=COMPILERS,
+        default="auto",
+        help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
     )
     parser.add_argument(
         "--compile-timeout", type=_seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"

@@ -15,11 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
+from conformance.build.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NoRuntime, chosen_runtime, device_count
+from conformance.runtimes import NoRuntime
+from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.cpu.toolchain import NoCompiler
 
@@ -33,10 +35,12 @@ def setup_from(
     arguments: argparse.Namespace, words: Sequence[str], traces: Path | None, executes: bool = True
 ) -> Setup:
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
-    runtime = _runtime(arguments.runtime) if executes else "none"
+    choice = _choice(arguments.runtime) if executes else Choice("none")
+    runtime = choice.name
     kernels = arguments.kernels or default_kernels()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
+    compiler = compiler_for(getattr(arguments, "compiler", "auto"), runtime)
     asked = getattr(arguments, "order", None)
     orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
     for order in orders:
@@ -49,6 +53,8 @@ def setup_from(
         command += ["--runtime", runtime]
         if runtime == "cpu":
             command += ["--wave", str(wave)]
+        if compiler != "auto":
+            command += ["--compiler", compiler]
         if arguments.kernels:
             command += ["--kernels", shlex.quote(str(arguments.kernels))]
         command += map(shlex.quote, option_words(arguments))
@@ -60,7 +66,7 @@ def setup_from(
         kernels=kernels if executes else None,
         orders=orders,
         threads=1,
-        device=0,
+        device=choice.devices[0],
         salt=getattr(arguments, "seed_salt", ""),
         traces=traces,
         specs=arguments.specs,
@@ -68,7 +74,24 @@ def setup_from(
         options=options,
         compile_seconds=getattr(arguments, "compile_timeout", COMPILE_SECONDS),
         sandbox=not getattr(arguments, "no_sandbox", False),
+        choice=choice,
+        compiler=compiler,
     )
+
+
+def compiler_for(asked: CompilerChoice, runtime: str) -> CompilerChoice:
+    """Who compiles; raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there."""
+    if asked == "auto":
+        return asked
+    if runtime != "rocm":
+        here = "nothing is compiled here" if runtime == "none" else f"the {runtime} runtime has one compiler, its own"
+        raise UsageError(f"--compiler {asked} is for the rocm runtime; {here}: leave the option out")
+    if asked == "hipcc":
+        try:
+            require_hipcc()
+        except NoHipcc as error:
+            raise UsageError(f"--compiler hipcc: {error}; or let hiprtc compile, with --compiler hiprtc") from None
+    return asked
 
 
 def build_options(arguments: argparse.Namespace, kernels: Path) -> BuildOptions:
@@ -100,31 +123,34 @@ def default_wave(kernels: Path, options: BuildOptions) -> int:
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 
 
-def say_wave(arguments: argparse.Namespace, setup: Setup) -> None:
-    """Say so where the wave size was chosen for the sources and is not the usual one."""
+def say_setup(arguments: argparse.Namespace, setup: Setup) -> None:
+    """Say on standard error what of the setup may not be what the user expects: the host though there are signs of an
+    AMD GPU, devices that are left out, a wave size that was chosen for the sources."""
+    choice = setup.choice
+    said = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
+    said += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
     if setup.runtime == "cpu" and arguments.wave is None and setup.wave != DEFAULT_WAVE:
-        print(
-            f"candle-parity: CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs "
-            "them as AMD's data centre GPUs would",
-            file=sys.stderr,
+        said.append(
+            f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "
+            "data centre GPUs would"
         )
+    for line in said:
+        print(f"candle-parity: {line}", file=sys.stderr)
 
 
-def _runtime(name: str) -> str:
+def _choice(name: str) -> Choice:
     try:
-        return chosen_runtime(name)
+        return choose(name)
     except (NoRuntime, NoCompiler, BuildError, InfrastructureError) as error:
         raise UsageError(str(error)) from None
 
 
-def jobs_and_devices(arguments: argparse.Namespace, setup: Setup, kernels: int) -> tuple[int, int]:
-    """How many judges, and over how many devices: a judge per core, where a GPU's executor needs a core of its own."""
+def jobs_for(arguments: argparse.Namespace, setup: Setup, kernels: int) -> int:
+    """How many judges: one per core, where a GPU's executor needs a core of its own."""
     cores = len(os.sched_getaffinity(0))
-    if setup.runtime in ("cpu", "none"):
-        return min(arguments.jobs or cores, max(kernels, 1)), 1
-    devices = device_count(setup.runtime)
-    default = max(devices, cores - 2 * devices)
-    return min(arguments.jobs or default, max(kernels, 1)), devices
+    devices = len(setup.choice.devices)
+    default = cores if setup.runtime in ("cpu", "none") else max(devices, cores - 2 * devices)
+    return min(arguments.jobs or default, max(kernels, 1))
 
 
 @contextmanager

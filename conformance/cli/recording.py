@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.device.hip import first_error
@@ -50,12 +50,12 @@ def command(arguments: argparse.Namespace) -> int:
     setup = setup_from(arguments, words, traces=None)
     if setup.runtime == "cpu":
         setup = replace(setup, command=f"{setup.command} --order forward")
-    say_wave(arguments, setup)
-    jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
+    say_setup(arguments, setup)
+    jobs = jobs_for(arguments, setup, len(kernels))
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
         parts = Path(folder).resolve()
         with progress() as said:
-            result = run(replace(setup, orders=("forward",), parts=parts), kernels, cases, jobs, devices, said)
+            result = run(replace(setup, orders=("forward",), parts=parts), kernels, cases, jobs, said)
         about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
         recorded = _pack(kernels, parts, out, about | {"seed_salt": arguments.seed_salt})
     return _finish(kernels, result, recorded, out)

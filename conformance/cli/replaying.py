@@ -7,7 +7,7 @@ import shlex
 from fnmatch import fnmatchcase
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.usage import UsageError
 from conformance.engine.run import run
@@ -23,11 +23,11 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, cases = _select(specs, traces, arguments)
     words = ["candle-parity", "replay", shlex.quote(str(arguments.traces)), "--subject", arguments.subject]
     setup = setup_from(arguments, words, traces=arguments.traces.resolve(), executes=arguments.subject == "kernels")
-    say_wave(arguments, setup)
-    jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
+    say_setup(arguments, setup)
+    jobs = jobs_for(arguments, setup, len(kernels))
     journal = journal_of(setup, arguments)
     with resumable(arguments, specs, journal), progress() as said:
-        result = run(setup, kernels, cases, jobs, devices, said, journal)
+        result = run(setup, kernels, cases, jobs, said, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
 
 

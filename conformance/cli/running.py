@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_and_devices, progress, say_wave, setup_from
+from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.selecting import check_cases, select
 from conformance.engine.run import run
@@ -22,9 +22,9 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     setup = setup_from(arguments, words, traces=None)
-    say_wave(arguments, setup)
-    jobs, devices = jobs_and_devices(arguments, setup, len(kernels))
+    say_setup(arguments, setup)
+    jobs = jobs_for(arguments, setup, len(kernels))
     journal = journal_of(setup, arguments)
     with resumable(arguments, specs, journal), progress() as said:
-        result = run(setup, kernels, cases, jobs, devices, said, journal)
+        result = run(setup, kernels, cases, jobs, said, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns), result)

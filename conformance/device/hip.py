@@ -4,8 +4,8 @@ A ``Device`` keeps what is dear to make: modules by the content of their code ob
 by size. A launch goes through prebuilt ``kernelParams``: hip-python's own ``extra=(...)`` conversion costs 38 to 64
 microseconds a call, a prebuilt array about two.
 
-The runtime library must be loaded before this module imports hip-python: construct a ``Device`` with the runtime that
-``conformance.runtimes.open_runtime`` returns.
+The runtime library must be loaded and bound before anything of hip-python is called: construct a ``Device`` with the
+runtime that ``conformance.runtimes.open_runtime`` returns.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from conformance.device.binding import check_bound
 from conformance.device.errors import CompileError, HipError, first_error
 from conformance.device.rtc import RtcError, compile_source, hiprtc_version
 
@@ -39,10 +40,10 @@ _CACHE_LIMIT = 256 << 20
 
 @dataclass(frozen=True)
 class Module:
-    """A loaded code object."""
+    """A loaded code object; ``code`` is its bytes, which HIP may read as long as the module lives."""
 
     handle: Any
-    digest: str
+    code: bytes
     functions: dict[str, Function | None]
 
 
@@ -101,8 +102,8 @@ class LaunchResult:
 class Device:
     """One device of the opened runtime.
 
-    Raises ``HipError`` when the device cannot be taken, and ``RuntimeError`` naming the package when hip-python is
-    not installed.
+    Raises ``HipError`` when the device cannot be taken, ``RuntimeError`` naming the package when hip-python is not
+    installed, and ``WrongLibrary`` when hip-python has opened another library than the runtime's.
     """
 
     def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
@@ -126,6 +127,9 @@ class Device:
         self.arch: str = _text(properties.gcnArchName)
         self.wave: int = int(properties.warpSize)
         self.threads_per_multiprocessor: int = int(properties.maxThreadsPerMultiProcessor)
+        self.multiprocessors: int = int(properties.multiProcessorCount)
+        self.integrated: bool = bool(properties.integrated)
+        check_bound(runtime.library)
 
     def _properties(self, ordinal: int) -> Any:
         try:  # hip-python 10 returns the struct, 7.2 fills one
@@ -134,9 +138,6 @@ class Device:
             properties = self.hip.hipDeviceProp_t()
             self.check("hipGetDeviceProperties", self.hip.hipGetDeviceProperties(properties, ordinal))
             return properties
-
-    def device_count(self) -> int:
-        return int(self.check("hipGetDeviceCount", self.hip.hipGetDeviceCount()))
 
     def check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
         code = int(result[0])
@@ -167,7 +168,7 @@ class Device:
         module = self._modules.get(digest)
         if module is None:
             handle = self.check("hipModuleLoadData", self.hip.hipModuleLoadData(code), what)
-            module = self._modules[digest] = Module(handle, digest, {})
+            module = self._modules[digest] = Module(handle, code, {})
         return module
 
     def function(self, module: Module, name: str) -> Function | None:
@@ -340,6 +341,17 @@ def _host_types() -> tuple[Any, Any, Any]:
     from conformance.cases.launch import Buffer, Scalar
 
     return numpy, Buffer, Scalar
+
+
+def device_count() -> int:
+    """How many devices the bound runtime shows; raises ``HipError`` when it cannot tell."""
+    from hip import hip
+
+    api: Any = hip
+    result = api.hipGetDeviceCount()
+    if int(result[0]):
+        raise HipError("hipGetDeviceCount", int(result[0]), str(getattr(result[0], "name", result[0])))
+    return int(result[1])
 
 
 def describe(launch: Launch) -> str:

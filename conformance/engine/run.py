@@ -68,11 +68,10 @@ def run(
     kernels: Sequence[Kernel],
     cases: Mapping[str, tuple[str, ...]] | None = None,
     jobs: int = 1,
-    devices: int = 1,
     said: Said = lambda *_: None,
     journal: Journal | None = None,
 ) -> Result:
-    """Put ``kernels`` on trial with ``jobs`` judges spread over ``devices``.
+    """Put ``kernels`` on trial with ``jobs`` judges spread over the setup's devices.
 
     ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes that need no trial any more, and
     gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
@@ -90,7 +89,7 @@ def run(
     sources = find_sources(setup.kernels) if setup.kernels is not None else []
     jobs = max(1, min(jobs, max(len(waiting), len(sources))))
     try:
-        with Pool([setup.on_device(index % devices) for index in range(jobs)]) as pool:
+        with Pool([setup.for_member(index) for index in range(jobs)]) as pool:
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:

@@ -13,6 +13,7 @@ from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import INFRASTRUCTURE, Failure, KernelResult, Record, RunInfo, every_kernel
+from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -37,9 +38,24 @@ def assemble(
             "sandbox": result.ready.sandbox,
             "weakened": result.ready.weakened,
             "infrastructure": result.infrastructure,
+            **_choice(result.setup.choice),
+            "compiler": result.setup.compiler if result.setup.runtime == "rocm" else None,
         }
     )
     return Record.of(run, every_kernel(specs, [*rows, *waiting]))
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    """How the runtime and its devices were chosen, as fields of ``RunInfo``."""
+    return {
+        "fallback": choice.fallback,
+        "library": choice.library,
+        "other_libraries": choice.others,
+        "hip_version": choice.hip,
+        "driver": choice.driver,
+        "visible": choice.visible,
+        "left_out_devices": choice.left_out,
+    }
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
@@ -81,6 +97,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         message=outcome.message,
         seconds=round(outcome.seconds, 6),
         left_out=outcome.left_out,
+        compiler=outcome.compiler,
+        compiler_name=outcome.compiler_name,
     )
 
 

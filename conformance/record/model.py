@@ -91,6 +91,8 @@ class KernelResult(Row):
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
     ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
+    ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
+    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0".
     """
 
     name: str
@@ -109,6 +111,8 @@ class KernelResult(Row):
     compiles_for: dict[str, Resources] = {}
     wired_at: tuple[str, ...] | None = None
     left_out: Count = 0
+    compiler: str | None = None
+    compiler_name: str | None = None
 
     @property
     def lost(self) -> bool:
@@ -140,7 +144,11 @@ class RunInfo(Row):
     harness's own, ``specs_digest`` a digest of the specs. ``sandbox`` says what the kernels were confined by, or why by
     nothing; ``weakened`` names settings that weaken checks. ``selected`` counts the kernels that were selected;
     ``complete`` is false where the run ended before each of them was judged. ``infrastructure`` says in sentences what
-    went wrong that was not a kernel's doing.
+    went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
+    AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
+    were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
+    set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
+    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc".
     """
 
     runtime: str
@@ -170,6 +178,14 @@ class RunInfo(Row):
     selected: Count | None = None
     complete: bool = True
     infrastructure: tuple[str, ...] = ()
+    fallback: str | None = None
+    library: str | None = None
+    other_libraries: tuple[str, ...] = ()
+    hip_version: str | None = None
+    driver: str | None = None
+    visible: tuple[str, ...] = ()
+    left_out_devices: tuple[str, ...] = ()
+    compiler: str | None = None
 
 
 class Summary(Row):

@@ -86,6 +86,8 @@ def rerun(run: RunInfo, kernel: str) -> str:
         words += ["--runtime", run.runtime]
         if run.runtime == "cpu" and run.wave is not None:
             words += ["--wave", str(run.wave)]
+        if run.compiler not in (None, "auto"):
+            words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, "kernels"):
             words += ["--kernels", str(run.kernels)]
     if run.specs is not None:
@@ -99,14 +101,30 @@ def _orders(run: RunInfo) -> str:
     return "–" if run.runtime == "build" else "the device's own"
 
 
+def facts_table(records: Sequence[Record], upstream: str) -> list[tuple[str, list[str]]]:
+    """The ``facts`` of several records: a heading and a text per record; facts that no record has are left out."""
+    columns = [facts(record.run, upstream) for record in records]
+    rows = [(pairs[0][0], [text for _, text in pairs]) for pairs in zip(*columns, strict=True)]
+    return [(heading, texts) for heading, texts in rows if any(texts)]
+
+
 def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
-    """What was run, on what and when, as pairs of a heading and a text."""
+    """What was run, on what and when, as pairs of a heading and a text.
+
+    The text is empty for what concerns only machines that have ROCm or signs of it.
+    """
     minutes, seconds = divmod(run.seconds, 60)
     return [
         ("Executed", executed(run)),
         ("Runtime", run.runtime if run.subject == "kernels" else "none"),
         ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
         ("Host", run.host or "–"),
+        ("Why on the host", run.fallback or ""),
+        ("HIP", ", ".join(part for part in (run.hip_version, run.library) if part)),
+        ("Other HIP libraries found", "; ".join(run.other_libraries)),
+        ("Driver", run.driver or ""),
+        ("Devices left out", "; ".join(run.left_out_devices)),
+        ("Devices hidden by", ", ".join(run.visible)),
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),

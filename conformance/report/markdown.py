@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, given_specs, identity, labels, listed
+from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
@@ -109,9 +109,8 @@ def _remarks(
 
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
-    columns = [facts(record.run, specs.upstream_repository) for record in found]
     cases = ["Cases", *(f"{record.summary.cases:,}, {record.summary.cases_failed:,} failed" for record in found)]
-    body = [[pairs[0][0], *(plain(text) for _, text in pairs)] for pairs in zip(*columns, strict=True)]
+    body = [[heading, *map(plain, texts)] for heading, texts in facts_table(found, specs.upstream_repository)]
     lines = table(["", *map(plain, names)], [*body, cases], "l" * (len(found) + 1))
     for name, record in zip(names, found, strict=True):
         if record.run.patterns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts, given_specs, identity, labels, listed, rerun
+from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.remarks import remarks
@@ -72,8 +72,7 @@ def _number(value: object) -> str:
 
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
-    columns = [facts(record.run, specs.upstream_repository) for record in found]
-    body = [[pairs[0][0], *(html(text) for _, text in pairs)] for pairs in zip(*columns, strict=True)]
+    body = [[heading, *map(html, texts)] for heading, texts in facts_table(found, specs.upstream_repository)]
     return _table(["", *map(html, names)], body)
 
 

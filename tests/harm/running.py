@@ -31,6 +31,12 @@ def wait_until(holds: Callable[[], Any], seconds: float = SECONDS) -> Any:
     return answer
 
 
+def _default_signals() -> None:
+    """Undo what a shell ignores for its background jobs and nohup for its command, which children inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def command_of(pid: int) -> list[str]:
     """The words of a process's command line; empty where it has ended."""
     try:
@@ -101,7 +107,8 @@ class Place:
         number = len(list(self.folder.glob("out-*")))
         out, err = (self.folder / f"{name}-{number}" for name in ("out", "err"))
         with open(out, "wb") as stdout, open(err, "wb") as stderr:
-            streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr, **options}
+            defaults = {"stdin": subprocess.DEVNULL, "preexec_fn": _default_signals}
+            streams = {**defaults, "stdout": stdout, "stderr": stderr, **options}
             process = subprocess.Popen(
                 [sys.executable, *map(str, words)],
                 cwd=self.cwd,

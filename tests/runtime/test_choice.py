@@ -3,78 +3,84 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conformance import runtimes
-from conformance.runtimes import NoRuntime, chosen_runtime, device_count
+from conformance.device import binding
+from conformance.device.binding import WrongLibrary, check_bound
+from conformance.engine.tasks import Setup
+from conformance.runtimes import NoRuntime, choice
+from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.rocm import include_options
+from conformance.runtimes.rocm.devices import Device, Probe
+from conformance.runtimes.rocm.search import Installation
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(params=[0, 2])
-def devices(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A machine with that many AMD GPUs."""
-    count: int = request.param
-    monkeypatch.setattr(runtimes, "amd_devices", lambda: count)
-    return count
+LIBRARY = Installation("ROCM_PATH", Path("/some/rocm/lib/libamdhip64.so"), Path("/some/rocm/lib/libhiprtc.so"), None)
+CARD = Device(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
+APU = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
 
 
-def test_auto_is_cpu_where_there_is_no_amd_gpu(devices: int) -> None:
-    assert chosen_runtime("auto") == ("rocm" if devices else "cpu")
-    assert device_count("cpu") == 1
-    assert device_count("rocm") == devices
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[Probe, list[Installation]], None]:
+    """Makes this a machine with such installations and such an answer of HIP's."""
+
+    def make(probed: Probe, found: list[Installation]) -> None:
+        monkeypatch.setattr(choice, "probed", lambda: probed)
+        monkeypatch.setattr(choice, "installations", lambda: found)
+        monkeypatch.setattr(choice, "nodes", list)
+
+    return make
 
 
-def test_rocm_without_a_gpu_is_refused_with_what_to_do(devices: int) -> None:
-    if devices:
-        assert chosen_runtime("rocm") == "rocm"
-        return
-    with pytest.raises(NoRuntime, match=r"no AMD GPU was found .*; --runtime cpu runs the kernels on the host"):
-        chosen_runtime("rocm")
+def test_auto_is_the_host_without_a_word_where_there_is_no_sign_of_an_amd_gpu(machine: Any) -> None:
+    machine(Probe((), "no libamdhip64.so was found"), [])
+    assert choose("auto") == Choice("cpu")
+
+
+def test_auto_is_the_host_and_says_why_where_rocm_shows_no_gpu(machine: Any) -> None:
+    machine(Probe((), "hipGetDeviceCount returned hipErrorNoDevice (100); there is no /dev/kfd"), [LIBRARY])
+    assert choose("auto").name == "cpu"
+    assert choose("auto").fallback == (
+        "there is /some/rocm/lib/libamdhip64.so, but hipGetDeviceCount returned hipErrorNoDevice (100); there is no "
+        "/dev/kfd"
+    )
+
+
+def test_rocm_without_a_gpu_is_refused_with_the_cause_and_what_to_do(machine: Any) -> None:
+    machine(Probe((), "there is no /dev/kfd"), [LIBRARY])
+    with pytest.raises(
+        NoRuntime, match=r"no AMD GPU can be used: there is no /dev/kfd; --runtime cpu runs the kernels on the host"
+    ):
+        choose("rocm")
+
+
+def test_the_devices_of_one_architecture_are_used_and_the_others_named(machine: Any) -> None:
+    """An integrated GPU next to a card: a code object for one does not run on the other."""
+    machine(Probe((APU, CARD), hip="7.2.53211", driver="amdgpu 6.16.6"), [LIBRARY])
+    chosen = choose("auto")
+    assert (chosen.name, chosen.devices, chosen.hip, chosen.driver) == ("rocm", (0,), "7.2.53211", "amdgpu 6.16.6")
+    assert chosen.left_out == ("1: Radeon Graphics (gfx1036, wave 32, 1 compute units, integrated)",)
+    assert chosen.library == "/some/rocm/lib/libamdhip64.so (ROCM_PATH)"
+
+
+def test_a_judge_gets_a_device_in_turn() -> None:
+    setup = Setup("rocm", None, None, (), 1, 2, "", None, None, "", choice=Choice("rocm", (2, 5)))
+    assert [setup.for_member(number).device for number in range(4)] == [2, 5, 2, 5]
 
 
 def test_cuda_without_a_gpu_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.runtimes.cuda.control.nvidia_devices", lambda: (0, "there is no driver"))
     with pytest.raises(NoRuntime, match=r"cuda .* no GPU: there is no driver; --runtime cpu runs the kernels"):
-        chosen_runtime("cuda")
-
-
-def library(folder: Path, body: str) -> None:
-    (folder / "hip.c").write_text(f"#include <stdlib.h>\nint hipGetDeviceCount(int *n) {{ {body} }}")
-    target = folder / "libamdhip64.so"
-    compiler = [sys.executable, "-m", "ziglang", "cc"]
-    done = subprocess.run([*compiler, "-shared", "-o", target, folder / "hip.c"], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip("no ziglang to build a stand-in for ROCm's library")
-
-
-@pytest.mark.parametrize(
-    ("body", "count"),
-    [
-        ("*n = 3; return 0;", 3),
-        ("*n = 7; return 100;", 0),
-        ("__builtin_trap();", 0),
-        ('*n = atoi(getenv("HIP_VISIBLE_DEVICES")) + 1; return 0;', 6),
-    ],
-    ids=["three devices", "no device", "a driver that crashes", "devices of the user's choice"],
-)
-def test_rocm_is_asked_in_another_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, count: int
-) -> None:
-    library(tmp_path, body)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "5")
-    runtimes.amd_devices.cache_clear()
-    try:
-        assert runtimes.amd_devices() == count
-    finally:
-        runtimes.amd_devices.cache_clear()
+        choose("cuda")
 
 
 FOUND = """
@@ -89,14 +95,21 @@ print(*mapped)
 """
 
 
-def test_hip_python_finds_our_libraries_and_no_others() -> None:
+@pytest.mark.parametrize("variable", ["ROCM_PATH", "LD_LIBRARY_PATH"])
+def test_hip_python_opens_our_libraries_where_there_are_others(variable: str, tmp_path: Path) -> None:
+    """hip-python looks for libraries itself: left alone, it takes those of an installed ROCm."""
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    for name in ("libamdhip64.so", "libhiprtc.so"):
+        shutil.copy(build() / "libhiprtc.so", lib / name)  # has none of HIP's functions
+    foreign = str(lib if variable == "LD_LIBRARY_PATH" else tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", FOUND],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), variable: foreign},
     )
     assert done.returncode == 0, done.stderr
     facts, paths = done.stdout.splitlines()
@@ -105,16 +118,19 @@ def test_hip_python_finds_our_libraries_and_no_others() -> None:
     assert all("/runtime/" in path for path in paths.split())
 
 
-def test_rocm_tells_hiprtc_where_its_headers_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
-    assert include_options() == ()
-    (tmp_path / "include" / "hip").mkdir(parents=True)
-    (tmp_path / "include" / "hip" / "hip_runtime.h").touch()
-    assert include_options() == (f"-I{tmp_path}/include",)
-
-
-def test_our_own_library_on_the_path_is_no_amd_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(build()))
-    runtimes.amd_devices.cache_clear()
-    assert runtimes.amd_devices() == 0
-    runtimes.amd_devices.cache_clear()
+@pytest.mark.parametrize(
+    ("mapped", "said"),
+    [
+        ([], "has no libamdhip64"),
+        (["/opt/rocm/lib/libamdhip64.so.7"], "has /opt/rocm/lib/libamdhip64.so.7;"),
+        (["/ours/libamdhip64.so", "/opt/rocm/lib/libamdhip64.so.7"], "has /opt/rocm/.* and /ours/libamdhip64.so;"),
+    ],
+)
+def test_another_hip_library_in_the_process_is_an_error(
+    mapped: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"7f00-7f01 r-xp 00000000 fe:00 42                 {path}\n" for path in mapped for _ in range(3)]
+    (tmp_path / "maps").write_text("".join(rows))
+    monkeypatch.setattr(binding, "_MAPS", tmp_path / "maps")
+    with pytest.raises(WrongLibrary, match=said):
+        check_bound(Path("/ours/libamdhip64.so"))

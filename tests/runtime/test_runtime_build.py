@@ -15,7 +15,7 @@ import pytest
 
 from conformance.build import take_warnings
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes import NoRuntime, chosen_runtime, open_runtime
+from conformance.runtimes import NoRuntime, open_runtime
 from conformance.runtimes.cpu import build as building
 from conformance.runtimes.cpu import toolchain
 from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
@@ -236,13 +236,7 @@ def test_the_best_compiler_for_each_purpose_is_taken(
 
 @pytest.mark.parametrize("name", ["rocm", "cuda"])
 def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.runtimes.amd_devices", lambda: 0)
+    monkeypatch.setattr("conformance.runtimes.rocm.control.chosen", lambda: None)
     monkeypatch.setenv("CANDLE_PARITY_LIBCUDA", "/nowhere/libcuda.so.1")
     with pytest.raises(NoRuntime, match="--runtime cpu runs the kernels on the host"):
         open_runtime(name)
-
-
-@pytest.mark.parametrize(("devices", "chosen"), [(0, "cpu"), (2, "rocm")])
-def test_auto_is_rocm_where_there_is_a_gpu(monkeypatch: pytest.MonkeyPatch, devices: int, chosen: str) -> None:
-    monkeypatch.setattr("conformance.runtimes.amd_devices", lambda: devices)
-    assert chosen_runtime("auto") == chosen

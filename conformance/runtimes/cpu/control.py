@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.device.binding import bind
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.cpu.toolchain import find_toolchain
 
@@ -46,8 +47,10 @@ class CpuRuntime:
 
     def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:
         self.identity = identity
-        self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
+        self.library = folder / "libamdhip64.so"
+        self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
+        bind(self.library, folder / "libhiprtc.so")
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
         self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from conformance.device.binding import bind
 from conformance.runtimes.cpu.build import build, content_hash
 from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
 from conformance.runtimes.cuda.search import header_folders
@@ -31,8 +32,8 @@ class CudaRuntime:
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
-        self._library = ctypes.CDLL(str(folder / "libamdhip64.so"), mode=ctypes.RTLD_GLOBAL)
-        compiler = ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
+        self.library = folder / "libamdhip64.so"
+        self._library, compiler = open_cuda_libraries(folder)
         self._library.hipcudaLastMessage.restype = ctypes.c_char_p
         self._library.hipcudaModuleKernels.restype = ctypes.c_char_p
         self._library.hipcudaModuleKernels.argtypes = [ctypes.c_void_p]
@@ -75,6 +76,14 @@ class CudaRuntime:
             {"name": row["name"], "line": None, "params": [{"type": None, "size": size} for size in row["params"]]}
             for row in rows
         ]
+
+
+def open_cuda_libraries(folder: Path) -> tuple[ctypes.CDLL, ctypes.CDLL]:
+    """Load the runtime's libamdhip64 and libhiprtc of ``folder``, for hip-python too."""
+    hip, rtc = folder / "libamdhip64.so", folder / "libhiprtc.so"
+    opened = [ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL) for path in (hip, rtc)]
+    bind(hip, rtc)
+    return opened[0], opened[1]
 
 
 def open_cuda_runtime() -> CudaRuntime:

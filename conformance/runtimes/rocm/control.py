@@ -1,0 +1,72 @@
+"""AMD's own runtime library in this process."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from conformance.device.binding import bind
+from conformance.runtimes.rocm.search import Installation, chosen
+
+
+class NoRocm(RuntimeError):
+    """No library of ROCm's, or one that cannot be opened; the message says which and what to do."""
+
+
+class RocmRuntime:
+    """ROCm's libamdhip64 and libhiprtc, those of ``installation`` or the first that is found.
+
+    Raises ``NoRocm`` when there is none or it cannot be opened. No device is asked for.
+    """
+
+    name = "rocm"
+    guards_memory = False
+    on_host = False
+    description = "ROCm"
+
+    def __init__(self, installation: Installation | None = None) -> None:
+        found = installation or chosen()
+        if found is None:
+            raise NoRocm("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is")
+        if found.rtc is None:
+            raise NoRocm(f"there is no libhiprtc.so next to {found.hip}; install ROCm's hiprtc there")
+        self.installation = found
+        self.library = found.hip
+        hip = _opened(str(found.hip))
+        _opened(str(found.rtc))
+        bind(found.hip, found.rtc)
+        number = ctypes.c_int()
+        hip.hipRuntimeGetVersion(ctypes.byref(number))
+        self.version = shown_version(number.value)
+        self.compile_options: tuple[str, ...] = () if found.include is None else (f"-I{found.include}",)
+        self.identity = f"rocm HIP {self.version} {found.identity()}"
+
+    def set_order(self, order: str) -> None:
+        """A GPU schedules its threads itself."""
+
+    def confine(self) -> str:
+        raise RuntimeError("kernels run on the GPU")
+
+    def weakened(self) -> tuple[str, ...]:
+        """Which of the runtime's own checks are off: it has none."""
+        return ()
+
+    def message(self) -> str:
+        return ""
+
+    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
+        return None
+
+
+def shown_version(number: int) -> str:
+    """``7.2.53211`` of HIP's 70253211: major * 10,000,000 + minor * 100,000 + patch (hip_version.h)."""
+    major, rest = divmod(number, 10_000_000)
+    minor, patch = divmod(rest, 100_000)
+    return f"{major}.{minor}.{patch}"
+
+
+def _opened(path: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise NoRocm(f"{path} cannot be opened ({error}); install what it needs, or the whole of ROCm again") from None

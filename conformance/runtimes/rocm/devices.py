@@ -1,0 +1,131 @@
+"""The AMD GPUs that HIP shows, and the choice of those to use. HIP is asked in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.processes.bounded import run_bounded
+from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
+from conformance.runtimes.rocm.nodes import cause
+from conformance.runtimes.rocm.search import chosen
+
+_ROOT = Path(__file__).resolve().parents[3]
+_PROGRAM = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from conformance.runtimes.rocm.devices import tell; tell()"
+_MARK = "candle-parity devices: "
+SECONDS = 60.0
+"""For HIP to be set up; with a wedged GPU it never is."""
+
+_MODULE_VERSION = Path("/sys/module/amdgpu/version")
+_KERNEL = Path("/proc/sys/kernel/osrelease")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU: its number among those that HIP shows, architecture with features (``gfx90a:sramecc+:xnack-``), wave
+    size, compute units, and whether it is part of the processor."""
+
+    ordinal: int
+    name: str
+    arch: str
+    wave: int
+    units: int
+    integrated: bool
+
+    def __str__(self) -> str:
+        kind = ", integrated" if self.integrated else ""
+        return f"{self.ordinal}: {self.name} ({self.arch}, wave {self.wave}, {self.units} compute units{kind})"
+
+    @property
+    def processor(self) -> str:
+        """The architecture without features."""
+        return self.arch.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What HIP says of the machine: its devices, or ``why`` there are none, in a sentence that says what to do.
+
+    ``hip`` is the version of the HIP runtime, ``driver`` that of the kernel driver; empty where unknown.
+    """
+
+    devices: tuple[Device, ...]
+    why: str = ""
+    hip: str = ""
+    driver: str = ""
+
+
+def probe() -> Probe:
+    """Ask the installation that is used for its devices."""
+    if chosen() is None:
+        return Probe((), cause("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"))
+    done = run_bounded([sys.executable, "-c", _PROGRAM], SECONDS)
+    if done.code is None:
+        return Probe((), f"HIP did not answer within {SECONDS:g} s: a GPU or its driver hangs; see the kernel's log")
+    answer = next((line for line in reversed(done.out.splitlines()) if line.startswith(_MARK)), None)
+    if answer is None:
+        how = f"signal {signal.Signals(-done.code).name}" if done.code < 0 else f"exit code {done.code}"
+        last = (done.err.strip().splitlines() or ["no message"])[-1][:300]
+        return Probe((), cause(f"asking HIP for its devices ended with {how}: {last}"))
+    told = json.loads(answer.removeprefix(_MARK))
+    devices = tuple(Device(**row) for row in told["devices"])
+    why = "" if devices else cause(told["why"])
+    return Probe(devices, why, told["hip"], driver_version() if devices else "")
+
+
+def of_one_architecture(devices: Iterable[Device]) -> tuple[tuple[Device, ...], tuple[Device, ...]]:
+    """The devices to use, all of one architecture, and those that are left out.
+
+    Cards before what is integrated in a processor, then the most compute units in all, then HIP's own order.
+    """
+    groups: dict[str, list[Device]] = {}
+    for device in devices:
+        groups.setdefault(device.arch, []).append(device)
+    if not groups:
+        return (), ()
+
+    def size(group: list[Device]) -> tuple[bool, int, int]:
+        return not group[0].integrated, sum(device.units for device in group), -group[0].ordinal
+
+    best = max(groups.values(), key=size)
+    rest = [device for group in groups.values() for device in group if group is not best]
+    return tuple(best), tuple(sorted(rest, key=lambda device: device.ordinal))
+
+
+def driver_version() -> str:
+    """The amdgpu driver's version; the one that is part of Linux has Linux's."""
+    for file, what in ((_MODULE_VERSION, "amdgpu "), (_KERNEL, "amdgpu of Linux ")):
+        try:
+            return what + file.read_text().strip()
+        except OSError:
+            continue
+    return ""
+
+
+def tell() -> None:
+    """Print what ``probe`` reads; runs in the process that is asked."""
+    print(_MARK + json.dumps(_answer()), flush=True)
+
+
+def _answer() -> dict[str, Any]:
+    try:
+        runtime = RocmRuntime()
+    except NoRocm as error:
+        return {"why": str(error), "devices": [], "hip": ""}
+    from conformance.device.hip import Device as Opened
+    from conformance.device.hip import HipError, device_count
+
+    try:
+        devices = [Opened(runtime, ordinal) for ordinal in range(device_count())]
+    except (HipError, RuntimeError) as error:
+        return {"why": str(error), "devices": [], "hip": runtime.version}
+    rows = [
+        asdict(Device(ordinal, one.name, one.arch, one.wave, one.multiprocessors, one.integrated))
+        for ordinal, one in enumerate(devices)
+    ]
+    return {"why": "HIP shows no device", "devices": rows, "hip": runtime.version}

@@ -1,0 +1,88 @@
+"""``doctor``: what a machine has, and whether kernels can be run on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import doctoring
+from conformance.cli.doctoring import rendered
+from conformance.cli.main import main
+from conformance.doctor import rows
+from conformance.doctor.rows import Row
+from conformance.runtimes import choice
+from conformance.runtimes.rocm.devices import Device, Probe
+
+NO_GPU = "HIP shows no device; this user may not open /dev/kfd: join the group render"
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "probed", lambda: Probe((), NO_GPU))
+    monkeypatch.setattr(rows, "probed", lambda: Probe((), NO_GPU))
+
+
+def test_a_host_that_can_run_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--runtime", "cpu"]) == 0
+    printed = capsys.readouterr().out
+    assert "ok  a kernel        compiled, launched, read back: right, on candle-parity cpu runtime" in printed
+    assert "ok  a fault         a kernel that faults is a crash and costs nothing else" in printed
+    assert "\nkernels can be run; " in printed
+    assert all(line[:4] in ("ok  ", "--  ", "!!  ", "    ", "", "kern") for line in printed.splitlines())
+
+
+def test_a_rocm_that_shows_no_gpu_says_what_to_do(no_gpu: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--runtime", "rocm"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"!! AMD GPUs none -> {NO_GPU}" in printed
+    assert f"!! runtime rocm cannot be used -> no AMD GPU can be used: {NO_GPU}; --runtime cpu runs" in printed
+    assert "kernels cannot be run; " in printed
+
+
+def test_auto_works_on_the_host_and_still_says_what_keeps_it_from_the_gpu(
+    no_gpu: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(choice, "nodes", lambda: [_Kfd()])
+    monkeypatch.setattr(doctoring, "trial_rows", lambda *_: iter([Row("ok", "a kernel", "right", decides=True)]))
+    assert main(["doctor"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"!! AMD GPUs none -> {NO_GPU}" in printed
+    assert "ok runtime cpu (chosen by auto)" in printed
+
+
+class _Kfd:
+    path = Path("/dev/kfd")
+
+    def __str__(self) -> str:
+        return "/dev/kfd"
+
+
+def test_a_kernel_that_is_not_right_is_what_keeps_a_run_from_working(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = Row("todo", "a kernel", "fail in place of pass", "fill_u32(shape=[4]): 4 elements differ", decides=True)
+    monkeypatch.setattr(doctoring, "trial_rows", lambda *_: iter([wrong]))
+    assert main(["doctor", "--runtime", "cpu"]) == 1
+    assert "!!  a kernel        fail in place of pass\n" in capsys.readouterr().out
+
+
+def test_a_device_of_another_architecture_is_named_as_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Device(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
+    apu = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
+    probed = Probe((card, apu), hip="7.2.53211", driver="amdgpu 6.16.6")
+    monkeypatch.setattr(choice, "probed", lambda: probed)
+    monkeypatch.setattr(rows, "probed", lambda: probed)
+    monkeypatch.setattr(choice, "installations", lambda: ["/opt/rocm/lib/libamdhip64.so"])
+    told = {row.text: row.state for row in rows.machine_rows(choice.choose("auto"))}
+    assert told[str(card)] == "ok"
+    assert told[f"{apu}, left out: another architecture"] == "none"
+    assert told["7.2.53211, driver amdgpu 6.16.6"] == "ok"
+
+
+def test_long_texts_and_what_to_do_are_wrapped_below_their_column() -> None:
+    lines = rendered(Row("todo", "cache", "word " * 40, "make room there")).splitlines()
+    assert lines[0].startswith("!!  cache           word word")
+    assert all(line.startswith(" " * 20) for line in lines[1:])
+    assert lines[-1] == " " * 20 + "-> make room there"
+    assert max(map(len, lines)) <= 118
