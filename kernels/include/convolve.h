@@ -138,13 +138,21 @@ __device__ inline Index source_of(Index place, u32 tap, const Axis<Index> &axis)
   return remainder == 0 ? position : ~Index(0);
 }
 
+// Rounds of the loop over the input channels at a time. The compiler adds integers in any order, which takes more
+// registers; outputs that need 64-bit positions are rare, and their strides fill the scalar registers as it is.
+template <class T, class Index>
+constexpr int rounds = sizeof(Index) == 8 ? 1 : 4;
+template <>
+constexpr int rounds<u32, u32> = 2;
+
 // One tap of a tile: the products over the input channels, in order. x and k are where the tile's positions and
 // channels begin.
 template <class T, class Index, int channels, int positions>
 __device__ inline void over_channels(Sum_of<T> (&sums)[channels][positions], const Convolution<Index> &of, const T *src,
                                      const Index (&x)[positions], const T *kernel, const Index (&k)[channels]) {
+  constexpr int at_once = rounds<T, Index>;
 #pragma clang loop vectorize(disable)  // sums of integers, in any order, would take more registers than there are
-#pragma unroll 4
+#pragma unroll at_once
   for (Index c = 0; c < of.channels; ++c) {
     T value[positions], weight[channels];
 #pragma unroll

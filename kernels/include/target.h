@@ -7,7 +7,9 @@
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
 //   swap_word<mask>(x)                    the x of lane (own lane ^ mask) in a group of 32, for u32 and u64
 //   keep_order(x)                         in a loop: the next round is not begun before x is computed
+//   computed_here(x)                      x: what follows from it is computed again, not kept in registers
 //   on_gpu
+//   few_registers                         a tile of a quantized product takes all registers of a thread
 //
 // and the macros
 //

@@ -22,6 +22,13 @@ namespace candle::target {
 
 constexpr bool on_gpu = true;
 
+// Of RDNA 1 and 2: LLVM spills a product's places there, and not on CDNA (512 registers) or later RDNA.
+#if defined(__GFX10__)
+constexpr bool few_registers = true;
+#else
+constexpr bool few_registers = false;
+#endif
+
 using portable::f32_to_bf16;
 using portable::f32_to_f8;
 using portable::fma_bf16;
@@ -66,5 +73,10 @@ __device__ inline u64 swap_word(u64 x) {
 }
 
 __device__ inline void keep_order(f32 &x) { asm volatile("" : "+v"(x)); }
+
+__device__ inline int computed_here(int x) {
+  asm volatile("" : "+v"(x));
+  return x;
+}
 
 }  // namespace candle::target

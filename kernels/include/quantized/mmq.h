@@ -195,7 +195,7 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
   using OwnScales = typename scales_of<by_block, F, tile_rows>::type;
   __shared__ Step tile_x[tile_rows], tile_y[tile_columns];
   __shared__ u32 dms[by_block ? tile_rows : 1];
-  const int t = 32 * threadIdx.y + threadIdx.x, tx = t % row_threads, ty = t / row_threads;
+  const int thread = 32 * threadIdx.y + threadIdx.x, tx = thread % row_threads, ty = thread / row_threads;
   const int row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
   const int stride_x = ncols_x / F::length, stride_y = nrows_y / group_length;
   const auto *x = static_cast<const typename F::Block *>(vx) + i64(row0) * stride_x;
@@ -206,17 +206,19 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
   Words<Q8_1, tile_columns, ahead> activations;
   OwnScales weight_scales;
   GroupScales<Q8_1, tile_columns> activation_scales;
-  const auto load = [&](int group0) {
+  const auto load = [&](int group0, int t) {
     weights.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     if constexpr (!by_block) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     activations.load(y, used - 1, stride_y, t, group0, groups - 1);
     activation_scales.load(y, used - 1, stride_y, t, group0, groups - 1);
   };
-  if (ahead && groups > 0) load(0);
+  if (ahead && groups > 0) load(0, thread);
   f32 acc[rows][columns] = {};
   for (int group0 = 0; group0 < groups; group0 += step_groups) {
     const int here = at_most(groups - group0, step_groups);
-    if (!ahead) load(group0);
+    // Where registers are few, the places that follow from the thread are not kept while a step is multiplied.
+    const int t = !ahead || target::few_registers ? target::computed_here(thread) : thread;
+    if (!ahead) load(group0, t);
     // Of every fourth step only: registers until then would cost more than waiting.
     if constexpr (by_block) weight_scales.load(x, nrows_x - 1 - row0, stride_x, t, group0, groups - 1);
     __syncthreads();
@@ -225,7 +227,7 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
     activations.store(tile_y, t, group0);
     store_columns<F::uses_sums && F::halves>(tile_y, activations, activation_scales, t);
     __syncthreads();
-    if (ahead) load(group0 + step_groups < groups ? group0 + step_groups : group0);
+    if (ahead) load(group0 + step_groups < groups ? group0 + step_groups : group0, t);
 #pragma unroll 1
     for (int g = 0; g < here; g += span) {
       Quad own[rows][span][2];
