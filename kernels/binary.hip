@@ -1,8 +1,8 @@
 // out[i] = op(lhs[i], rhs[i]): arithmetic in the operands' type, comparisons to u8 0 or 1.
 //
 // dims_and_strides is dims, lhs strides, rhs strides; null when both are contiguous.
+#include "include/arithmetic.h"
 #include "include/elementwise.h"
-#include "include/number.h"
 
 using namespace candle;
 
@@ -20,10 +20,10 @@ __device__ inline auto comparable(T x) {
 // The bits of +0 and -0, in either order, joined: and (either = false) or or.
 template <class T>
 __device__ inline T join_zeros(T a, T b, bool either) {
-  if constexpr (same<T, f32>) {
+  if constexpr (is_same<T, f32>) {
     const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
     return bit_cast<f32>(either ? x | y : x & y);
-  } else if constexpr (same<T, f64>) {
+  } else if constexpr (is_same<T, f64>) {
     const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
     return bit_cast<f64>(either ? x | y : x & y);
   } else {
@@ -34,7 +34,7 @@ __device__ inline T join_zeros(T a, T b, bool either) {
 // The greater (or the lesser) of two. +0 is greater than -0. NaN: f32, f64 and f8 take the other operand, f16 and
 // bf16 keep the NaN.
 template <bool Greater, class T>
-__device__ inline T extreme(T a, T b) {
+__device__ inline T extremum(T a, T b) {
   const auto x = comparable(a);
   const auto y = comparable(b);
   if constexpr (!is_integer<T>) {
@@ -83,7 +83,7 @@ struct div : Plain {
   static __device__ T f(T a, T b) {
     if constexpr (is_integer<T>) {
       if (b == 0) return T(-1);
-      if (same<T, i64> && b == T(-1)) return T(0 - u64(a));
+      if (is_same<T, i64> && b == T(-1)) return T(0 - u64(a));
     }
     return a / b;
   }
@@ -92,14 +92,14 @@ struct div : Plain {
 struct maximum : Plain {
   template <class T>
   static __device__ T f(T a, T b) {
-    return extreme<true>(a, b);
+    return extremum<true>(a, b);
   }
 };
 
 struct minimum : Plain {
   template <class T>
   static __device__ T f(T a, T b) {
-    return extreme<false>(a, b);
+    return extremum<false>(a, b);
   }
 };
 
@@ -144,7 +144,7 @@ struct ge {
 
 template <class Op, class T>
 struct Binary {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ T operator()(T a, T b) const {
     if constexpr (is_f8<T>) {
@@ -159,7 +159,7 @@ struct Binary {
 
 template <class Op, class T>
 struct Compare {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
 };

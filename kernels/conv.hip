@@ -1,6 +1,6 @@
 // Convolutions, pooling and upsampling, one file of include/ for each kind.
-#include "include/columns.h"
 #include "include/convolve.h"
+#include "include/im2col.h"
 #include "include/pool.h"
 #include "include/upsample.h"
 

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 __device__ inline void fill_packed(size_t numel, const Part &part, T value, T *out) {
-  constexpr int width = pack_width(any_number, sizeof(T));
+  constexpr int width = pack_width(default_max_per_thread, sizeof(T));
   size_t done = 0;
   if (is_aligned<width>(out)) {
     Pack<T, width> values;
@@ -30,8 +30,8 @@ __device__ inline void fill(size_t numel, T value, T *out) {
 }
 
 // The dimensions of out, from the largest stride to the smallest: the order of elements that are all alike is free.
-__device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const size_t *info, size_t *sorted,
-                                          Strides<1> &strides) {
+__device__ CANDLE_SHARED_HELPER void sort_dims(size_t numel, size_t num_dims, const size_t *info, size_t *sorted,
+                                               Strides<1> &strides) {
   constexpr u32 most = Strides<1>::most;
   u32 dims = 0;
   for (size_t d = 0; d < num_dims; ++d) {
@@ -51,12 +51,12 @@ __device__ CANDLE_ONE_COPY void sort_dims(size_t numel, size_t num_dims, const s
     sorted[most + at] = stride;
   }
   for (u32 d = 0; d < dims; ++d) sorted[dims + d] = sorted[most + d];
-  join_dims<1>(numel, dims, sorted, strides);
+  merge_dims<1>(numel, dims, sorted, strides);
 }
 
 template <class T>
-__device__ CANDLE_APART void const_set_strided(const Part part, size_t numel, size_t num_dims, const size_t *info,
-                                               T value, T *out) {
+__device__ CANDLE_NOINLINE_NVIDIA void const_set_strided(const Part part, size_t numel, size_t num_dims,
+                                                         const size_t *info, T value, T *out) {
   __shared__ Strides<1> strides;
   __shared__ size_t sorted[2 * Strides<1>::most];
   if (threadIdx.x == 0) sort_dims(numel, num_dims, info, sorted, strides);
@@ -72,9 +72,9 @@ __device__ CANDLE_APART void const_set_strided(const Part part, size_t numel, si
 template <class T>
 __device__ inline void const_set(size_t numel, size_t num_dims, const size_t *info, T value, T *out) {
   if (!info) return fill(numel, value, out);
-  const u32 shift = shift_for_few_blocks(numel);
-  if (numel == 0 || is_idle(shift)) return;
-  const_set_strided(part_of_grid(shift), numel, num_dims, info, value, out);
+  const u32 shift = shift_for_few_active_blocks(numel);
+  if (numel == 0 || is_idle_block(shift)) return;
+  const_set_strided(active_grid(shift), numel, num_dims, info, value, out);
 }
 
 // Lengths in units of U, which is an element or a pack.
@@ -100,13 +100,13 @@ __device__ inline void copy_rows(const Part &part, const U *src, U *dst, u32 row
 
 template <class T>
 __device__ inline void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s) {
-  constexpr int width = pack_width(any_number, sizeof(T));
+  constexpr int width = pack_width(default_max_per_thread, sizeof(T));
   // A single row has no use for its pitch.
   const bool whole_packs = d2 % width == 0 && (d1 <= 1 || (src_s % width == 0 && dst_s % width == 0));
   const bool packed = whole_packs && is_aligned<width>(src) && is_aligned<width>(dst);
   const u32 shift = packed && thread_count() >= size_t(d1) * d2 ? log2_of(width) : 0;
-  if (is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
+  if (is_idle_block(shift)) return;
+  const Part part = active_grid(shift);
   if (packed) {
     copy_rows(part, reinterpret_cast<const Pack<T, width> *>(src), reinterpret_cast<Pack<T, width> *>(dst), d1,
               d2 / width, src_s / width, dst_s / width);

@@ -2,8 +2,8 @@
 //
 // A tensor is left x dim x right, row-major, dim being the indexed dimension. The largest value of the id's type means
 // "none": it selects zero and adds or stores nothing. Any other id outside the dimension is a fault.
-#include "include/put.h"
-#include "include/select.h"
+#include "include/gather.h"
+#include "include/scatter.h"
 
 using namespace candle;
 

@@ -1,9 +1,9 @@
 // Weights in the packed GGUF formats: decoded, gathered by row, and multiplied with f32 or quantized activations.
-#include "include/quantized/activations.h"
 #include "include/quantized/dequantize.h"
 #include "include/quantized/dmmv.h"
 #include "include/quantized/mmq.h"
 #include "include/quantized/mmvq.h"
+#include "include/quantized/quantize_q8_1.h"
 
 using namespace candle;
 

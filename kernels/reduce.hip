@@ -34,11 +34,12 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
     const bool abreast = one_each && !is_short && Side::fits(rows, src, threads);
     if (is_short || abreast) {
       const u32 several = is_short ? Short::rows : Side::rows, blocks = gridDim.x / several;
-      const u32 first = row * several, own = first + t / group_lanes;
+      const u32 first = row * several, own = first + t / logical_wave_size;
       if (row < blocks) {
         state = is_short ? Short::reduce(src + first * rows.step, rows.step, u32(length), shelf, t)
                          : Side::reduce(src + first, rows.stride, u32(length), shelf, t);
-        if (t % group_lanes == 0 && t / group_lanes < several) dst[own] = Op::result(state, own, length, innermost());
+        if (t % logical_wave_size == 0 && t / logical_wave_size < several)
+          dst[own] = Op::result(state, own, length, innermost());
         return;
       }
       if (row < blocks * several) return;
@@ -62,13 +63,13 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
 template <class T>
 __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t *__restrict__ info,
                            const T *__restrict__ inp, T *out) {
-  __shared__ Addend<T> shelf[group_lanes];
+  __shared__ Addend<T> shelf[logical_wave_size];
   const size_t *sizes = info + 2 * num_dims;
   const size_t *strides = sizes + num_sum_dims;
   const bool wide = numel >> 32;
   const u32 t = threadIdx.x;
-  const u32 groups = blockDim.x / group_lanes;
-  const bool meet = !wide && blockDim.x % group_lanes == 0 && num_sum_dims > 0 && strides[num_sum_dims - 1] == 1;
+  const u32 groups = blockDim.x / logical_wave_size;
+  const bool meet = !wide && blockDim.x % logical_wave_size == 0 && num_sum_dims > 0 && strides[num_sum_dims - 1] == 1;
   for (size_t first = size_t(blockIdx.x) * blockDim.x; first < numel; first += thread_count()) {
     const size_t i = first + t;
     size_t j = i;
@@ -85,13 +86,13 @@ __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, c
     }
     Addend<T> own{i < numel ? u32(j) : Addend<T>::nowhere, widened(x)};
     own.meet();
-    if (t % group_lanes == 0) {
-      shelf[t / group_lanes] = own;
+    if (t % logical_wave_size == 0) {
+      shelf[t / logical_wave_size] = own;
     } else {
       own.add_to(out);
     }
     __syncthreads();
-    if (t < group_lanes) {
+    if (t < logical_wave_size) {
       own.to = Addend<T>::nowhere;
       if (t < groups) own = shelf[t];
       own.meet();

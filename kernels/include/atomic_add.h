@@ -1,8 +1,8 @@
 // Atomic additions for every type of the sum kernels, each rounded to the type.
 #pragma once
 
-#include "lanes.h"
-#include "number.h"
+#include "arithmetic.h"
+#include "shuffle.h"
 
 namespace candle {
 
@@ -57,8 +57,8 @@ struct Addend {
 
   template <int mask>
   __device__ void meet_at() {
-    const u32 other = swap<mask>(to);
-    const auto more = swap<mask>(x);
+    const u32 other = shuffle_xor<mask>(to);
+    const auto more = shuffle_xor<mask>(x);
     if (other != to) return;
     if (threadIdx.x & mask) {
       to = nowhere;

@@ -2,8 +2,8 @@
 // for every block size and wave size.
 #pragma once
 
-#include "lanes.h"
 #include "reduction.h"
+#include "shuffle.h"
 
 namespace candle {
 
@@ -35,7 +35,7 @@ struct Bitonic {
   // `merged` columns ascend and descend in turn.
   template <int mask, bool with_padding>
   __device__ void stage(Entry &own, int column, int distance, int merged) const {
-    const Entry other{swap<mask>(own.index), swap<mask>(own.key)};
+    const Entry other{shuffle_xor<mask>(own.index), shuffle_xor<mask>(own.key)};
     const bool keeps_first = ((column & distance) == 0) == ((column & merged) == 0);
     const bool taken = keeps_first ? after<with_padding>(own, other) : after<with_padding>(other, own);
     own = Entry{taken ? other.index : own.index, taken ? other.key : own.key};
@@ -73,22 +73,22 @@ struct Bitonic {
   template <bool with_padding>
   __device__ void sort_columns(const Shelf &shelf, unsigned *out, int padded, int t) const {
     Entry own = entry(t);
-    sort_group<with_padding>(own, t, padded < group_lanes ? padded : group_lanes);
-    if (padded > group_lanes) {
-      const int rows = padded / group_lanes;
-      const int spread = group_lanes / rows;
-      const int group = t / group_lanes, lane = t % group_lanes;
-      const int near = group * group_lanes + (lane ^ group * spread);
+    sort_group<with_padding>(own, t, padded < logical_wave_size ? padded : logical_wave_size);
+    if (padded > logical_wave_size) {
+      const int rows = padded / logical_wave_size;
+      const int spread = logical_wave_size / rows;
+      const int group = t / logical_wave_size, lane = t % logical_wave_size;
+      const int near = group * logical_wave_size + (lane ^ group * spread);
       const int far_row = lane & (rows - 1);
       const int far_lane = group * spread + lane / rows;
-      const int far_column = far_row * group_lanes + far_lane;
-      const int far = far_row * group_lanes + (far_lane ^ far_row * spread);
-      for (int merged = 2 * group_lanes; merged <= padded; merged *= 2) {
+      const int far_column = far_row * logical_wave_size + far_lane;
+      const int far = far_row * logical_wave_size + (far_lane ^ far_row * spread);
+      for (int merged = 2 * logical_wave_size; merged <= padded; merged *= 2) {
         // A thread writes where it was the last to read, so one barrier a move is enough.
         shelf.put(near, own);
         __syncthreads();
         own = shelf.get(far);
-        stages<with_padding>(own, far_column, group_lanes, merged);
+        stages<with_padding>(own, far_column, logical_wave_size, merged);
         shelf.put(far, own);
         __syncthreads();
         own = shelf.get(near);
@@ -102,12 +102,12 @@ struct Bitonic {
   __device__ void sort_row(int *indices, unsigned *out, int padded, int t, int threads) const {
     for (int column = t; column < padded; column += threads) {
       Entry own = entry(column);
-      sort_group<true>(own, column, group_lanes);
+      sort_group<true>(own, column, logical_wave_size);
       indices[column] = own.index;
     }
     __syncthreads();
-    for (int merged = 2 * group_lanes; merged <= padded; merged *= 2) {
-      for (int distance = merged / 2; distance >= group_lanes; distance /= 2) {
+    for (int merged = 2 * logical_wave_size; merged <= padded; merged *= 2) {
+      for (int distance = merged / 2; distance >= logical_wave_size; distance /= 2) {
         for (int pair = t; pair < padded / 2; pair += threads) {
           const int column = 2 * pair - (pair & (distance - 1));
           const Entry low = entry(indices[column]);

@@ -7,8 +7,8 @@
 // both.
 #pragma once
 
+#include "arithmetic.h"
 #include "elementwise.h"
-#include "number.h"
 
 namespace candle {
 
@@ -52,7 +52,7 @@ __device__ inline Sum_of<T> plus_product(Sum_of<T> sum, T x, T y) {
   if constexpr (is_integer<T>) {
     return T(u32(x) * u32(y) + u32(sum));
   } else {
-    return fused(to_sum(x), to_sum(y), sum);
+    return fma(to_sum(x), to_sum(y), sum);
   }
 }
 

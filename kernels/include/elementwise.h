@@ -11,7 +11,7 @@ namespace candle {
 // Elements per thread and step: 16 bytes of the widest operand, at most what the operation allows. An operation that
 // sets a limit has long code; two of it for two f64 would cost registers and save no memory transaction.
 constexpr int pack_width(int most, size_t widest) {
-  if (most < any_number && widest == 8) return 1;
+  if (most < default_max_per_thread && widest == 8) return 1;
   return most < int(16 / widest) ? most : int(16 / widest);
 }
 
@@ -52,13 +52,13 @@ struct first_indices<3> {
 // ---- contiguous
 
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_INLINED void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
   *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
       apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
 }
 
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_INLINED void map_packs(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_packs(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
   const size_t packs = numel / width;
   for (size_t p = part.first(); p < packs; p += part.step()) map_pack<width>(p, op, out, in...);
   for (size_t i = packs * width + part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
@@ -130,14 +130,14 @@ __device__ inline void count_tiles(Plan<N> &plan) {
 }
 
 template <int N>
-__device__ CANDLE_ONE_COPY void make_plan(size_t numel, size_t num_dims, const size_t *info, u32 width, u32 side,
-                                          Plan<N> &plan) {
+__device__ CANDLE_SHARED_HELPER void make_plan(size_t numel, size_t num_dims, const size_t *info, u32 width, u32 side,
+                                               Plan<N> &plan) {
   plan.side = side;
   plan.moving = plan.transposed = plan.rows_dim = 0;
   plan.rows = false;
   plan.flat = width > 1 && is_contiguous<N>(num_dims, info);  // else one way more is only code
   if (plan.flat) return;
-  join_dims<N>(numel, num_dims, info, plan.strides);
+  merge_dims<N>(numel, num_dims, info, plan.strides);
   if (plan.strides.dims == 0 || plan.strides.dims > Strides<N>::most) return;
   if (width > 1) find_rows(plan, width);
   if (!plan.rows && blockDim.x == tile_threads) find_tiles(plan);
@@ -155,8 +155,8 @@ __device__ inline Pack<T, width> load_row_pack(const T *p, bool moving) {
 }
 
 template <int width, class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_rows(Indices<K...>, size_t numel, const Part &part, const Plan<sizeof...(In)> &plan,
-                                        const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_rows(Indices<K...>, size_t numel, const Part &part,
+                                             const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
   const u32 packs = u32(numel / width), step = u32(part.step()), moving = plan.moving;
   for (u32 p = u32(part.first()); p < packs; p += step) {
     const auto where = plan.strides.offsets(p * width);
@@ -176,7 +176,7 @@ struct Tile {
 };
 
 template <int N>
-__device__ CANDLE_ONE_COPY void start_tile(u32 index, const Plan<N> &plan, Tile<N> &tile) {
+__device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, Tile<N> &tile) {
   const Strides<N> &s = plan.strides;
   size_t out_stride = 1;
   tile.out = 0;
@@ -246,8 +246,8 @@ __device__ inline auto &values_of(TileValues<held, T, More...> &values) {
 
 // For blocks of tile_threads, each of which takes tiles that follow each other.
 template <class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_tiles(Indices<K...>, const Part &part, const Plan<sizeof...(In)> &plan, const Op &op,
-                                         Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_tiles(Indices<K...>, const Part &part, const Plan<sizeof...(In)> &plan,
+                                              const Op &op, Out *out, const In *...in) {
   constexpr u32 side = side_of_tile<widest_of<In...>()>, step = tile_threads / side, held = side / step;
   __shared__ u64 lds[side * side * widest_of<In...>() / 8];
   const auto &s = plan.strides;
@@ -281,9 +281,10 @@ __device__ CANDLE_INLINED void map_tiles(Indices<K...>, const Part &part, const 
 // ---- any strides
 
 template <class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_elements(Indices<K...>, size_t numel, size_t num_dims,
-                                            const size_t *__restrict__ info, const Part &part,
-                                            const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_elements(Indices<K...>, size_t numel, size_t num_dims,
+                                                 const size_t *__restrict__ info, const Part &part,
+                                                 const Plan<sizeof...(In)> &plan, const Op &op, Out *out,
+                                                 const In *...in) {
   const bool ready = plan.strides.dims <= Strides<sizeof...(In)>::most;
   for (size_t i = part.first(); i < numel; i += part.step()) {
     const auto where = ready ? plan.strides.offsets(u32(i)) : offsets<sizeof...(In)>(i, num_dims, info, true);
@@ -298,15 +299,16 @@ struct Apart {
   Op op;
 
   template <class... T>
-  __device__ CANDLE_NOT_INLINED auto operator()(T... x) const {
+  __device__ CANDLE_NOINLINE_GPU auto operator()(T... x) const {
     return op(x...);
   }
 };
 
 // Anything but a thread per element of contiguous tensors. Only for blocks that have something to do: the call costs.
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_APART void map_any(const Part part, size_t numel, size_t num_dims, const size_t *__restrict__ info,
-                                     const Op op, Out *out, const In *...in) {
+__device__ CANDLE_NOINLINE_NVIDIA void map_any(const Part part, size_t numel, size_t num_dims,
+                                               const size_t *__restrict__ info, const Op op, Out *out,
+                                               const In *...in) {
   constexpr int inputs = sizeof...(In);
   using Each = typename first_indices<inputs>::type;
   const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
@@ -334,14 +336,14 @@ __device__ CANDLE_APART void map_any(const Part part, size_t numel, size_t num_d
 template <class Op, class Out, class... In>
 __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
                            const In *...in) {
-  constexpr int width = pack_width(Op::most_per_thread, widest_of<Out, In...>());
+  constexpr int width = pack_width(Op::max_per_thread, widest_of<Out, In...>());
   if (info || thread_count() < numel) {
-    const u32 few = shift_for_few_blocks(numel);
-    if (numel == 0 || is_idle(few)) return;
-    if constexpr (Op::most_per_thread < any_number && width == 1) {
-      return map_any<width>(part_of_grid(few), numel, num_dims, info, Apart<Op>{op}, out, in...);
+    const u32 few = shift_for_few_active_blocks(numel);
+    if (numel == 0 || is_idle_block(few)) return;
+    if constexpr (Op::max_per_thread < default_max_per_thread && width == 1) {
+      return map_any<width>(active_grid(few), numel, num_dims, info, Apart<Op>{op}, out, in...);
     } else {
-      return map_any<width>(part_of_grid(few), numel, num_dims, info, op, out, in...);
+      return map_any<width>(active_grid(few), numel, num_dims, info, op, out, in...);
     }
   }
   // As Candle launches: no loops. A block has a thread for each element after the last whole pack.
@@ -351,8 +353,8 @@ __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restri
     return;
   }
   constexpr u32 shift = log2_of(width);
-  if (is_idle(shift)) return;
-  const size_t packs = numel / width, p = part_of_grid(shift).first(), rest = packs * width + p;
+  if (is_idle_block(shift)) return;
+  const size_t packs = numel / width, p = active_grid(shift).first(), rest = packs * width + p;
   if (p < packs) map_pack<width>(p, op, out, in...);
   if (rest < numel) out[rest] = op(in[rest]...);
 }

@@ -29,18 +29,18 @@ struct Sums {
 };
 
 template <int N>
-__device__ inline Sums<N> sum_block(Sums<N> x, f32 (&shelf)[N][group_lanes], u32 t, u32 threads) {
+__device__ inline Sums<N> sum_block(Sums<N> x, f32 (&shelf)[N][logical_wave_size], u32 t, u32 threads) {
 #pragma unroll
-  for (int n = 0; n < N; ++n) x.at[n] = sum_lanes(x.at[n]);
-  if (threads <= group_lanes) return x;
-  const u32 lane = t % group_lanes;
+  for (int n = 0; n < N; ++n) x.at[n] = wave_reduce_sum(x.at[n]);
+  if (threads <= logical_wave_size) return x;
+  const u32 lane = t % logical_wave_size;
   if (lane == 0) {
 #pragma unroll
-    for (int n = 0; n < N; ++n) shelf[n][t / group_lanes] = x.at[n];
+    for (int n = 0; n < N; ++n) shelf[n][t / logical_wave_size] = x.at[n];
   }
   __syncthreads();
 #pragma unroll
-  for (int n = 0; n < N; ++n) x.at[n] = sum_lanes(lane < threads / group_lanes ? shelf[n][lane] : 0.0f);
+  for (int n = 0; n < N; ++n) x.at[n] = wave_reduce_sum(lane < threads / logical_wave_size ? shelf[n][lane] : 0.0f);
   return x;
 }
 
@@ -62,7 +62,7 @@ __device__ inline void load_row(const T *src, int n_cols, int t, int threads, f3
 
 template <class T>
 __device__ inline T stored(f32 x) {
-  if constexpr (same<T, f64>) {
+  if constexpr (is_same<T, f64>) {
     return x;
   } else {
     return narrow<T>(x);
@@ -88,12 +88,12 @@ __device__ inline void store_row(const T *src, T *dst, int n_cols, int t, int th
 // (x / rms) * alpha; a null alpha is 1.
 template <int N, class T>
 __device__ inline void rmsnorm_row(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
-                                   int n_cols, int threads, f32 eps, f32 (&shelf)[1][group_lanes]) {
+                                   int n_cols, int threads, f32 eps, f32 (&shelf)[1][logical_wave_size]) {
   const int t = int(threadIdx.x);
   const Weights<N, T> weights(alpha, t, n_cols);
   f32 held[N];
   Sums<1> squares{};
-  load_row(src, n_cols, t, threads, held, [&](f32 x) { squares.at[0] = fused(x, x, squares.at[0]); });
+  load_row(src, n_cols, t, threads, held, [&](f32 x) { squares.at[0] = fma(x, x, squares.at[0]); });
   squares = sum_block(squares, shelf, u32(t), u32(threads));
   const f32 scale = rsqrtf(squares.at[0] / f32(n_cols) + eps);
   if (alpha) {
@@ -106,7 +106,7 @@ __device__ inline void rmsnorm_row(const T *__restrict__ src, T *__restrict__ ds
 template <class T>
 __device__ inline void rmsnorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha, int n_cols,
                                int threads, f32 eps) {
-  __shared__ f32 shelf[1][group_lanes];
+  __shared__ f32 shelf[1][logical_wave_size];
   const size_t row = size_t(blockIdx.x) * n_cols;
   if (n_cols <= threads) {
     rmsnorm_row<1>(src + row, dst + row, alpha, n_cols, threads, eps, shelf);
@@ -120,28 +120,28 @@ __device__ inline void rmsnorm(const T *__restrict__ src, T *__restrict__ dst, c
 template <int N, class T>
 __device__ inline void layernorm_row(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
                                      const T *__restrict__ beta, int n_cols, int threads, f32 eps,
-                                     f32 (&shelf)[2][group_lanes]) {
+                                     f32 (&shelf)[2][logical_wave_size]) {
   const int t = int(threadIdx.x);
   const Weights<N, T> weights(alpha, t, n_cols), offsets(beta, t, n_cols);
   f32 held[N];
   Sums<2> sums{};  // of x and of x * x
   load_row(src, n_cols, t, threads, held, [&](f32 x) {
     sums.at[0] += x;
-    sums.at[1] = fused(x, x, sums.at[1]);
+    sums.at[1] = fma(x, x, sums.at[1]);
   });
   sums = sum_block(sums, shelf, u32(t), u32(threads));
   const f32 mean = sums.at[0] / f32(n_cols);
-  const f32 variance = fused(-mean, mean, sums.at[1] / f32(n_cols));
+  const f32 variance = fma(-mean, mean, sums.at[1] / f32(n_cols));
   const f32 scale = rsqrtf(variance + eps);
   const auto normal = [&](f32 x) { return (x - mean) * scale; };
   if (alpha && beta) {
     store_row(src, dst, n_cols, t, threads, held,
-              [&](f32 x, int col) { return fused(normal(x), weights.at(col), offsets.at(col)); });
+              [&](f32 x, int col) { return fma(normal(x), weights.at(col), offsets.at(col)); });
   } else if (alpha) {
     store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int col) { return normal(x) * weights.at(col); });
   } else if (beta) {
     store_row(src, dst, n_cols, t, threads, held,
-              [&](f32 x, int col) { return fused(x - mean, scale, offsets.at(col)); });
+              [&](f32 x, int col) { return fma(x - mean, scale, offsets.at(col)); });
   } else {
     store_row(src, dst, n_cols, t, threads, held, [&](f32 x, int) { return normal(x); });
   }
@@ -150,7 +150,7 @@ __device__ inline void layernorm_row(const T *__restrict__ src, T *__restrict__ 
 template <class T>
 __device__ inline void layernorm(const T *__restrict__ src, T *__restrict__ dst, const T *__restrict__ alpha,
                                  const T *__restrict__ beta, int n_cols, int threads, f32 eps) {
-  __shared__ f32 shelf[2][group_lanes];
+  __shared__ f32 shelf[2][logical_wave_size];
   const size_t row = size_t(blockIdx.x) * n_cols;
   if (n_cols <= threads) {
     layernorm_row<1>(src + row, dst + row, alpha, beta, n_cols, threads, eps, shelf);

@@ -23,7 +23,7 @@ struct Average {
 
   __device__ T result(size_t window) const {
     const f32 factor = 1.0f / f32(window);
-    if constexpr (same<T, f64>) {
+    if constexpr (is_same<T, f64>) {
       return sum * f64(factor);
     } else {
       return convert<T>(f32(sum) * factor);
@@ -37,7 +37,7 @@ struct Maximum {
   bool first = true;
 
   __device__ void take(T x) {
-    largest = first ? x : extreme<true>(largest, x);
+    largest = first ? x : extremum<true>(largest, x);
     first = false;
   }
 

@@ -4,15 +4,15 @@
 // `visit` takes the next element, at position `at` of the row, `join` takes the state of a later thread.
 #pragma once
 
-#include "lanes.h"
-#include "number.h"
+#include "arithmetic.h"
+#include "shuffle.h"
 
 namespace candle {
 
 // What T compares as, exactly: f16 and bf16 as f32, u8 in a whole register.
 template <class T>
 __device__ inline auto comparable(T x) {
-  if constexpr (same<T, u8>) {
+  if constexpr (is_same<T, u8>) {
     return u32(x);
   } else if constexpr (is_integer<T>) {
     return x;
@@ -24,13 +24,13 @@ __device__ inline auto comparable(T x) {
 // The least value of T (or the greatest): -inf and +inf for floats.
 template <class T, bool greatest>
 __device__ inline T limit() {
-  if constexpr (same<T, u8>) {
+  if constexpr (is_same<T, u8>) {
     return greatest ? 0xff : 0;
-  } else if constexpr (same<T, u32>) {
+  } else if constexpr (is_same<T, u32>) {
     return greatest ? 0xffffffff : 0;
-  } else if constexpr (same<T, i64>) {
+  } else if constexpr (is_same<T, i64>) {
     return greatest ? __INT64_MAX__ : -__INT64_MAX__ - 1;
-  } else if constexpr (same<T, f64>) {
+  } else if constexpr (is_same<T, f64>) {
     return greatest ? __builtin_inf() : -__builtin_inf();
   } else {
     return narrow<T>(greatest ? __builtin_inff() : -__builtin_inff());
@@ -39,11 +39,11 @@ __device__ inline T limit() {
 
 // Of two zeros, max takes +0 and min takes -0.
 template <bool greater, class T>
-__device__ inline T choose_zero(T a, T b) {
-  if constexpr (same<T, f64>) {
+__device__ inline T select_zero(T a, T b) {
+  if constexpr (is_same<T, f64>) {
     const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
     return bit_cast<f64>(greater ? x & y : x | y);
-  } else if constexpr (same<T, f32>) {
+  } else if constexpr (is_same<T, f32>) {
     const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
     return bit_cast<f32>(greater ? x & y : x | y);
   } else {
@@ -57,20 +57,20 @@ __device__ inline bool is_zero(f64 x, bool negative) { return bit_cast<u64>(x) =
 
 // The greater (or the lesser) of two. A NaN stays in f16 and bf16; f32 and f64 take the number.
 template <bool greater, class T>
-__device__ inline T extreme(T a, T b) {
+__device__ inline T extremum(T a, T b) {
   const auto x = comparable(a);
   const auto y = comparable(b);
   if constexpr (!is_integer<T>) {
     if (x != x) return is_half<T> ? a : b;
     if (y != y) return is_half<T> ? b : a;
-    if (x == y) return choose_zero<greater>(a, b);  // equal bits, unless zeros of different sign
+    if (x == y) return select_zero<greater>(a, b);  // equal bits, unless zeros of different sign
   }
   return (greater ? x > y : x < y) ? a : b;
 }
 
 template <class T>
 __device__ inline T add(T a, T b) {
-  if constexpr (same<T, i64>) {
+  if constexpr (is_same<T, i64>) {
     return i64(u64(a) + u64(b));
   } else if constexpr (is_integer<T>) {
     return T(u32(a) + u32(b));
@@ -96,7 +96,7 @@ struct Sum<u8> : Sum<u32> {};
 
 // As `extreme`, without branches; f16 and bf16 wait as f32, where a NaN replaces numbers and stays.
 template <class T, bool greater>
-struct Extreme {
+struct Extremum {
   using State = decltype(comparable(T{}));
 
   static __device__ State start() { return comparable(limit<T, !greater>()); }
@@ -151,9 +151,9 @@ struct Position {
 };
 
 template <class T>
-using Least = Extreme<T, false>;
+using Least = Extremum<T, false>;
 template <class T>
-using Greatest = Extreme<T, true>;
+using Greatest = Extremum<T, true>;
 template <class T>
 using PositionOfLeast = Position<T, false>;
 template <class T>
@@ -182,13 +182,13 @@ struct Shelf<Candidate<T>> {
 };
 
 template <int mask, class State>
-__device__ inline State swap_state(State x) {
-  return swap<mask>(x);
+__device__ inline State shuffle_xor_state(State x) {
+  return shuffle_xor<mask>(x);
 }
 
 template <int mask, class T>
-__device__ inline Candidate<T> swap_state(Candidate<T> x) {
-  return Candidate<T>{swap<mask>(x.value), swap<mask>(x.at)};
+__device__ inline Candidate<T> shuffle_xor_state(Candidate<T> x) {
+  return Candidate<T>{shuffle_xor<mask>(x.value), shuffle_xor<mask>(x.at)};
 }
 
 // ---- the tree: thread t joins thread t + s, for s = threads / 2, ..., 2, 1
@@ -202,13 +202,13 @@ __attribute__((always_inline)) __device__ inline typename Op::State fold(const S
     return shelf.get(at);
   } else {
     const auto low = fold<groups, 2 * apart, Op>(shelf, at);
-    return Op::join(low, fold<groups, 2 * apart, Op>(shelf, at + group_lanes * apart));
+    return Op::join(low, fold<groups, 2 * apart, Op>(shelf, at + logical_wave_size * apart));
   }
 }
 
 template <int mask, class Op>
 __device__ inline typename Op::State join_lanes(typename Op::State x, u32 threads) {
-  return threads > mask ? Op::join(x, swap_state<mask>(x)) : x;
+  return threads > mask ? Op::join(x, shuffle_xor_state<mask>(x)) : x;
 }
 
 template <class Op>
@@ -225,12 +225,12 @@ __device__ inline typename Op::State join_group(typename Op::State x, u32 thread
 template <class Op>
 __device__ inline typename Op::State join_block(typename Op::State own, Shelf<typename Op::State> &shelf, u32 t,
                                                 u32 threads) {
-  if (threads > group_lanes) {
+  if (threads > logical_wave_size) {
     shelf.put(t, own);
     __syncthreads();
   }
-  if (t >= group_lanes) return own;
-  switch (threads / group_lanes) {
+  if (t >= logical_wave_size) return own;
+  switch (threads / logical_wave_size) {
     case 32:
       own = fold<32, 1, Op>(shelf, t);
       break;

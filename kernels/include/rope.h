@@ -4,8 +4,8 @@
 // are then taken to follow after as many rows as src has, though upstream allows longer tables.
 #pragma once
 
+#include "arithmetic.h"
 #include "elementwise.h"
-#include "number.h"
 
 namespace candle {
 
@@ -14,8 +14,8 @@ template <class T>
 __device__ inline void rotate(const T *src, T *dst, u32 first, u32 second, T c, T s) {
   const T x1 = src[first];
   const T x2 = src[second];
-  dst[first] = fused(x1, c, -(x2 * s));
-  dst[second] = fused(x1, s, x2 * c);
+  dst[first] = fma(x1, c, -(x2 * s));
+  dst[second] = fma(x1, s, x2 * c);
 }
 
 __device__ inline u32 table_batch(u32 element, u32 stride_b, u32 rows) {

@@ -35,7 +35,8 @@ struct Rows {
 
 // Whether the last dimensions, `length` elements in all, have one stride, and how the rows then lie. Control flow is
 // uniform over the grid.
-__device__ CANDLE_ONE_COPY bool find_rows(size_t length, size_t num_dims, const size_t *__restrict__ info, Rows &rows) {
+__device__ CANDLE_SHARED_HELPER bool find_rows(size_t length, size_t num_dims, const size_t *__restrict__ info,
+                                               Rows &rows) {
   const size_t *strides = info + num_dims;
   // What is most asked for, without a load that waits for another.
   if (num_dims == 2) {
@@ -116,7 +117,7 @@ template <class Op, class T>
 struct Together {
   using State = typename Op::State;
   static constexpr u32 threads = 1024;
-  static constexpr u32 part = 4 * group_lanes;
+  static constexpr u32 part = 4 * logical_wave_size;
   static constexpr int rows = threads / part;
   static constexpr int each = threads / part;  // elements of a thread
 
@@ -134,9 +135,9 @@ struct Together {
     for (int k = 0; k < each; ++k) x[k] = u + k * part < length ? src[k * part] : T{};
     shelf.put(t, own_levels<1>(x, length, u));
     __syncthreads();
-    const u32 row = t / group_lanes;
+    const u32 row = t / logical_wave_size;
     if (row >= rows) return Op::start();
-    return join_group<Op>(fold<4, 1, Op>(shelf, row * part + t % group_lanes), group_lanes);
+    return join_group<Op>(fold<4, 1, Op>(shelf, row * part + t % logical_wave_size), logical_wave_size);
   }
 
   // Position u joined with those after it, by the levels down to `apart` parts apart. Depth first: few states at a
@@ -164,7 +165,7 @@ struct Abreast {
   static constexpr u32 apart = threads / 2;
   static constexpr int each = sizeof(State) > 4 ? 2 : 4;
   static constexpr int rows = 2 * each;
-  static constexpr u32 last = 4 * group_lanes;  // states of a row that a group joins at the end
+  static constexpr u32 last = 4 * logical_wave_size;  // states of a row that a group joins at the end
 
   static __device__ bool fits(const Rows &found, const T *src, u32 block_threads) {
     return found.kept == 0 && found.step == 1 && found.stride % each == 0 && is_aligned<each>(src) &&
@@ -204,9 +205,9 @@ struct Abreast {
       for (int k = 0; k < each; ++k) shelf.put((half * each + k) * last + u, state[0][k]);
     }
     __syncthreads();
-    const u32 row = t / group_lanes;
+    const u32 row = t / logical_wave_size;
     if (row >= rows) return state[0][0];
-    return join_group<Op>(fold<4, 1, Op>(shelf, row * last + t % group_lanes), group_lanes);
+    return join_group<Op>(fold<4, 1, Op>(shelf, row * last + t % logical_wave_size), logical_wave_size);
   }
 
   // The level that joins u and u + distance, as many rows at a time as the shelf holds.

@@ -1,8 +1,8 @@
 // softmax of rows: one group of 32 lanes a row.
 #pragma once
 
-#include "functions.h"
 #include "reduction.h"
+#include "unary_ops.h"
 
 namespace candle {
 
@@ -17,12 +17,12 @@ struct accumulator<f64> {
 
 // The butterfly leaves the same bits in every lane: each step adds the same two numbers in both lanes of a pair.
 template <class T>
-__device__ inline T sum_lanes(T x) {
-  x = x + swap<16>(x);
-  x = x + swap<8>(x);
-  x = x + swap<4>(x);
-  x = x + swap<2>(x);
-  return x + swap<1>(x);
+__device__ inline T wave_reduce_sum(T x) {
+  x = x + shuffle_xor<16>(x);
+  x = x + shuffle_xor<8>(x);
+  x = x + shuffle_xor<4>(x);
+  x = x + shuffle_xor<2>(x);
+  return x + shuffle_xor<1>(x);
 }
 
 // The greater of two numbers. Which of two zeros it is does not show in a softmax, and a NaN anywhere makes the whole
@@ -31,12 +31,12 @@ __device__ inline f32 greater_of(f32 a, f32 b) { return __builtin_fmaxf(a, b); }
 __device__ inline f64 greater_of(f64 a, f64 b) { return a < b ? b : a; }
 
 template <class T>
-__device__ inline T greatest_of_lanes(T x) {
-  x = greater_of(x, swap<16>(x));
-  x = greater_of(x, swap<8>(x));
-  x = greater_of(x, swap<4>(x));
-  x = greater_of(x, swap<2>(x));
-  return greater_of(x, swap<1>(x));
+__device__ inline T wave_reduce_max(T x) {
+  x = greater_of(x, shuffle_xor<16>(x));
+  x = greater_of(x, shuffle_xor<8>(x));
+  x = greater_of(x, shuffle_xor<4>(x));
+  x = greater_of(x, shuffle_xor<2>(x));
+  return greater_of(x, shuffle_xor<1>(x));
 }
 
 // Elements of a lane at rest in registers, f16 and bf16 two in each.
@@ -66,7 +66,7 @@ struct KeptHalves {
 #pragma unroll
     for (int k = 0; k < N / 2; ++k) {
       f32 both = bit_cast<f32>(word[k]);
-      target::keep_order(both);  // else a compiler sees through the word, and keeps the two apart
+      target::optimization_barrier(both);  // else a compiler sees through the word, and keeps the two apart
       x[2 * k] = T{u16(bit_cast<u32>(both))};
       x[2 * k + 1] = T{u16(bit_cast<u32>(both) >> 16)};
     }
@@ -86,19 +86,20 @@ struct Softmax {
   using Wide = typename accumulator<T>::type;
   static constexpr int strip = is_half<T> ? 16 : 8;
   static constexpr int kept = is_half<T> ? 4 : sizeof(T) == 8 ? 4 : 10;
-  static constexpr int columns = strip * group_lanes;
+  static constexpr int columns = strip * logical_wave_size;
 
   using Strip = T[strip];
 
   static __device__ void load(Strip &x, const T *src) {
 #pragma unroll
-    for (int k = 0; k < strip; ++k) x[k] = src[group_lanes * k];
+    for (int k = 0; k < strip; ++k) x[k] = src[logical_wave_size * k];
   }
 
   // The last columns of a row, fewer than a strip has; `left` counts from the lane's own column.
   static __device__ void load_rest(Strip &x, const T *src, int left) {
 #pragma unroll
-    for (int k = 0; k < strip; ++k) x[k] = group_lanes * k < left ? src[group_lanes * k] : limit<T, false>();
+    for (int k = 0; k < strip; ++k)
+      x[k] = logical_wave_size * k < left ? src[logical_wave_size * k] : limit<T, false>();
   }
 
   static __device__ void raise(Wide &greatest, const Strip &x) {
@@ -120,7 +121,7 @@ struct Softmax {
   static __device__ T in_turn(T x) {
     if constexpr (is_half<T>) {
       f32 bits = bit_cast<f32>(u32(x.bits));
-      target::keep_order(bits);
+      target::optimization_barrier(bits);
       x = T{u16(bit_cast<u32>(bits))};
     }
     return x;
@@ -129,14 +130,14 @@ struct Softmax {
   static __device__ void add(Wide &sum, const Strip &x, int left = columns) {
 #pragma unroll
     for (int k = 0; k < strip; ++k) {
-      if (group_lanes * k < left) sum += Wide(widen(x[k]));
+      if (logical_wave_size * k < left) sum += Wide(widen(x[k]));
     }
   }
 
   static __device__ void store(T *dst, const Strip &x, T scale, int left = columns) {
 #pragma unroll
     for (int k = 0; k < strip; ++k) {
-      if (group_lanes * k < left) dst[group_lanes * k] = in_turn(x[k] * scale);
+      if (logical_wave_size * k < left) dst[logical_wave_size * k] = in_turn(x[k] * scale);
     }
   }
 };
@@ -191,7 +192,7 @@ __attribute__((always_inline)) __device__ inline void softmax(const T *__restric
     last.get(x);
     S::raise(most, x);
   }
-  const T greatest = narrow<T>(greatest_of_lanes(most));
+  const T greatest = narrow<T>(wave_reduce_max(most));
 
   Wide sum = 0;
 #pragma unroll
@@ -214,7 +215,7 @@ __attribute__((always_inline)) __device__ inline void softmax(const T *__restric
     S::add(sum, x, left);
     last.put(x);
   }
-  const T scale = narrow<T>(Wide(1) / sum_lanes(sum));
+  const T scale = narrow<T>(Wide(1) / wave_reduce_sum(sum));
 
   if (rest < n_cols) {
     last.get(x);

@@ -12,7 +12,7 @@ __device__ inline size_t thread_count() { return size_t(gridDim.x) * blockDim.x;
 
 // Row-major without gaps, for each of the N operands whose strides follow dims in info; null info says so too.
 template <int N>
-__device__ CANDLE_ONE_COPY bool is_contiguous(size_t num_dims, const size_t *info) {
+__device__ CANDLE_SHARED_HELPER bool is_contiguous(size_t num_dims, const size_t *info) {
   if (!info) return true;
   size_t expected = 1;
   for (size_t d = num_dims; d-- > 0;) {
@@ -42,7 +42,7 @@ struct Offsets {
 // Where the i-th element (row-major) of each operand lies. Dimensions that lie in memory as one are taken as one;
 // the outermost needs no division. All control flow here is uniform over the grid.
 template <int N>
-__device__ CANDLE_ONE_COPY Offsets<N> offsets(size_t i, size_t num_dims, const size_t *info, bool wide) {
+__device__ CANDLE_SHARED_HELPER Offsets<N> offsets(size_t i, size_t num_dims, const size_t *info, bool wide) {
   Offsets<N> result{};
   for (size_t d = num_dims; d-- > 0;) {
     const size_t inner = d;
@@ -73,14 +73,14 @@ struct Part {
   __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
 };
 
-__device__ inline bool is_idle(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
+__device__ inline bool is_idle_block(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
 
-__device__ inline Part part_of_grid(u32 shift) {
+__device__ inline Part active_grid(u32 shift) {
   return {blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
 }
 
 // Where the work of a block has a dear beginning; some hundreds of blocks fill a GPU.
-__device__ inline u32 shift_for_few_blocks(size_t numel) {
+__device__ inline u32 shift_for_few_active_blocks(size_t numel) {
   if (thread_count() < numel) return 0;
   return gridDim.x >= 256 << 6 ? 6 : gridDim.x >= 256 << 4 ? 4 : gridDim.x >= 256 << 2 ? 2 : 0;
 }
@@ -121,7 +121,8 @@ struct Strides {
 };
 
 template <int N>
-__device__ CANDLE_ONE_COPY void join_dims(size_t numel, size_t num_dims, const size_t *info, Strides<N> &strides) {
+__device__ CANDLE_SHARED_HELPER void merge_dims(size_t numel, size_t num_dims, const size_t *info,
+                                                Strides<N> &strides) {
   strides.dims = 0;
   if (numel >> 31) {
     strides.dims = Strides<N>::most + 1;

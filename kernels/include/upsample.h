@@ -44,7 +44,7 @@ struct Between {
 };
 
 __device__ inline Between between(size_t at, f64 scale, size_t size, bool align_corners) {
-  f64 position = align_corners ? scale * f64(at) : fused(scale, f64(at) + 0.5, -0.5);
+  f64 position = align_corners ? scale * f64(at) : fma(scale, f64(at) + 0.5, -0.5);
   if (!(position > 0.0)) position = 0.0;
   const size_t low = size_t(position);
   const size_t high = low + 1 < size ? low + 1 : size - 1;
@@ -63,7 +63,7 @@ __device__ inline f64 to_f64(T x) {
   }
 }
 
-__device__ inline f64 blend(f64 a, f64 b, f64 weight) { return fused(a, 1.0 - weight, b * weight); }
+__device__ inline f64 blend(f64 a, f64 b, f64 weight) { return fma(a, 1.0 - weight, b * weight); }
 
 // The source is (b, c, h, w). A neighbour of weight 0 takes part: 0 * inf is NaN.
 template <class T>

@@ -2,18 +2,18 @@
 // is Candle's, fused as on CUDA, so that sums have its bits.
 #pragma once
 
-#include "../lanes.h"
+#include "../shuffle.h"
 #include "formats.h"
 
 namespace candle {
 
 // Every lane of a group of 32 gets the sum over them.
-__device__ inline f32 sum_lanes(f32 x) {
-  x += swap<16>(x);
-  x += swap<8>(x);
-  x += swap<4>(x);
-  x += swap<2>(x);
-  x += swap<1>(x);
+__device__ inline f32 wave_reduce_sum(f32 x) {
+  x += shuffle_xor<16>(x);
+  x += shuffle_xor<8>(x);
+  x += shuffle_xor<4>(x);
+  x += shuffle_xor<2>(x);
+  x += shuffle_xor<1>(x);
   return x;
 }
 
@@ -33,8 +33,8 @@ __device__ inline void multiply_simple(const void *__restrict__ vx, const f32 *_
   y += 32 * (lane / 16) + e;
   f32 sum = 0;
   const auto add = [&](const Scales &scales, u32 two, f32 first, f32 second) {
-    sum = fused(F::value(scales, i32(two << 24) >> 24, 0), first, sum);
-    sum = fused(F::value(scales, i32(two << 16) >> 24, 0), second, sum);
+    sum = fma(F::value(scales, i32(two << 24) >> 24, 0), first, sum);
+    sum = fma(F::value(scales, i32(two << 16) >> 24, 0), second, sum);
   };
   constexpr int batch = 8;
   int left = (blocks + 1 - int(lane / 16)) / 2;
@@ -53,7 +53,7 @@ __device__ inline void multiply_simple(const void *__restrict__ vx, const f32 *_
     for (int i = 0; i < batch; ++i) add(scales[i], two[i], first[i], second[i]);
   }
   for (; left > 0; --left, x += 2, y += 64) add(F::scales(*x, 0), F::two(*x, e), y[0], y[apart]);
-  sum = sum_lanes(sum);
+  sum = wave_reduce_sum(sum);
   if (lane == 0) dst[row] = sum;
 }
 
@@ -86,7 +86,8 @@ __device__ inline void multiply_super(const void *__restrict__ vx, const f32 *__
   const auto *x = static_cast<const typename Part::Block *>(vx) + i64(row) * blocks;
   const bool aligned = reinterpret_cast<size_t>(y) % (Part::side_by_side * sizeof(f32)) == 0;
   constexpr int most = Part::side_by_side * sizeof(f32);
-  const f32 sum = sum_lanes(aligned ? sum_super<Part, most>(x, y, blocks) : sum_super<Part, sizeof(f32)>(x, y, blocks));
+  const f32 sum =
+      wave_reduce_sum(aligned ? sum_super<Part, most>(x, y, blocks) : sum_super<Part, sizeof(f32)>(x, y, blocks));
   if (threadIdx.x == 0) dst[row] = sum;
 }
 
@@ -118,17 +119,17 @@ struct PartQ2_K {
 #pragma unroll
       for (int n = 0; n < 8; ++n) weight[n] = f32(i32(quants[n >> 2] >> (8 * l + 2 * (n & 3)) & 3));
       // The second product is rounded, the others are fused.
-      f32 product = fused(at[0].at[l] * scale[0], weight[0], at[1].at[l] * scale[1] * weight[1]);
-      f32 minimum = fused(at[0].at[l], least[0], at[1].at[l] * least[1]);
+      f32 product = fma(at[0].at[l] * scale[0], weight[0], at[1].at[l] * scale[1] * weight[1]);
+      f32 minimum = fma(at[0].at[l], least[0], at[1].at[l] * least[1]);
 #pragma unroll
       for (int n = 2; n < 8; ++n) {
-        product = fused(at[n].at[l] * scale[n], weight[n], product);
-        minimum = fused(at[n].at[l], least[n], minimum);
+        product = fma(at[n].at[l] * scale[n], weight[n], product);
+        minimum = fma(at[n].at[l], least[n], minimum);
       }
       products += product;
       minima += minimum;
     }
-    return acc + fused(widen(b.d), products, -(widen(b.m) * minima));
+    return acc + fma(widen(b.d), products, -(widen(b.m) * minima));
   }
 };
 
@@ -162,12 +163,12 @@ struct PartQ3_K {
           weight[k] = f32(i32(low[side] >> (8 * l + 2 * k) & 3) - i32(high[side] >> (8 * l + k) & 1) * 4);
           scaled[k] = at[side][k].at[l] * f32(scale);
         }
-        f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
-        sum = fused(scaled[2], weight[2], sum);
-        total += fused(scaled[3], weight[3], sum);
+        f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
+        sum = fma(scaled[2], weight[2], sum);
+        total += fma(scaled[3], weight[3], sum);
       }
     }
-    return fused(widen(b.d), total, acc);
+    return fma(widen(b.d), total, acc);
   }
 };
 
@@ -206,16 +207,16 @@ struct PartQ4_K {
       // The upper nibbles stay where they are: 16 times too large.
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        product[k] = fused(at[k].at[l], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
+        product[k] = fma(at[k].at[l], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
       }
-      f32 minimum = fused(at[0].at[l], s.least[0], at[1].at[l] * s.least[1]);
-      minimum = fused(at[2].at[l], s.least[2], minimum);
-      minima += fused(at[3].at[l], s.least[3], minimum);
+      f32 minimum = fma(at[0].at[l], s.least[0], at[1].at[l] * s.least[1]);
+      minimum = fma(at[2].at[l], s.least[2], minimum);
+      minima += fma(at[3].at[l], s.least[3], minimum);
     }
-    f32 total = fused(product[0], s.scale[0], product[1] * s.scale[1] * 0.0625f);
-    total = fused(product[2], s.scale[2], total);
-    total = fused(product[3] * s.scale[3], 0.0625f, total);
-    return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
+    f32 total = fma(product[0], s.scale[0], product[1] * s.scale[1] * 0.0625f);
+    total = fma(product[2], s.scale[2], total);
+    total = fma(product[3] * s.scale[3], 0.0625f, total);
+    return acc + fma(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
@@ -251,17 +252,17 @@ struct PartQ5_K {
           weight[side] = f32(i32((low[k >> 1][side] >> (8 * l + 4 * (k & 1)) & 15) | fifth << 4));
         }
         const f32 first_at = at[k][0].at[l], second_at = at[k][1].at[l];
-        product[k] += fused(first_at, weight[0], second_at * weight[1]);
+        product[k] += fma(first_at, weight[0], second_at * weight[1]);
         both[k] = first_at + second_at;
       }
-      f32 minimum = fused(both[0], s.least[0], both[1] * s.least[1]);
-      minimum = fused(both[2], s.least[2], minimum);
-      minima += fused(both[3], s.least[3], minimum);
+      f32 minimum = fma(both[0], s.least[0], both[1] * s.least[1]);
+      minimum = fma(both[2], s.least[2], minimum);
+      minima += fma(both[3], s.least[3], minimum);
     }
-    f32 total = fused(product[1], s.scale[1], product[0] * s.scale[0]);
-    total = fused(product[2], s.scale[2], total);
-    total = fused(product[3], s.scale[3], total);
-    return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
+    f32 total = fma(product[1], s.scale[1], product[0] * s.scale[0]);
+    total = fma(product[2], s.scale[2], total);
+    total = fma(product[3], s.scale[3], total);
+    return acc + fma(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
@@ -295,9 +296,9 @@ struct PartQ6_K {
         scaled[k] = at[k].at[l] * scale[k] * d;
         weight[k] = f32(byte_of(quants[k], l) - 32);
       }
-      f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
-      sum = fused(scaled[2], weight[2], sum);
-      total += fused(scaled[3], weight[3], sum);
+      f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
+      sum = fma(scaled[2], weight[2], sum);
+      total += fma(scaled[3], weight[3], sum);
     }
     return acc + total;
   }

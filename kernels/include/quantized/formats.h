@@ -14,7 +14,7 @@
 // Candle's order of operations, fused as on CUDA.
 #pragma once
 
-#include "../number.h"
+#include "../arithmetic.h"
 #include "blocks.h"
 
 namespace candle {
@@ -69,7 +69,7 @@ struct MatrixSums {
 };
 
 // low * a + high * b of sums that stay below 2^24, where f32 is exact: a multiplication of integers is slow.
-__device__ inline f32 scaled(i32 low, i32 high, i32 a, i32 b) { return fused(f32(low), f32(a), f32(high) * f32(b)); }
+__device__ inline f32 scaled(i32 low, i32 high, i32 a, i32 b) { return fma(f32(low), f32(a), f32(high) * f32(b)); }
 
 // Every byte, 0..127, less n.
 __device__ inline u32 minus_each(u32 word, u32 n) { return ((word | 0x80808080) - n * 0x01010101) ^ 0x80808080; }
@@ -98,16 +98,16 @@ struct Q4_0 : Nibbles, Format<Q4_0, BlockQ4_0> {
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 8) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
-    return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
+    return fma(s[0].d(), fma(v.d[0], f32(v.dot[0]), -4.0f * v.s), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d(), fused(v[0].d, f32(v[0].low), -8.0f * v[0].s), acc);
+    return fma(s[0].d(), fma(v[0].d, f32(v[0].low), -8.0f * v[0].s), acc);
   }
 };
 
 // dequantize_block adds -8 d where get_rows and dmmv subtract 8 from q: the sign of zero and infinite d tell.
 struct Q4_0Sum : Q4_0 {
-  static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), -8.0f * s.d()); }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return fma(s.d(), f32(q), -8.0f * s.d()); }
 };
 
 struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
@@ -115,12 +115,12 @@ struct Q4_1 : Nibbles, Format<Q4_1, BlockQ4_1> {
   static __device__ const u8 *low(const Block &b, int, int word) { return b.qs + 4 * (word & 3); }
   static __device__ u32 unpacked(u32 low, u32, int, int word) { return low >> (word & 4) & 0x0f0f0f0f; }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
-  static __device__ f32 value(const Scales &s, i32 q, int) { return fused(s.d(), f32(q), s.m()); }
+  static __device__ f32 value(const Scales &s, i32 q, int) { return fma(s.d(), f32(q), s.m()); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
-    return acc + fused(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
+    return acc + fma(s[0].d() * v.d[0], f32(v.dot[0]), s[0].m() * v.s * 0.5f);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return acc + fused(s[0].d() * v[0].d, f32(v[0].low), s[0].m() * v[0].s);
+    return acc + fma(s[0].d() * v[0].d, f32(v[0].low), s[0].m() * v[0].s);
   }
 };
 
@@ -134,10 +134,10 @@ struct Q5_0 : Nibbles, Format<Q5_0, BlockQ5_0, true> {
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return f32(q - 16) * s.d(); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
-    return fused(s[0].d(), fused(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
+    return fma(s[0].d(), fma(v.d[0], f32(v.dot[0]), -8.0f * v.s), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d() * v[0].d, f32(v[0].low), acc);
+    return fma(s[0].d() * v[0].d, f32(v[0].low), acc);
   }
 };
 
@@ -178,10 +178,10 @@ struct Q8_0 : Format<Q8_0, BlockQ8_0> {
   static __device__ Scales scales(const Block &b, int) { return {b.d.bits, 0}; }
   static __device__ f32 value(const Scales &s, i32 q, int) { return s.d() * f32(q); }
   static __device__ f32 vector(f32 acc, const Scales (&s)[1], const VectorSums<1> &v) {
-    return fused(s[0].d() * v.d[0], f32(v.dot[0]), acc);
+    return fma(s[0].d() * v.d[0], f32(v.dot[0]), acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d() * v[0].d, f32(v[0].low), acc);
+    return fma(s[0].d() * v[0].d, f32(v[0].low), acc);
   }
 };
 
@@ -213,21 +213,21 @@ struct Q2_K : TwoBits, Format<Q2_K, BlockQ2_K> {
   static __device__ i32 of_half(const Scales &s, int half) { return half ? s.b() : s.a(); }
   static __device__ f32 value(const Scales &s, i32 q, int half) {
     const i32 sm = of_half(s, half);
-    return fused(s.d() * f32(sm & 15), f32(q), -(s.m() * f32(sm >> 4)));
+    return fma(s.d() * f32(sm & 15), f32(q), -(s.m() * f32(sm >> 4)));
   }
   static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
     f32 product = 0, minimum = 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      product = fused(v.d[i], f32(v.dot[i] * (s[i].a() & 15)), product);
-      minimum = fused(v.d[i], f32(v.sum[i] * (s[i].a() >> 4)), minimum);
+      product = fma(v.d[i], f32(v.dot[i] * (s[i].a() & 15)), product);
+      minimum = fma(v.d[i], f32(v.sum[i] * (s[i].a() >> 4)), minimum);
     }
-    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+    return acc + fma(s[0].d(), product, -(s[0].m() * minimum));
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
     const f32 product = scaled(v[0].low, v[0].high, s[0].a() & 15, s[0].b() & 15);
     const f32 minimum = scaled(v[0].sum_low, v[0].sum_high, s[0].a() >> 4, s[0].b() >> 4);
-    return fused(v[0].d, fused(s[0].d(), product, -(s[0].m() * minimum)), acc);
+    return fma(v[0].d, fma(s[0].d(), product, -(s[0].m() * minimum)), acc);
   }
 };
 
@@ -261,11 +261,11 @@ struct Q3_K : TwoBits, Format<Q3_K, BlockQ3_K, true> {
   static __device__ f32 vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
     f32 product = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) product = fused(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
-    return fused(s[0].d(), product, acc);
+    for (int i = 0; i < 4; ++i) product = fma(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
+    return fma(s[0].d(), product, acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
-    return fused(s[0].d() * v[0].d, scaled(v[0].low, v[0].high, s[0].signed_a(), s[0].signed_b()), acc);
+    return fma(s[0].d() * v[0].d, scaled(v[0].low, v[0].high, s[0].signed_a(), s[0].signed_b()), acc);
   }
 };
 
@@ -304,25 +304,25 @@ struct Pairs : Format<F, B, has_high> {
     return (a >> 8 * (group & 3) & 0xff) | (b >> 8 * (group & 3) & 0xff) << 8;
   }
   static __device__ f32 value(const Scales &s, i32 q, int) {
-    return fused(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
+    return fma(s.d() * f32(s.a()), f32(q), -(s.m() * f32(s.b())));
   }
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
     f32 product = 0, minimum = 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      product = fused(v.d[i], f32(v.dot[i] * s[i].a()), product);
-      minimum = fused(v.d[i], f32(v.sum[i] * s[i].b()), minimum);
+      product = fma(v.d[i], f32(v.dot[i] * s[i].a()), product);
+      minimum = fma(v.d[i], f32(v.sum[i] * s[i].b()), minimum);
     }
-    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+    return acc + fma(s[0].d(), product, -(s[0].m() * minimum));
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[2], const MatrixSums (&v)[2]) {
     f32 product = 0, minimum = 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      product = fused(v[i].d, f32(v[i].low) * f32(s[i].a()), product);
-      minimum = fused(v[i].s, f32(s[i].b()), minimum);
+      product = fma(v[i].d, f32(v[i].low) * f32(s[i].a()), product);
+      minimum = fma(v[i].s, f32(s[i].b()), minimum);
     }
-    return acc + fused(s[0].d(), product, -(s[0].m() * minimum));
+    return acc + fma(s[0].d(), product, -(s[0].m() * minimum));
   }
 };
 
@@ -359,16 +359,16 @@ struct Q6_K : Format<Q6_K, BlockQ6_K, true> {
   static __device__ f32 vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
     f32 product = 0;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) product = fused(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
-    return fused(s[0].d(), product, acc);
+    for (int i = 0; i < 2; ++i) product = fma(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
+    return fma(s[0].d(), product, acc);
   }
   static __device__ f32 matrix(f32 acc, const Scales (&s)[2], const MatrixSums (&v)[2]) {
     f32 product = 0;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      product = fused(v[i].d, scaled(v[i].low, v[i].high, s[i].signed_a(), s[i].signed_b()), product);
+      product = fma(v[i].d, scaled(v[i].low, v[i].high, s[i].signed_a(), s[i].signed_b()), product);
     }
-    return fused(s[0].d(), product, acc);
+    return fma(s[0].d(), product, acc);
   }
 };
 

@@ -2,7 +2,7 @@
 // Candle, so that how a tile is cut into steps and threads does not show.
 #pragma once
 
-#include "../lanes.h"
+#include "../shuffle.h"
 #include "dot.h"
 #include "formats.h"
 
@@ -167,9 +167,9 @@ __device__ inline void store_columns(Step *tile, const Words<Q8_1, columns, ahea
 #pragma unroll
     for (int p = 0; p < columns / Side::apart; ++p) {
       i32 sum = sum4(words.packed[p][0].low.word(), 0);
-      sum += swap<1>(sum);
-      sum += swap<2>(sum);
-      const i32 other = swap<4>(sum);
+      sum += shuffle_xor<1>(sum);
+      sum += shuffle_xor<2>(sum);
+      const i32 other = shuffle_xor<4>(sum);
       u32 *to = tile[t / Side::sharers + Side::apart * p].scales + 2 * Side::group_of(t, 0);
       if (t % group_words == 0) to[1] = u32(u16(sum)) | u32(other) << 16;
     }
@@ -187,8 +187,9 @@ __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
 // dst[column * nrows_dst + row]. Candle reads on into the next row where a row is no multiple of its step, times
 // activations of zero; here the step is shorter.
 template <class F, int tile_columns, int tile_rows, int rows, bool ahead>
-__device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst,
-                                       int ncols_x, int nrows_x, int ncols_y, int nrows_y, int nrows_dst) {
+__device__ CANDLE_FORCE_INLINE void mul_mat(const void *__restrict__ vx, const void *__restrict__ vy,
+                                            f32 *__restrict__ dst, int ncols_x, int nrows_x, int ncols_y, int nrows_y,
+                                            int nrows_dst) {
   constexpr bool by_block = F::length == super_length && tile_rows == mmq_threads;
   constexpr int row_threads = tile_rows / rows, column_threads = mmq_threads / row_threads;
   constexpr int columns = tile_columns / column_threads, span = F::span;
@@ -267,7 +268,8 @@ __device__ CANDLE_INLINED void mul_mat(const void *__restrict__ vx, const void *
             sums[s].s = bit_cast<f32>(extra[s]);
           }
           acc[i][j] = F::matrix(acc[i][j], scales[i], sums);
-          target::keep_order(acc[i][j]);  // else the loads of all columns come first, and hundreds of registers spill
+          target::optimization_barrier(
+              acc[i][j]);  // else the loads of all columns come first, and hundreds of registers spill
         }
       }
     }

@@ -9,7 +9,7 @@
 namespace candle {
 
 constexpr int thread_groups(int columns) { return columns <= 4 ? 4 : 2; }
-constexpr int mmvq_threads(int columns) { return group_lanes * thread_groups(columns); }
+constexpr int mmvq_threads(int columns) { return logical_wave_size * thread_groups(columns); }
 constexpr int rows_at_once(int columns) { return columns == 1 ? 1 : 2; }
 
 // The least number of waves on a SIMD, 0 for any. Where a low one is stated, compilers give the registers of further
@@ -179,13 +179,13 @@ template <class F, int columns>
 __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x, const BlockQ8_1 *__restrict__ y,
                                         f32 *__restrict__ dst, int blocks, int row0, int nrows, i64 stride_y) {
   constexpr int groups = thread_groups(columns), rows = rows_at_once(columns);
-  __shared__ f32 shelf[groups - 1][columns][rows][group_lanes];
+  __shared__ f32 shelf[groups - 1][columns][rows][logical_wave_size];
   const int lane = threadIdx.x, group = threadIdx.y;
-  const u32 t = group_lanes * group + lane;
+  const u32 t = logical_wave_size * group + lane;
   const u32 own = t % F::lanes;
   const Reader<F> read(own);
   const int first = t / F::lanes;
-  constexpr int step = groups * group_lanes / F::lanes;
+  constexpr int step = groups * logical_wave_size / F::lanes;
   constexpr int apart = F::length / group_length * sizeof(BlockQ8_1);  // blocks of a column
   const typename F::Block *weights[rows];
 #pragma unroll
@@ -235,7 +235,7 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
     for (int i = 0; i < rows; ++i) {
 #pragma unroll
       for (int k = 0; k < groups - 1; ++k) acc[j][i] += shelf[k][j][i][lane];
-      const f32 total = sum_lanes(acc[j][i]);
+      const f32 total = wave_reduce_sum(acc[j][i]);
       if (lane == i && row0 + i < nrows) dst[i64(j) * nrows + row0 + i] = total;
     }
   }

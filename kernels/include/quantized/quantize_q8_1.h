@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../convert.h"
-#include "../lanes.h"
+#include "../shuffle.h"
 #include "blocks.h"
 
 namespace candle {
@@ -16,9 +16,9 @@ struct alignas(16) Four {
 // One step of the butterfly over a group, for values that lie mask * lane_values apart.
 template <int mask>
 __device__ inline void reduce_step(f32 &largest, f32 (&sums)[lane_values]) {
-  largest = __builtin_fmaxf(largest, swap<mask>(largest));
+  largest = __builtin_fmaxf(largest, shuffle_xor<mask>(largest));
 #pragma unroll
-  for (int k = 0; k < lane_values; ++k) sums[k] += swap<mask>(sums[k]);
+  for (int k = 0; k < lane_values; ++k) sums[k] += shuffle_xor<mask>(sums[k]);
 }
 
 // Candle launches a thread per value; here one has four, eight lanes make a block of 32, and one thread block in four

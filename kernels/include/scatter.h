@@ -1,8 +1,8 @@
 // index_add, scatter and scatter_add.
 #pragma once
 
+#include "arithmetic.h"
 #include "ids.h"
-#include "number.h"
 #include "strided.h"
 
 namespace candle {
@@ -27,7 +27,7 @@ struct Add {
   static __device__ T put(T old, T x) {
     if constexpr (is_f8<T>) {
       return narrow<f8>(widen(old) + widen(x));
-    } else if constexpr (same<T, i64>) {
+    } else if constexpr (is_same<T, i64>) {
       return T(u64(old) + u64(x));
     } else {
       return T(old + x);
@@ -61,7 +61,7 @@ __device__ inline void put_column(const Id *__restrict__ ids, size_t id_step, co
       if constexpr (Op::reads) old[k] = there && good ? out[size_t(id[k]) * right] : T{};
       inside &= !there || good;
     }
-    require_inside(inside);
+    require_in_range(inside);
     if constexpr (Op::reads) {
 #pragma unroll
       for (int k = 0; k < batch; ++k) {
@@ -171,7 +171,7 @@ __device__ inline void put_batches(Batch<T, Op::reads> &batch, const Id *__restr
       bool inside = true;
 #pragma unroll
       for (u32 n = 0; n < ahead; ++n) inside &= id[n] == no_id<Id> || size_t(id[n]) < dst_dim;
-      require_inside(inside);
+      require_in_range(inside);
 #pragma unroll
       for (u32 n = 0; n < ahead; ++n) {
         if (j + n * rows >= src_dim) break;

@@ -41,7 +41,7 @@ struct Select {
 
   __device__ Unit read(u32 n, const Unit *__restrict__ inp) const {
     if (id[n] == no_id<Id>) return Unit{};
-    return inp[row[n] + u32(checked(id[n], src_dim)) * right];
+    return inp[row[n] + u32(checked_index(id[n], src_dim)) * right];
   }
 
   // Nothing, and false, for ids with gaps between them; known only when the first ids are under way.
@@ -86,7 +86,7 @@ __device__ inline void select_any(const Part &part, size_t numel, const Id *__re
     const Id id = ids[divide(l, ids_dim, wide)];
     T value{};
     if (id != no_id<Id>) {
-      const size_t at = (l * src_dim + checked(id, src_dim)) * right + r;
+      const size_t at = (l * src_dim + checked_index(id, src_dim)) * right + r;
       value = inp[contiguous ? at : wrapped_offset(at, num_dims, info, wide)];
     }
     out[i] = value;
@@ -101,8 +101,8 @@ __device__ inline void index_select(size_t numel, size_t num_dims, const size_t 
   using Packed = Pack<u32, 4>;                           // compilers take a pack of bytes apart
   const bool many = gridDim.x >> log2_of(width) >= 512;  // blocks are left with several packs for a thread
   const u32 shift = log2_of(width) + (many ? 1 : 0);
-  if (numel == 0 || is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
+  if (numel == 0 || is_idle_block(shift)) return;
+  const Part part = active_grid(shift);
   const bool wide = (numel | left * src_dim * right) >> 32;
   bool done = false;
   if (!wide && right % width == 0 && is_aligned<width>(inp) && is_aligned<width>(out)) {
@@ -133,7 +133,7 @@ __device__ inline void gather(const Part &part, size_t numel, const Id *__restri
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const size_t along = right == 1 ? 0 : k;
-      if (id.at[k] != no_id<Id>) values.at[k] = from[checked(id.at[k], src_dim) * right + along];
+      if (id.at[k] != no_id<Id>) values.at[k] = from[checked_index(id.at[k], src_dim) * right + along];
     }
     *reinterpret_cast<Pack<T, width> *>(out + i) = values;
   }
@@ -144,8 +144,8 @@ __device__ inline void gather(size_t numel, const Id *ids, const T *inp, T *out,
                               size_t right) {
   constexpr int width = sizeof(T) == 8 ? 2 : 4;
   constexpr u32 shift = log2_of(width);
-  if (is_idle(shift)) return;
-  const Part part = part_of_grid(shift);
+  if (is_idle_block(shift)) return;
+  const Part part = active_grid(shift);
   if ((numel | src_dim | ids_dim | right) >> 32) {
     gather<1, size_t>(part, numel, ids, inp, out, src_dim, ids_dim, right);
   } else if (numel % width == 0 && (right % width == 0 || (right == 1 && ids_dim % width == 0)) &&

@@ -111,9 +111,9 @@ __device__ inline void col2im1d(size_t numel, size_t l_out, size_t l_in, size_t 
   __shared__ T lds[side << log_each][side + 1];
   const u32 batches = u32(numel) / (u32(l_out) * u32(channels));
   if (gridDim.x < 256 << log_each) {
-    col2im1d_tiles<0>(part_of_grid(0), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
-  } else if (!is_idle(log_each)) {
-    col2im1d_tiles<log_each>(part_of_grid(log_each), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
+    col2im1d_tiles<0>(active_grid(0), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
+  } else if (!is_idle_block(log_each)) {
+    col2im1d_tiles<log_each>(active_grid(log_each), batches, l_out, l_in, channels, taps, stride, src, dst, lds);
   }
 }
 
