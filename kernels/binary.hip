@@ -17,42 +17,42 @@ __device__ inline auto comparable(T x) {
   }
 }
 
-// The bits of +0 and -0, in either order, joined: and (either = false) or or.
+// Combines the bits of two zeros: with or if use_or, else with and.
 template <class T>
-__device__ inline T join_zeros(T a, T b, bool either) {
+__device__ inline T combine_zeros(T a, T b, bool use_or) {
   if constexpr (is_same<T, f32>) {
     const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
-    return bit_cast<f32>(either ? x | y : x & y);
+    return bit_cast<f32>(use_or ? x | y : x & y);
   } else if constexpr (is_same<T, f64>) {
     const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
-    return bit_cast<f64>(either ? x | y : x & y);
+    return bit_cast<f64>(use_or ? x | y : x & y);
   } else {
-    return T{u16(either ? a.bits | b.bits : a.bits & b.bits)};
+    return T{u16(use_or ? a.bits | b.bits : a.bits & b.bits)};
   }
 }
 
-// The greater (or the lesser) of two. +0 is greater than -0. NaN: f32, f64 and f8 take the other operand, f16 and
-// bf16 keep the NaN.
-template <bool Greater, class T>
+// The maximum (or the minimum). +0 is greater than -0. f32, f64 and f8 return the other operand of a NaN, f16 and bf16
+// propagate NaN.
+template <bool greater, class T>
 __device__ inline T extremum(T a, T b) {
   const auto x = comparable(a);
   const auto y = comparable(b);
   if constexpr (!is_integer<T>) {
     if (x != x) return is_half<T> ? a : b;
     if (y != y) return is_half<T> ? b : a;
-    if (x == y) return join_zeros(a, b, !Greater);  // equal bits, unless zeros of different sign
+    if (x == y) return combine_zeros(a, b, !greater);  // equal bits, unless zeros of different sign
   }
-  return (Greater ? x > y : x < y) ? a : b;
+  return (greater ? x > y : x < y) ? a : b;
 }
 
-// Namespace op: the names are those of the kernels; some are C functions too.
+// Names in namespace op are those of the kernels; some are C functions too.
 namespace op {
 
-// Integers wrap: they are computed unsigned, where that is defined.
+// Integers wrap: computed in unsigned arithmetic, where overflow is defined.
 struct Wrapping {
   static constexpr bool wraps = true;
 };
-struct Plain {
+struct NotWrapping {
   static constexpr bool wraps = false;
 };
 
@@ -77,8 +77,8 @@ struct mul : Wrapping {
   }
 };
 
-// Nothing specifies x / 0 or the least i64 / -1: here all ones and the least i64, so that no target traps.
-struct div : Plain {
+// x / 0 and INT64_MIN / -1 are not specified by Candle: here all ones and INT64_MIN, so that no target traps.
+struct div : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
     if constexpr (is_integer<T>) {
@@ -89,14 +89,14 @@ struct div : Plain {
   }
 };
 
-struct maximum : Plain {
+struct maximum : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
     return extremum<true>(a, b);
   }
 };
 
-struct minimum : Plain {
+struct minimum : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
     return extremum<false>(a, b);

@@ -50,7 +50,7 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
     const size_t start = row * length;
     const size_t end = start + length < numel ? start + length : numel;
     for (size_t i = start + t; i < end; i += threads) {
-      Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).at[0]], u32(i - start));
+      Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).operand[0]], u32(i - start));
     }
   }
   state = block_reduce<Op>(state, partials, t, threads);
@@ -80,7 +80,7 @@ __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, c
       divide(j, sizes[k], wide);
       j = j * strides[k] + low;
     }
-    const T x = i < numel ? inp[offsets<1>(i, num_dims, info, wide).at[0]] : T{};
+    const T x = i < numel ? inp[offsets<1>(i, num_dims, info, wide).operand[0]] : T{};
     if (!combine_in_block) {
       if (i < numel) atomic_add(out + j, x);
       continue;

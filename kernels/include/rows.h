@@ -189,14 +189,14 @@ struct AdjacentRowsReducer {
       const auto x = load_pack<per_thread>(src);
       const auto y = load_pack<per_thread>(src + half_stride * stride);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.at[k], index);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.data[k], index);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[1][k], y.at[k], index + half_stride);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[1][k], y.data[k], index + half_stride);
     }
     if (index < length) {
       const auto x = load_pack<per_thread>(src);
 #pragma unroll
-      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.at[k], index);
+      for (int k = 0; k < per_thread; ++k) Op::accumulate(state[0][k], x.data[k], index);
     }
 #pragma unroll
     for (int k = 0; k < per_thread; ++k) state[0][k] = Op::combine(state[0][k], state[1][k]);

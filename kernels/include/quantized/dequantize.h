@@ -37,8 +37,8 @@ __device__ inline void decode_words(bool aligned, const typename F::Block &block
 #pragma unroll
       for (int k = 0; k < each / 4; ++k) {
         const T *from = values + (each * n + 4 * k) / sizeof(T);
-        words.at[k] = bits_of(from[0]);
-        if constexpr (sizeof(T) == 2) words.at[k] |= bits_of(from[1]) << 16;
+        words.data[k] = bits_of(from[0]);
+        if constexpr (sizeof(T) == 2) words.data[k] |= bits_of(from[1]) << 16;
       }
       reinterpret_cast<Words *>(y)[n] = words;
     }
