@@ -16,22 +16,23 @@ from typing import Any
 
 import pytest
 
-from conformance.build import SourceError, find_sources
-from conformance.build.choice import CHOICES
 from conformance.cli.gate import BAD_INPUT, Decision, decide
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.engine.tasks import COMPILE_SECONDS, CaseFailure, Outcome, Ready, Setup, Trial
+from conformance.engine.tasks import COMPILE_SECONDS, Ready, Setup, Trial
+from conformance.outcome import Failure, Outcome
+from conformance.port.compiling.choice import CHOICES
+from conformance.port.sources import SourceError, find_sources
 from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
-from conformance.report.text import one_line
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.text import one_line
 
 _KEY = "candle_parity"
 _NO_RUN = (EngineError, SourceError, SpecError, UsageError)
@@ -199,7 +200,7 @@ class Parity:
 
     def _take(self, properties: dict[str, Any]) -> None:
         fields = dict(properties["outcome"])
-        failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
+        failures = [Failure(**failure) for failure in fields.pop("failures")]
         outcome = Outcome(**fields, failures=failures)
         self.outcomes[outcome.kernel] = outcome
         self.workers.add(properties["worker"])

@@ -9,19 +9,19 @@ from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 
-from conformance.bench.markdown import bench_markdown
-from conformance.bench.record import BenchRecord, BenchRun, bench_text, read_bench
-from conformance.bench.run import BenchResult, bench
-from conformance.bench.table import render_bench
-from conformance.bench.workload import SIZES
-from conformance.build import tree_digest
 from conformance.cli.preparing import build_options, progress, say_setup, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
 from conformance.engine.tasks import Setup
+from conformance.engine.timing.run import BenchResult, bench
+from conformance.engine.timing.workload import SIZES
+from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
+from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
+from conformance.report.bench.markdown import bench_markdown
+from conformance.report.bench.table import render_bench
 from conformance.spec.load import Specs, load_specs
 
 PLOTTED = (".svg", ".png")
@@ -68,7 +68,7 @@ def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
     if path.suffix not in PLOTTED:
         raise UsageError(f"--plot {path}: the name must end in {' or '.join(PLOTTED)}")
     try:
-        from conformance.bench.plot import plot
+        from conformance.report.bench.plot import plot
     except ImportError as error:
         raise UsageError(f"--plot needs matplotlib ({error}): pip install 'candle-parity[plot]'") from None
     return plot
@@ -104,6 +104,7 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
 def _record(specs: Specs, setup: Setup, result: BenchResult, patterns: list[str]) -> BenchRecord:
     assert setup.kernels is not None
     against = setup.against
+    workloads = tuple(workload_result(kernel, measurement) for kernel, measurement in result.measured)
     run = BenchRun(
         runtime=setup.runtime,
         device=result.ready.device,
@@ -120,7 +121,8 @@ def _record(specs: Specs, setup: Setup, result: BenchResult, patterns: list[str]
         sources=tree_digest(setup.kernels, setup.options),
         against_git=None if against is None else commit_of(against),
         against_sources=None if against is None else tree_digest(against, setup.against_options),
-        copy_gbps=max((row.copy_gbps for row in result.workloads), default=0.0),
+        copy_gbps=max((row.copy_gbps for row in workloads), default=0.0),
         patterns=tuple(patterns),
     )
-    return BenchRecord(bench=run, workloads=result.workloads, losses=result.losses)
+    losses = tuple(Loss(kernel=lost.kernel, cases=lost.cases, why=lost.why) for lost in result.losses)
+    return BenchRecord(bench=run, workloads=workloads, losses=losses)

@@ -12,17 +12,19 @@ from time import monotonic
 
 from tabulate import tabulate
 
-from conformance.amd import CompileFailure, Target, find_toolchain, targets_of
-from conformance.amd.cache import place
-from conformance.build import KernelSource, SourceError, find_sources
-from conformance.check import Finding, ObjectFile, check_objects, read_objects
 from conformance.cli.compiling import Job, compile_tree, first_error
 from conformance.cli.preparing import build_options, progress
 from conformance.engine.run import default_kernels
+from conformance.port.amd_cache import place
+from conformance.port.check.findings import Finding
+from conformance.port.check.objects import ObjectFile, check_objects, read_objects
+from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_record
 from conformance.record.builds import build_record
-from conformance.report.text import one_line, visible
 from conformance.spec.load import Specs, load_specs
+from conformance.text import one_line, visible
+from conformance.toolchains.amd import CompileFailure, find_toolchain
+from conformance.toolchains.targets import Target, targets_of
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -8,25 +8,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.amd import AmdError, CompileFailure, Target, find_toolchain, targets_of
-from conformance.build import KernelSource, SourceError, find_sources
-from conformance.check import (
-    CheckReport,
-    Finding,
-    ObjectFile,
-    check_objects,
-    check_sources,
-    read_objects,
-    read_tree,
-    report_json,
-    report_text,
-)
 from conformance.cli.compiling import compile_tree, first_error
 from conformance.cli.preparing import build_options
 from conformance.engine.run import default_kernels
+from conformance.port.check.findings import Finding
+from conformance.port.check.objects import ObjectFile, check_objects, read_objects
+from conformance.port.check.report import CheckReport, report_json, report_text
+from conformance.port.check.source import check_sources, read_tree
+from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
-from conformance.report.text import one_line, visible
 from conformance.spec.load import load_specs
+from conformance.text import one_line, visible
+from conformance.toolchains.amd import CompileFailure, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import Target, targets_of
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -8,11 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from conformance.amd import Compiled, CompileFailure, Target, Toolchain, compile_cached
-from conformance.build import KernelSource, SourceError
-from conformance.build.notices import take_warnings
+from conformance.notices import take_warnings
+from conformance.port.amd_cache import Compiled, compile_cached
+from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.bounded import stop_all
-from conformance.report.text import one_line
+from conformance.text import one_line
+from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.targets import Target
 
 
 class Job(NamedTuple):

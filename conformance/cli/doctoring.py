@@ -6,13 +6,13 @@ import argparse
 import textwrap
 from collections.abc import Iterator
 
+from conformance.cli.doctor.rows import Row, machine_rows
+from conformance.cli.doctor.trying import trial_rows
 from conformance.cli.preparing import setup_from
 from conformance.cli.usage import UsageError
-from conformance.doctor.rows import Row, machine_rows
-from conformance.doctor.trying import trial_rows
-from conformance.report.text import one_line
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
+from conformance.text import one_line
 
 _MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
 _WIDTH, _HEAD = 118, 20

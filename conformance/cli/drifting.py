@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.record.files import write_text
-from conformance.report.text import visible
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.text import visible
 from conformance.upstream.checkout import Checkout, read_checkout
 from conformance.upstream.compare import Drift, compare, place
 from conformance.upstream.edit import leaves_its_file, updated_specs

@@ -92,22 +92,22 @@ def sentence(error: Exception) -> str:
 
 def _bad_input() -> tuple[type[Exception], ...]:
     # Here, for they bring numpy and pydantic with them, which --help does without.
-    from conformance.amd import AmdError
     from conformance.engine.pool import EngineError
+    from conformance.port.definitions.errors import SourceError
     from conformance.processes import InfrastructureError
-    from conformance.record import RecordError
+    from conformance.record import FileError
     from conformance.replay import TraceError
-    from conformance.sources.errors import SourceError
     from conformance.spec.errors import SelectionError, SpecError
+    from conformance.toolchains.errors import AmdError
     from conformance.upstream.checkout import CheckoutError
-    from conformance.wiring.syntax import RustError
+    from conformance.upstream.wiring.syntax import RustError
 
     return (
         AmdError,
         CheckoutError,
         EngineError,
         InfrastructureError,
-        RecordError,
+        FileError,
         RustError,
         SelectionError,
         SourceError,

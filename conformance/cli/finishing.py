@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from conformance.cli.gate import BAD_INPUT, FAILURES, decide
-from conformance.device.errors import first_error
 from conformance.engine.run import Result
-from conformance.record import Record, RecordError, write_record
+from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
 from conformance.report.about import given_specs
 from conformance.report.explain import explain
-from conformance.report.text import one_line, visible
+from conformance.runtimes.hip.errors import first_error
 from conformance.spec.load import Specs
+from conformance.text import one_line, visible
+from conformance.writing import FileError
 
 _EXPLAINED = 10
 _PRINTED = 20
@@ -62,7 +63,7 @@ def _attempt(write: Callable[[], object]) -> list[str]:
     """Why ``write`` could not; empty where it could."""
     try:
         write()
-    except RecordError as error:
+    except FileError as error:
         return [one_line(str(error))]
     return []
 
@@ -101,7 +102,7 @@ def _print_failures(record: Record, result: Result) -> None:
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:
     """Render ``records`` into each file that the command line names; whether there was one.
 
-    Raises ``RecordError`` for those that cannot be written, after the others.
+    Raises ``FileError`` for those that cannot be written, after the others.
     """
     renderers: tuple[tuple[Path | None, Callable[[Sequence[Record], Specs], str]], ...] = (
         (arguments.md, render_markdown),
@@ -112,7 +113,7 @@ def write_reports(arguments: argparse.Namespace, records: Sequence[Record], spec
     wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]
     unwritten = [sentence for item in wanted for sentence in _attempt(partial(write_text, *item))]
     if unwritten:
-        raise RecordError("; ".join(unwritten))
+        raise FileError("; ".join(unwritten))
     return bool(wanted)
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.record import KernelResult, Status
+from conformance.outcome import Status
+from conformance.record import KernelResult
 
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""

@@ -8,9 +8,9 @@ import json
 from tabulate import tabulate
 
 from conformance.cli.selecting import check_cases, select
-from conformance.engine.trials import case_ids
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.verdict.trials import case_ids
 
 
 def command(arguments: argparse.Namespace) -> int:

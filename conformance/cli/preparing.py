@@ -14,16 +14,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
-from conformance.build.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said, default_kernels
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
+from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
+from conformance.port.options import NO_OPTIONS, BuildOptions, options_for
+from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime
 from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import BuildError
-from conformance.runtimes.cpu.toolchain import NoCompiler
+from conformance.toolchains.host import NoCompiler
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32

@@ -17,15 +17,15 @@ from typing import Any
 from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.usage import UsageError
-from conformance.device.hip import first_error
 from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.explain import explain
-from conformance.report.text import visible
+from conformance.runtimes.hip.device import first_error
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.text import visible
 
 _PROVENANCE = {
     *("runtime", "device", "arch", "wave", "host", "hip_python", "started", "upstream_commit"),

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.build import tree_digest
-from conformance.build.cache import cache_folder
 from conformance.engine.journal import Journal
 from conformance.engine.run import Interrupted
 from conformance.engine.tasks import Setup, to_map
+from conformance.files import cache_folder
+from conformance.port.digest import tree_digest
 from conformance.record import write_record
 from conformance.record.assemble import assemble
 from conformance.spec.load import SPEC_FOLDER, Specs

@@ -6,10 +6,10 @@ import argparse
 import json
 
 from conformance.record.files import write_text
-from conformance.report.text import visible
 from conformance.spec.load import load_specs
-from conformance.wiring.judge import wire
-from conformance.wiring.report import as_json, as_text, summary
+from conformance.text import visible
+from conformance.upstream.wiring.judge import wire
+from conformance.upstream.wiring.report import as_json, as_text, summary
 
 
 def command(arguments: argparse.Namespace) -> int:

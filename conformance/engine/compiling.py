@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.build import BuildOptions, KernelSource
-from conformance.build.cache import Made, made
-from conformance.build.notices import take_warnings
-from conformance.build.target import Limits, Target
-from conformance.engine.tasks import Outcome, Ready, Setup
+from conformance.engine.tasks import Ready, Setup
+from conformance.notices import take_warnings
+from conformance.outcome import Outcome
+from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.target import Limits, Target
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 
 

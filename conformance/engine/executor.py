@@ -19,16 +19,16 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from conformance.build.notices import take_warnings
-from conformance.device.errors import HipError
-from conformance.device.hip import CANARY_BYTES, Device, Prepared
 from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, ready
+from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
 from conformance.runtimes import open_runtime
+from conformance.runtimes.hip.device import CANARY_BYTES, Device, Prepared
+from conformance.runtimes.hip.errors import HipError
 
 SECONDS_TO_OPEN = 30.0
 """For the first message of the process that started us."""

@@ -10,7 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.tasks import Outcome, from_map, to_map
+from conformance.engine.tasks import from_map, to_map
+from conformance.outcome import Outcome
 
 
 class Journal:

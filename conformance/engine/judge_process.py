@@ -12,10 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.build import SourceError
-from conformance.device.errors import CompileError, HipError
 from conformance.engine.compiling import Compiler
-from conformance.engine.judge import from_recording, put_on_trial
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.member import defect, run_member
@@ -23,23 +20,17 @@ from conformance.engine.progress import Progress
 from conformance.engine.recording import record
 from conformance.engine.remote import Lost
 from conformance.engine.supply import Supply
-from conformance.engine.tasks import (
-    CaseFailure,
-    Compile,
-    Compiled,
-    Outcome,
-    Refused,
-    Setup,
-    Trial,
-    from_map,
-    to_map,
-)
-from conformance.engine.trials import TrialCase, case_ids, generated, recorded
+from conformance.engine.tasks import Compile, Compiled, Refused, Setup, Trial, from_map, to_map
 from conformance.engine.wire import Channel
+from conformance.outcome import Failure, Outcome
+from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.replay import TraceError
+from conformance.runtimes.hip.errors import CompileError, HipError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.verdict.judge import from_recording, put_on_trial
+from conformance.verdict.trials import TrialCase, case_ids, generated, recorded
 from reference import NoReference
 
 SECONDS_TO_SET_UP = 60.0
@@ -207,7 +198,7 @@ class Judge:
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
         outcome = Outcome(kernel.name, "timeout" if lost.kind == "silent" else "crash", 1, 1, message=how)
-        outcome.failures.append(CaseFailure(case, how, reproduce=f"{self._setup.command} '{case}'"))
+        outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'"))
         return outcome
 
     def _generated(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Iterator[TrialCase]:

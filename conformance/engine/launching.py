@@ -7,9 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from conformance.engine.judge import Damage
 from conformance.engine.remote import Executor, Function, Submitted
-from conformance.engine.trials import TrialCase
+from conformance.verdict.judge import Damage
+from conformance.verdict.trials import TrialCase
 
 
 class Launching:

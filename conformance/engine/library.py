@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from conformance.amd import AmdError, read_code_objects
-from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
-from conformance.device.errors import CompileError, HipError, first_error
 from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.engine.tables import Defined, Table, amd_table, host_table, told_table
-from conformance.engine.tasks import Status
+from conformance.outcome import INFRASTRUCTURE, Status
+from conformance.port.code_objects import read_code_objects
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
+from conformance.port.definitions.scan import defined_kernels
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import InfrastructureError
-from conformance.record.model import INFRASTRUCTURE
-from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
+from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.errors import AmdError
 
 COMPILER_LOST = "the compiler "
 """How the log begins of a source that took its compiler down, or beyond a limit."""

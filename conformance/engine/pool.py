@@ -20,7 +20,6 @@ from conformance.engine.tasks import (
     NO_DEVICE,
     Compile,
     Compiled,
-    Outcome,
     Ready,
     Refused,
     Setup,
@@ -31,6 +30,7 @@ from conformance.engine.tasks import (
     to_map,
 )
 from conformance.engine.wire import Closed, Garbled, Late, pair
+from conformance.outcome import Outcome
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
 

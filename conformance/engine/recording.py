@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer
-from conformance.device.errors import HipError
-from conformance.engine.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage, verdict
-from conformance.engine.tasks import CaseFailure, Outcome, Status
-from conformance.engine.trials import TrialCase
+from conformance.outcome import Failure, Outcome, Status
 from conformance.replay.recorder import Recorder
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
+from conformance.verdict.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage, verdict
+from conformance.verdict.trials import TrialCase
 
 
 def record(
@@ -65,7 +65,7 @@ def record(
             continue
         outcome.failed += 1
         if len(outcome.failures) < KEPT_FAILURES:
-            outcome.failures.append(CaseFailure(case.id, why, reproduce=f"{command} {shlex.quote(case.id)}"))
+            outcome.failures.append(Failure(case.id, why, reproduce=f"{command} {shlex.quote(case.id)}"))
         if faults >= (FAULTS_BEFORE_GIVING_UP if survives_faults else 1):
             outcome.message = f"given up after {faults} faults"
             outcome.poisoned = not survives_faults

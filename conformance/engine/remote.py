@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device.errors import HipError
-from conformance.device.hip import CANARY, describe
 from conformance.engine.arena import Arena, aligned
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, Late
+from conformance.runtimes.hip.device import CANARY, describe
+from conformance.runtimes.hip.errors import HipError
 
 SLOTS = 2
 """Launches on their way at a time: one runs while the one before is judged."""

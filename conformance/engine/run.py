@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.build import find_sources
-from conformance.build.notices import take_warnings
-from conformance.device.errors import first_error
 from conformance.engine.journal import Journal
 from conformance.engine.library import first_to_compile
 from conformance.engine.pool import Pool
-from conformance.engine.tasks import Compile, Compiled, Outcome, Ready, Setup, Trial
-from conformance.record.model import INFRASTRUCTURE
+from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Trial
+from conformance.notices import take_warnings
+from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.port.sources import find_sources
+from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
 
 Said = Callable[[str, int, int], None]

@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from conformance.amd import AmdError, CompressedBundle, code_for, layout_difference
-from conformance.build import KernelSource, SourceError
-from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.engine.remote import KernelRow
+from conformance.port.bundles import CompressedBundle
+from conformance.port.code_objects import code_for
+from conformance.port.layout import layout_difference
+from conformance.port.signature import CompiledParameter, signature_difference
+from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.errors import AmdError
 
 
 @dataclass(frozen=True)

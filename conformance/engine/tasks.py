@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from conformance.bench.measure import Measurement
-from conformance.build import BuildOptions
-from conformance.build.choice import CompilerChoice
-from conformance.record.model import INFRASTRUCTURE
+from conformance.engine.timing.measure import Measurement
+from conformance.outcome import Outcome
+from conformance.port.compiling.choice import CompilerChoice
+from conformance.port.options import BuildOptions
 from conformance.runtimes.choice import Choice
-
-Status = Literal[
-    "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
-]
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
@@ -125,50 +121,6 @@ class Timed:
     error: str | None = None
     poisoned: bool = False
     """A fault took the device's context with it: the process must be replaced."""
-
-
-@dataclass(frozen=True)
-class CaseFailure:
-    """One case that failed, with its worst element."""
-
-    case: str
-    why: str
-    index: int | None = None
-    got: str | None = None
-    expected: str | None = None
-    ulp: float | None = None
-    reproduce: str = ""
-
-
-@dataclass
-class Outcome:
-    """What became of one kernel."""
-
-    kernel: str
-    status: Status
-    cases: int = 0
-    failed: int = 0
-    launches: int = 0
-    max_ulp: float = 0.0
-    seconds: float = 0.0
-    source: str | None = None
-    message: str | None = None
-    failures: list[CaseFailure] = field(default_factory=list)
-    poisoned: bool = False
-    """The fault took the device's context with it: the executor must be replaced."""
-    left_out: int = 0
-    """Cases that were not recorded because their right answer is a fault."""
-    warnings: list[str] = field(default_factory=list)
-    """What went wrong on the way without costing the verdict, such as a damaged cache entry."""
-    compiler: str | None = None
-    """``hiprtc`` or ``hipcc``, on the rocm runtime."""
-    compiler_name: str | None = None
-    """What ``hipcc`` was, in full."""
-
-    @classmethod
-    def infrastructure(cls, kernel: str, why: str) -> Outcome:
-        """No verdict, for a reason that is not the kernel's doing."""
-        return cls(kernel, "not_run", message=f"{INFRASTRUCTURE}{why}")
 
 
 @dataclass(frozen=True)

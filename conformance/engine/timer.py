@@ -11,10 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from conformance.bench.measure import Bench
-from conformance.bench.workload import large_launch
-from conformance.build import BuildOptions, SourceError
-from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.compiling import Compiler
 from conformance.engine.cores import no_core_files
 from conformance.engine.library import Library
@@ -23,9 +19,15 @@ from conformance.engine.progress import Progress
 from conformance.engine.remote import Function as Numbered
 from conformance.engine.remote import KernelRow
 from conformance.engine.tasks import Compile, Compiled, Ready, Refused, Setup, Time, Timed, from_map, to_map
+from conformance.engine.timing.measure import Bench
+from conformance.engine.timing.workload import large_launch
 from conformance.engine.wire import Channel
+from conformance.port.options import BuildOptions
+from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import open_runtime
+from conformance.runtimes.hip.device import Device, Function
+from conformance.runtimes.hip.errors import CompileError, HipError
 from conformance.spec.load import load_specs
 
 SECONDS_TO_SET_UP = 60.0

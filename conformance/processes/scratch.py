@@ -22,7 +22,7 @@ def scratch_base() -> Path:
     Tried are ``$TMPDIR`` where it is set, ``/tmp`` and the cache folder. ``take_warnings`` tells of a ``TMPDIR`` that
     was passed over. Raises ``InfrastructureError`` where none takes files.
     """
-    from conformance.build.notices import warn
+    from conformance.notices import warn
 
     refused, narrow = [], []
     for folder, name in _candidates():
@@ -54,7 +54,7 @@ def has_room(folder: Path, size: int = ROOM) -> bool:
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
-    from conformance.build.cache import cache_folder
+    from conformance.files import cache_folder
 
     chosen = os.environ.get("TMPDIR")
     if chosen:

@@ -1,33 +1,20 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status
 from conformance.record.denominator import check_specs
-from conformance.record.errors import RecordError
 from conformance.record.files import read_record, record_text, write_record
 from conformance.record.merge import merge
-from conformance.record.model import (
-    INFRASTRUCTURE,
-    STATUSES,
-    Build,
-    Failure,
-    KernelResult,
-    Record,
-    Resources,
-    RunInfo,
-    Status,
-    Summary,
-    every_kernel,
-    summarise,
-)
-from conformance.record.writing import write_bytes, write_text
+from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, Summary, every_kernel, summarise
+from conformance.writing import FileError, write_bytes, write_text
 
 __all__ = [
     "INFRASTRUCTURE",
     "STATUSES",
     "Build",
     "Failure",
+    "FileError",
     "KernelResult",
     "Record",
-    "RecordError",
     "Resources",
     "RunInfo",
     "Status",

@@ -8,11 +8,12 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from conformance.build import find_sources, tree_digest
 from conformance.engine.run import Result
-from conformance.engine.tasks import CaseFailure, Outcome
+from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.port.digest import tree_digest
+from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
-from conformance.record.model import INFRASTRUCTURE, Failure, KernelResult, Record, RunInfo, every_kernel
+from conformance.record.model import KernelResult, Record, RunInfo, every_kernel
 from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -93,24 +94,12 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         max_ulp=outcome.max_ulp if outcome.cases else None,
         source=outcome.source,
         upstream=kernel.upstream,
-        failures=tuple(map(_failure, outcome.failures)),
+        failures=tuple(outcome.failures),
         message=outcome.message,
         seconds=round(outcome.seconds, 6),
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
-    )
-
-
-def _failure(failure: CaseFailure) -> Failure:
-    return Failure(
-        case=failure.case,
-        why=failure.why,
-        index=failure.index,
-        got=failure.got,
-        expected=failure.expected,
-        ulp=failure.ulp,
-        reproduce=failure.reproduce,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from conformance.amd import KernelObject
-from conformance.build import tree_digest
-from conformance.check import ObjectFile
+from conformance.port.check.objects import ObjectFile
+from conformance.port.code_objects import KernelObject
+from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.merge import BUILD

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from conformance.build import SourceError, find_sources
+from conformance.port.sources import SourceError, find_sources
 
 _HARNESS = Path(__file__).resolve().parents[2]
 _JUDGES = ("conformance", "reference", "specs")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.record.errors import RecordError
 from conformance.record.model import Record
 from conformance.spec.load import Specs
+from conformance.writing import FileError
 
 
 def check_specs(record: Record, specs: Specs, path: Path) -> None:
-    """Raises ``RecordError`` where the record at ``path`` is of other specs, or lacks kernels of these or has others.
+    """Raises ``FileError`` where the record at ``path`` is of other specs, or lacks kernels of these or has others.
 
     A record of an earlier version of the harness's own specs may differ, and so may one from before the digest.
     """
@@ -19,12 +19,12 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
         return
     if run.specs_digest != specs.digest:
         if run.specs is not None:
-            raise RecordError(
+            raise FileError(
                 f"{path}: the record is of the specs {run.specs!r} (digest {run.specs_digest!r}), not of "
                 f"{_named(specs)} (digest {specs.digest}); give those with --specs"
             )
         if specs.given is not None:
-            raise RecordError(
+            raise FileError(
                 f"{path}: the record is of the harness's own specs (digest {run.specs_digest!r}), not of "
                 f"{_named(specs)} (digest {specs.digest}); leave out --specs"
             )
@@ -34,7 +34,7 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             whose = "of its specs" if what == "lacks" else "that its specs do not have"
-            raise RecordError(
+            raise FileError(
                 f"{path}: the record {what} kernel {min(found)!r}{more} {whose} (digest {specs.digest}); it was "
                 "changed or cut: run again to make it anew"
             )

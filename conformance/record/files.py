@@ -9,11 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from conformance.reading import read_json, shortened
-from conformance.record.errors import RecordError
 from conformance.record.model import Record
-from conformance.record.writing import write_text
+from conformance.writing import FileError, write_text
 
-__all__ = ["RecordError", "read_record", "record_text", "write_record", "write_text"]
+__all__ = ["FileError", "read_record", "record_text", "write_record", "write_text"]
 
 
 def record_text(record: Record) -> str:
@@ -29,25 +28,25 @@ def write_record(record: Record, path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Reads a record; raises ``RecordError`` for a file that is absent, no JSON, of another schema or inconsistent."""
+    """Reads a record; raises ``FileError`` for a file that is absent, no JSON, of another schema or inconsistent."""
     try:
         data: Any = read_json(path, pipe=True)
     except OSError as cause:
-        raise RecordError(f"{path}: the record cannot be read ({cause.strerror})") from None
+        raise FileError(f"{path}: the record cannot be read ({cause.strerror})") from None
     except ValueError as cause:
         why = shortened(str(cause))
-        raise RecordError(f"{path}: not a record: no valid JSON ({why}); was the file cut short?") from None
+        raise FileError(f"{path}: not a record: no valid JSON ({why}); was the file cut short?") from None
     if not isinstance(data, dict) or "schema" not in data:
-        raise RecordError(f'{path}: not a record: expected an object with "schema": 1')
+        raise FileError(f'{path}: not a record: expected an object with "schema": 1')
     if data["schema"] != 1:
-        raise RecordError(f"{path}: record schema {shortened(repr(data['schema']))}; this version reads schema 1")
+        raise FileError(f"{path}: record schema {shortened(repr(data['schema']))}; this version reads schema 1")
     try:
         return Record.model_validate(data)
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(str(part) for part in finding["loc"]) or "the record"
         # A key of the record may be anything; the report's helpers import this package.
-        from conformance.report.text import one_line
+        from conformance.text import one_line
 
         why = one_line(f"not a valid record: {place}: {finding['msg']}")
-        raise RecordError(f"{path}: {why}; run again to make it anew") from None
+        raise FileError(f"{path}: {why}; run again to make it anew") from None

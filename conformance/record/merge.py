@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from conformance.record.files import RecordError
 from conformance.record.model import KernelResult, Record
+from conformance.writing import FileError
 
 BUILD = "build"
 """The runtime of a record that only says what compiles."""
@@ -20,7 +20,7 @@ def merge(records: Sequence[Record]) -> list[Record]:
     the earliest shard and lasts as long as all together.
 
     Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's
-    kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError``
+    kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``FileError``
     when a run is, but of other sources.
     """
     runs = _runs([record for record in records if record.run.runtime != BUILD])
@@ -31,7 +31,7 @@ def merge(records: Sequence[Record]) -> list[Record]:
         mine = [run for run in same if run.run.sources is not None and run.run.sources == build.run.sources]
         path = [run for run in same if run.run.kernels is not None and run.run.kernels == build.run.kernels]
         if path and not mine:
-            raise RecordError(
+            raise FileError(
                 f"the build of {build.run.kernels} ({build.run.started}) and its run ({path[0].run.started}) are of "
                 "different sources; build and run again"
             )

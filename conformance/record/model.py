@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status, Ulp
 from conformance.spec.load import Specs
 
-Status = Literal[
-    "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
-]
-STATUSES: tuple[Status, ...] = get_args(Status)
-"""In the order of the design; what each means is in the README."""
-
-INFRASTRUCTURE = "infrastructure: "
-"""Begins the message of a selected kernel that is ``not_run`` because something failed that is not its doing."""
-
 Count = Annotated[int, Field(ge=0)]
-
-
-def _finite(value: object) -> object:
-    """JSON has neither infinity nor NaN: both become null, which reads "beyond counting"."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-Ulp = Annotated[float | None, BeforeValidator(_finite)]
 
 
 class Row(BaseModel):
     """A JSON object that is not changed once made."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True)
-
-
-class Failure(Row):
-    """A case that failed, by its worst element.
-
-    ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
-    representable steps of the buffer's type (null where there is none, as between a number and NaN), ``reproduce`` a
-    shell command.
-    """
-
-    case: str
-    why: str
-    index: int | None = None
-    got: str | None = None
-    expected: str | None = None
-    ulp: Ulp = None
-    reproduce: str = ""
 
 
 class Resources(Row):

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from conformance.record import Record, RunInfo
-from conformance.report.text import one_line
 from conformance.spec.load import Specs
+from conformance.text import one_line
 
 Records = Record | Sequence[Record]
 

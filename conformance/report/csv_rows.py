@@ -9,8 +9,8 @@ from conformance.record import Record
 from conformance.report.about import Records, given_specs, labels, listed
 from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, results
-from conformance.report.text import csv_cell
 from conformance.spec.load import Specs
+from conformance.text import csv_cell
 
 _KERNEL = ("kernel", "module", "family", "dtype", "upstream")
 _RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source", "message", "specs", "remarks")

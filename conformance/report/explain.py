@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
-
-from conformance.report.text import visible
-
-
-class _Failure(Protocol):
-    @property
-    def case(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def got(self) -> str | None: ...
-    @property
-    def expected(self) -> str | None: ...
-    @property
-    def reproduce(self) -> str: ...
+from conformance.outcome import Outcome
+from conformance.record.model import KernelResult
+from conformance.text import visible
 
 
-class _Result(Protocol):
-    @property
-    def status(self) -> str: ...
-    @property
-    def cases(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def message(self) -> str | None: ...
-    @property
-    def failures(self) -> Sequence[_Failure]: ...
-
-
-def explain(name: str, result: _Result, shown: int) -> list[str]:
+def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
     """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again.
 
     Control characters are shown as escapes; a message may have several lines.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from conformance.record import Failure, KernelResult, Record, Status
+from conformance.outcome import Failure, Status
+from conformance.record import KernelResult, Record
 from conformance.report.about import rerun
 from conformance.report.tally import of_family, ulps
-from conformance.report.text import code, fence, link, plain
 from conformance.spec.load import Specs
+from conformance.text import code, fence, link, plain
 
 SHOWN_FAILURES = 3
 """Failing cases written out per kernel; the record has more."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.tally import of_family, tally
-from conformance.report.text import code, plain
 from conformance.spec.load import Specs
+from conformance.text import code, plain
 
 HEADS = ("Module", "Family", "Kernels", "Source", "Candle", "Wired at", "Compiles for")
 

@@ -8,8 +8,8 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, given_specs, labels, listed, rerun
 from conformance.report.remarks import remarks
 from conformance.report.tally import of_module, results
-from conformance.report.text import visible
 from conformance.spec.load import Specs
+from conformance.text import visible
 
 # failure: no parity. error: no answer. skipped: declared, or not selected. As the exit code without a gate has it.
 _ELEMENT = {

@@ -21,8 +21,8 @@ from conformance.report.tally import (
     tally,
     unknown,
 )
-from conformance.report.text import code, fence, link, plain
 from conformance.spec.load import Module, Specs
+from conformance.text import code, fence, link, plain
 
 
 def render_markdown(records: Records, specs: Specs) -> str:

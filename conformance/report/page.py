@@ -10,8 +10,8 @@ from conformance.report.builds import NOT_RUN, compile_table, compilers, failure
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.remarks import remarks
 from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
-from conformance.report.text import html, url
 from conformance.spec.load import Specs
+from conformance.text import html, url
 
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c1c1c; }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
-from conformance.record import STATUSES, KernelResult
+from conformance.outcome import STATUSES
+from conformance.record import KernelResult
 from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
 from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
-from conformance.report.text import one_line, shortened
 from conformance.spec.load import Specs
+from conformance.text import one_line, shortened
 
 _WORST_WIDTH = 48
 

@@ -7,9 +7,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.preprocess import CUDA_DEFINES
+from conformance.port.definitions.scan import scan
 from conformance.reading import read_bytes
-from conformance.sources import CUDA_DEFINES, Definition, ScanError, scan
-from conformance.wiring.syntax import line_of, parse_file, text_of, walk
+from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
 
 KERNEL_FOLDER = Path("candle-kernels/src")
 

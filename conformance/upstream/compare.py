@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.sources import Definition, Param, c_type
+from conformance.port.definitions.kernels import Definition, Param
+from conformance.port.definitions.types import c_type
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
 from conformance.upstream.checkout import Checkout

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from conformance.sources import Definition, c_type
+from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.types import c_type
 from conformance.spec.load import Specs
 
 SPELLINGS = {"f8_e4m3": "f8e4m3", "fp8_e4m3": "f8e4m3"} | {

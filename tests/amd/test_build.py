@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from conformance.amd import AmdError, find_toolchain, read_code_objects, targets_of
 from conformance.cli.main import main
-from conformance.record import Record, RecordError, RunInfo, every_kernel, merge, read_record, write_record
+from conformance.port.code_objects import read_code_objects
+from conformance.record import Record, RunInfo, every_kernel, merge, read_record, write_record
 from conformance.record.model import Build, KernelResult, Resources
 from conformance.report import render_csv, render_html, render_markdown, render_terminal
 from conformance.spec.load import Specs, load_specs
+from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import targets_of
+from conformance.writing import FileError
 
 AFFINE = """
 #include <hip/hip_runtime.h>
@@ -179,7 +183,7 @@ def test_a_build_joins_the_run_of_the_same_sources(specs: Specs, tmp_path: Path)
 
 
 def test_a_build_of_other_sources_is_refused(specs: Specs) -> None:
-    with pytest.raises(RecordError, match="build and run again"):
+    with pytest.raises(FileError, match="build and run again"):
         merge([record(specs, "cpu"), built(specs, "gfx942", sources="fedcba9876543210")])
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from conformance.amd import AmdError, CompressedBundle, code_for
-from conformance.amd.bundles import ZSTD, choose
+from conformance.port.bundles import ZSTD, CompressedBundle, choose
+from conformance.port.code_objects import code_for
+from conformance.toolchains.errors import AmdError
 from tests.amd import elf
 
 DEVICE = "gfx942:sramecc+:xnack-"
@@ -70,7 +71,7 @@ def test_without_a_package_for_zstd_it_is_named(monkeypatch: pytest.MonkeyPatch)
     def absent(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("conformance.amd.bundles.importlib.import_module", absent)
+    monkeypatch.setattr("conformance.port.bundles.importlib.import_module", absent)
     data = HEADERS[2](1, b"", len(bundle()))
     with pytest.raises(CompressedBundle, match=r"k\.hsaco: .*\(zstd\).*pip install zstandard.*--no-gpu-bundle-output"):
         code_for(data, DEVICE, "k.hsaco")

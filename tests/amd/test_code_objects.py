@@ -9,9 +9,11 @@ from typing import Any
 import elf
 import pytest
 
-from conformance.amd import AmdError, Argument, expected_arguments, layout_difference, read_code_objects, targets_of
-from conformance.amd.metadata import parse
+from conformance.port.code_objects import Argument, parse, read_code_objects
+from conformance.port.layout import expected_arguments, layout_difference
 from conformance.spec.load import Specs, load_specs
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import targets_of
 
 AFFINE_F16 = [
     (0, 8, "by_value"),

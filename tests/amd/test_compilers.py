@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd import AmdError, CompileFailure, Toolchain, compile_cached, find_toolchain, read_code_objects
-from conformance.amd import toolchain as toolchains
-from conformance.amd.targets import target
-from conformance.amd.toolchain import KINDS
-from conformance.build.notices import take_warnings
+from conformance.notices import take_warnings
+from conformance.port.amd_cache import compile_cached
+from conformance.port.code_objects import read_code_objects
+from conformance.toolchains import amd as toolchains
+from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import target
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device import Function, HipError
-from conformance.device.hip import Resources
+from conformance.runtimes.hip.device import Function, Resources
+from conformance.runtimes.hip.errors import HipError
 
 Call = tuple[Any, ...]
 

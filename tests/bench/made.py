@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.bench.measure import Measurement, Timing
-from conformance.bench.record import BenchRecord, BenchRun, Loss, WorkloadResult, workload_result
+from conformance.engine.timing.measure import Measurement, Timing
+from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult, workload_result
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

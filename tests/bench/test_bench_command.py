@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from made import FOUR, record
 
-from conformance.bench.record import BenchRecord, bench_text, read_bench
 from conformance.cli.main import main
+from conformance.record.bench import BenchRecord, bench_text, read_bench
 
 UNARY = """#include <hip/hip_runtime.h>
 #define UNARY(NAME, VALUE) \\
@@ -145,7 +145,7 @@ def test_without_matplotlib_a_plot_says_what_to_install(said, tmp_path, monkeypa
             raise ImportError(f"No module named {name!r}")
         return known(name, *rest)
 
-    monkeypatch.delitem(sys.modules, "conformance.bench.plot", raising=False)
+    monkeypatch.delitem(sys.modules, "conformance.report.bench.plot", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     refused(said("--plot", tmp_path / "a.svg"), "pip install 'candle-parity[plot]'")
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from fake_device import GIB, FakeDevice, a_launch
 
-from conformance.bench import measure
-from conformance.bench.measure import COLD, FEWEST, QUEUED, REPEATS, WARM_UP, Bench, Measurement
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch
-from conformance.device import Function, HipError
+from conformance.engine.timing import measure
+from conformance.engine.timing.measure import COLD, FEWEST, QUEUED, REPEATS, WARM_UP, Bench, Measurement
+from conformance.runtimes.hip.device import Function
+from conformance.runtimes.hip.errors import HipError
 
 OURS, THEIRS = ("--kernels", Function("ours", None)), ("--against", Function("theirs", None))
 TAKES = {"ours": 2.0, "theirs": 3.0}

@@ -8,10 +8,10 @@ import re
 import pytest
 from made import FOUR, RUN, record, workload
 
-from conformance.bench.markdown import bench_markdown
-from conformance.bench.record import Loss, bench_text, read_bench
-from conformance.bench.table import FEW, geometric_mean, render_bench
-from conformance.record import RecordError
+from conformance.record.bench import Loss, bench_text, read_bench
+from conformance.report.bench.markdown import bench_markdown
+from conformance.report.bench.table import FEW, geometric_mean, render_bench
+from conformance.writing import FileError
 
 
 def test_a_workload_has_the_median_and_quartiles_of_its_launches():
@@ -73,7 +73,7 @@ def test_a_record_without_workloads_is_json_too(tmp_path):
 def test_what_is_no_record_is_said_in_one_line(tmp_path, content, word):
     path = tmp_path / "bench.json"
     path.write_bytes(content)
-    with pytest.raises(RecordError) as caught:
+    with pytest.raises(FileError) as caught:
         read_bench(path)
     for part in ("bench.json", word):
         assert part in str(caught.value)

@@ -7,11 +7,11 @@ from math import prod
 
 import pytest
 
-from conformance.bench.traffic import bytes_moved, operations
-from conformance.bench.workload import PERIOD, SIZES, large_launch, workloads
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
 from conformance.cases.layouts import MAX_ELEMENTS
+from conformance.engine.timing.traffic import bytes_moved, operations
+from conformance.engine.timing.workload import PERIOD, SIZES, large_launch, workloads
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from made import SPECS, timing
 
-from conformance.bench import run
-from conformance.bench.measure import Measurement
-from conformance.bench.run import BenchResult, bench
 from conformance.engine.pool import EngineError
 from conformance.engine.run import default_kernels
 from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
+from conformance.engine.timing import run
+from conformance.engine.timing.measure import Measurement
+from conformance.engine.timing.run import BenchResult, bench
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
 
@@ -56,7 +56,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
 def test_a_case_that_is_lost_costs_no_other(benched):
     lost = Timed("uneg_f32", CASES[1], error="hipMalloc returned hipErrorOutOfMemory (2) for 4 bytes")
     found = benched([measured(CASES[0]), lost, measured(CASES[2]), measured(CASES[3])])
-    assert [row.case for row in found.workloads] == [CASES[0], CASES[2], CASES[3]]
+    assert [measured.case for _, measured in found.measured] == [CASES[0], CASES[2], CASES[3]]
     assert [(loss.cases, loss.why) for loss in found.losses] == [((CASES[1],), lost.error)]
 
 
@@ -67,7 +67,7 @@ def test_what_has_one_reason_is_one_loss(benched):
 
 def test_what_was_measured_is_kept_when_the_device_is_gone(benched):
     found = benched([measured(CASES[0]), EngineError("no device can be taken")])
-    assert [row.case for row in found.workloads] == [CASES[0]]
+    assert [measured.case for _, measured in found.measured] == [CASES[0]]
     assert [(loss.cases, loss.why) for loss in found.losses] == [(CASES[1:], "no device can be taken")]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.bench.traffic import bytes_moved, operations
 from conformance.cases import Case, Launch, launch_for
 from conformance.cases.arguments import TAIL
+from conformance.engine.timing.traffic import bytes_moved, operations
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd import Argument, CodeObject, KernelObject, expected_arguments
-from conformance.check import Finding, ObjectFile, check_objects
+from conformance.port.check.findings import Finding
+from conformance.port.check.objects import ObjectFile, check_objects
+from conformance.port.code_objects import Argument, CodeObject, KernelObject
+from conformance.port.layout import expected_arguments
 from conformance.spec.load import Specs, load_specs
 
 

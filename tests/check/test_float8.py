@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import find_sources
-from conformance.check import check_sources, read_tree
 from conformance.cli.main import main
-from conformance.compare.signature import CompiledParameter, signature_difference
+from conformance.port.check.source import check_sources, read_tree
+from conformance.port.signature import CompiledParameter, signature_difference
+from conformance.port.sources import find_sources
 from conformance.spec.load import Specs, load_specs
 
 KERNEL = "affine_f8_e4m3"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.compare.ordinals import is_nan
 from conformance.dtypes import dtype
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.spec.load import load_specs
+from conformance.verdict.ordinals import is_nan
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "reference" / "traces"

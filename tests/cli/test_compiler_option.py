@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd import toolchain
-from conformance.build.choice import CHOICES
 from conformance.cli import preparing
 from conformance.cli.main import COMPILERS, build_parser
 from conformance.cli.preparing import compiler_for, setup_from
 from conformance.cli.usage import UsageError
+from conformance.port.compiling.choice import CHOICES
 from conformance.runtimes.choice import Choice
+from conformance.toolchains import amd as toolchain
 
 
 @pytest.mark.parametrize("asked", ["hiprtc", "hipcc"])

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import doctoring
+from conformance.cli.doctor import rows
+from conformance.cli.doctor.rows import Row
 from conformance.cli.doctoring import rendered
 from conformance.cli.main import main
-from conformance.doctor import rows
-from conformance.doctor.rows import Row
 from conformance.runtimes import choice
 from conformance.runtimes.rocm.devices import Device, Probe
 

@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from conformance.cli.gate import FAILURES, decide
-from conformance.record import KernelResult, Record, RunInfo, Status, write_record
+from conformance.outcome import Status
+from conformance.record import KernelResult, Record, RunInfo, write_record
 from conformance.record.assemble import shown
 from conformance.spec.load import SPEC_FOLDER, load_specs
 

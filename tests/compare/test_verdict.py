@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import POISON_BYTE
-from conformance.compare import judge
-from conformance.compare.ordinals import distance, ordinals
 from conformance.dtypes import dtype
+from conformance.verdict.compare import judge
+from conformance.verdict.ordinals import distance, ordinals
 from reference.expected import Expected
 
 F32 = dtype("f32")

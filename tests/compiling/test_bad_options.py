@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import OPTIONS_FILE, SourceError, options_for
+from conformance.port.options import OPTIONS_FILE, options_for
+from conformance.port.sources import SourceError
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import (
-    BuildOptions,
-    KernelSource,
-    SourceError,
-    Target,
-    cache,
-    compiled,
-    find_sources,
-    options_for,
-    tree_digest,
-)
-from conformance.build.includes import reached
+from conformance.port.compiling import cache
+from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.target import Target
+from conformance.port.digest import tree_digest
+from conformance.port.includes import reached
+from conformance.port.options import BuildOptions, options_for
+from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd.toolchain import Toolchain
-from conformance.build import KernelSource, Target, cache, choice
-from conformance.build.cache import Made, made
-from conformance.build.choice import CompilerChoice, NoHipcc, require_hipcc
-from conformance.build.compiling import STOPPED, MissingHeaders
-from conformance.device import CompileError
-from conformance.device.errors import first_error
+from conformance.port.compiling import cache, choice
+from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
+from conformance.port.compiling.in_child import STOPPED, MissingHeaders
+from conformance.port.compiling.target import Target
+from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.toolchains.amd import Toolchain
 
 TARGET = Target("rocm", None, "gfx942", "hiprtc of 6.4")
 HIPCC = Toolchain("rocm", ("amdclang++",), (), "ROCm's amdclang++, AMD clang version 19.0.0", "amdclang++ 19.0.0")
@@ -167,10 +168,10 @@ def test_a_code_object_was_compiled_by_nobody_here(compilers: Compilers, tmp_pat
 
 def test_a_clang_without_hips_headers_is_not_a_hipcc(monkeypatch: pytest.MonkeyPatch):
     bare = replace(HIPCC, kind="clang", name="clang 19", minimal_headers=True)
-    monkeypatch.setattr("conformance.amd.toolchain.find_toolchain", lambda targets, kinds: bare)
+    monkeypatch.setattr("conformance.toolchains.amd.find_toolchain", lambda targets, kinds: bare)
     with pytest.raises(NoHipcc, match=r"clang 19 lacks HIP's headers; install .*libamdhip64-dev"):
         require_hipcc("gfx942")
-    monkeypatch.setattr("conformance.amd.toolchain.find_toolchain", lambda targets, kinds: HIPCC)
+    monkeypatch.setattr("conformance.toolchains.amd.find_toolchain", lambda targets, kinds: HIPCC)
     assert require_hipcc("gfx942:sramecc+:xnack-") is HIPCC
     with pytest.raises(NoHipcc, match="sm_90"):
         require_hipcc("sm_90")

@@ -14,12 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import KernelSource, Limits, Target, compiled, compiling, take_warnings
-from conformance.build.compiling import compile_in_child
-from conformance.device import CompileError
+from conformance.notices import take_warnings
+from conformance.port.compiling import in_child as compiling
+from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.in_child import compile_in_child
+from conformance.port.compiling.target import Limits, Target
+from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.cpu.toolchain import NoCompiler
+from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.host import NoCompiler
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Target("cpu", 64, "host", "tests")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd.metadata import parse
-from conformance.amd.toolchain import Toolchain
-from conformance.build import Limits, Target
-from conformance.build.choice import NoHipcc, require_hipcc
-from conformance.build.compiling import compile_in_child
-from conformance.device import CompileError
+from conformance.port.code_objects import parse
+from conformance.port.compiling.choice import NoHipcc, require_hipcc
+from conformance.port.compiling.in_child import compile_in_child
+from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.amd import Toolchain
 
 TARGET = Target("rocm", None, "gfx942:sramecc+:xnack-", "tests")
 KERNEL = '#include <hip/hip_runtime.h>\nextern "C" __global__ void k(int *p) { *p = VALUE; }\n'

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.build import child
-from conformance.build.compiling import MissingHeaders, _judged
-from conformance.build.headers import FALLBACK, OF_ROCM
-from conformance.build.logs import without_comgr
-from conformance.build.target import Limits
-from conformance.device.errors import CompileError
+from conformance.port.compiling import child
+from conformance.port.compiling.headers import FALLBACK, OF_ROCM
+from conformance.port.compiling.in_child import MissingHeaders, _judged
+from conformance.port.compiling.logs import without_comgr
+from conformance.port.compiling.target import Limits
 from conformance.processes import Supervisor
+from conformance.runtimes.hip.errors import CompileError
 
 WORDS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import objects
-from conformance.build.notices import take_warnings
-from conformance.build.objects import ObjectFolder
+from conformance.notices import take_warnings
+from conformance.port.compiling import objects
+from conformance.port.compiling.objects import ObjectFolder
 
 CODE = b"\x7fELF" + bytes(range(256)) * 16
 KEY = "0123456789abcdef"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 from tests.cuda_runtime.machine import LIBCUDA, NVRTC, build_stand_in
 
 

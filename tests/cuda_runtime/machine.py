@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.runtimes.cpu.toolchain import find_toolchain
+from conformance.toolchains.host import find_toolchain
 
 HERE = Path(__file__).resolve().parent
 LIBCUDA, NVRTC = "CANDLE_PARITY_LIBCUDA", "CANDLE_PARITY_NVRTC"

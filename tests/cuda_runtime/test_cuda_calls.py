@@ -268,8 +268,8 @@ def _whole_way() -> None:
     import numpy as np
 
     from conformance.cases.launch import Buffer, Launch, Scalar
-    from conformance.device import Device
     from conformance.runtimes.cuda.control import open_cuda_runtime
+    from conformance.runtimes.hip.device import Device
 
     runtime = open_cuda_runtime()
     device = Device(runtime)

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from conformance.runtimes.cpu.build import BuildError
-from conformance.runtimes.cpu.toolchain import NoCompiler
+from conformance.toolchains.host import NoCompiler
 from tests.cuda_runtime.machine import in_child
 
 pytestmark = pytest.mark.on_nvidia_gpu
@@ -42,8 +42,8 @@ class Gpu:
     """Lives in a child process: the runtime, a device, and the kernels of ``kernels.hip``."""
 
     def __init__(self, source: str | None = None, name: str = "kernels.hip", options: Sequence[str] = ()) -> None:
-        from conformance.device import Device
         from conformance.runtimes.cuda.control import open_cuda_runtime
+        from conformance.runtimes.hip.device import Device
 
         self.runtime = open_cuda_runtime()
         self.device = Device(self.runtime)
@@ -177,7 +177,7 @@ def test_a_fault_is_told_and_keeps_to_its_process(kernel: str, codes: tuple[int,
 
 
 def _fault(kernel: str, codes: tuple[int, ...], words: str) -> None:
-    from conformance.device import HipError
+    from conformance.runtimes.hip.errors import HipError
 
     gpu = Gpu()
     arguments: tuple[Any, ...] = {"outside": (np.zeros(4, np.int32),), "trap": (), "claim": (np.int32(2),)}[kernel]
@@ -209,7 +209,7 @@ def test_a_source_with_a_mistake_and_a_cuda_source() -> None:
 
 
 def _sources() -> None:
-    from conformance.device import CompileError
+    from conformance.runtimes.hip.errors import CompileError
 
     cuda = '#include <stdint.h>\nextern "C" __global__ void add_one(uint64_t n, int32_t *p) { p[0] += int(n); }\n'
     data = np.zeros(1, np.int32)

@@ -19,7 +19,8 @@ CHILD = r"""
 import json
 import numpy as np
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device import CompileError, Device, HipError
+from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.runtimes.hip.device import Device
 from conformance.runtimes import open_runtime
 
 SOURCE = '''#include <hip/hip_runtime.h>

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from conformance.build import NO_OPTIONS, KernelSource
-from conformance.build.cache import Made
 from conformance.engine import compiling
 from conformance.engine.compiling import Compiler
 from conformance.engine.run import Result
-from conformance.engine.tasks import Outcome, Ready, Setup, from_map, to_map
+from conformance.engine.tasks import Ready, Setup, from_map, to_map
+from conformance.outcome import Outcome
+from conformance.port.compiling.cache import Made
+from conformance.port.options import NO_OPTIONS
+from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 from conformance.record.assemble import assemble
 from conformance.spec.load import load_specs

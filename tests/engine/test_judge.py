@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device import HipError
-from conformance.engine.judge import KEPT_FAILURES, OTHER_TIES, Damage, put_on_trial
-from conformance.engine.trials import TrialCase
 from conformance.processes import InfrastructureError
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
+from conformance.verdict.judge import KEPT_FAILURES, OTHER_TIES, Damage, put_on_trial
+from conformance.verdict.trials import TrialCase
 from reference.expected import Expected
 
 KERNEL = load_specs().kernels["uneg_f32"]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device.errors import HipError
 from conformance.engine.arena import Arena
 from conformance.engine.progress import Progress
 from conformance.engine.remote import Executor, Function, Lost
 from conformance.engine.wire import Channel, pair
+from conformance.runtimes.hip.errors import HipError
 
 LAUNCH = Launch(
     "k",

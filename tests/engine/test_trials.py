@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch
-from conformance.engine.judge import put_on_trial
-from conformance.engine.trials import against_recording
 from conformance.replay.traces import Trace
 from conformance.spec.kernel import Tolerance
 from conformance.spec.load import load_specs
+from conformance.verdict.judge import put_on_trial
+from conformance.verdict.trials import against_recording
 from reference.expected import Expected
 
 KERNEL = load_specs().kernels["uexp_f32"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.engine.tasks import Status
+from conformance.outcome import Status
 
 BROKEN: frozenset[Status] = frozenset({"compile_error"})
 HANDLED: frozenset[Status] = frozenset({"pass", "compile_error"})

@@ -17,7 +17,11 @@ from tests.harm.healthy import Check, words
 from tests.harm.running import Place, Run, command_of, read_record, suppress_lookup, wait_until
 from tests.harm.trees import ROOT
 
-EXECUTOR, JUDGE, COMPILER = "conformance.engine.executor", "conformance.engine.judge", "conformance.build.child"
+EXECUTOR, JUDGE, COMPILER = (
+    "conformance.engine.executor",
+    "conformance.verdict.judge",
+    "conformance.port.compiling.child",
+)
 STOPS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 """The signals that ask a run to end, and the exit code of each."""
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device.hip import Device, HipError
 from conformance.runtimes.cpu.control import open_cpu_runtime
+from conformance.runtimes.hip.device import Device, HipError
 
 THREADS = 256
 

@@ -13,19 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd import (
-    DEFAULT_TARGETS,
-    AmdError,
-    CodeObject,
-    compile_cached,
-    find_toolchain,
-    layout_difference,
-    read_code_objects,
-    targets_of,
-)
-from conformance.sources import HIP_DEFINES, defined_kernels
+from conformance.port.amd_cache import compile_cached
+from conformance.port.code_objects import CodeObject, read_code_objects
+from conformance.port.definitions.preprocess import HIP_DEFINES
+from conformance.port.definitions.scan import defined_kernels
+from conformance.port.layout import layout_difference
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import DEFAULT_TARGETS, targets_of
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import take_warnings
+from conformance.notices import take_warnings
 from conformance.processes import Child, InfrastructureError, Supervisor, parent_word
 from conformance.processes.scratch import scratch_base
 from conformance.processes.supervisor import MARK

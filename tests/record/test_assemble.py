@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from conformance.engine.run import Result
-from conformance.engine.tasks import CaseFailure, Outcome, Ready, Setup
+from conformance.engine.tasks import Ready, Setup
+from conformance.outcome import Failure, Outcome
 from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
 from conformance.record.commits import commit_of, harness_commit
@@ -49,7 +50,7 @@ def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
     folder = tmp_path / "port"
     folder.mkdir()
     (folder / "unary.hip").write_text("// one\n// two\n")
-    failure = CaseFailure("uexp_f32(shape=[3])", "off", 1, "nan", "0", float("inf"), "again")
+    failure = Failure("uexp_f32(shape=[3])", "off", 1, "nan", "0", float("inf"), "again")
     made = assemble(
         specs,
         result(

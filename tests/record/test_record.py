@@ -11,15 +11,11 @@ from typing import Any
 
 import pytest
 
-from conformance.bench.record import read_bench
+from conformance.outcome import STATUSES, Failure, Status
 from conformance.record import (
-    STATUSES,
-    Failure,
     KernelResult,
     Record,
-    RecordError,
     RunInfo,
-    Status,
     check_specs,
     every_kernel,
     merge,
@@ -28,7 +24,9 @@ from conformance.record import (
     summarise,
     write_record,
 )
+from conformance.record.bench import read_bench
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.writing import FileError
 
 ROOT = SPEC_FOLDER.parent
 
@@ -132,7 +130,7 @@ def test_a_failed_write_leaves_the_old_record(tmp_path: Path, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", broken)
-    with pytest.raises(RecordError, match="No space left"):
+    with pytest.raises(FileError, match="No space left"):
         write_record(Record.of(run_info(), [kernel("k", "fail")]), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
@@ -193,7 +191,7 @@ def damaged(**changes: Any) -> str:
 def test_a_wrong_record_is_one_clear_line(tmp_path: Path, text: str, part: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(text)
-    with pytest.raises(RecordError) as caught:
+    with pytest.raises(FileError) as caught:
         read_record(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
@@ -202,14 +200,14 @@ def test_a_wrong_record_is_one_clear_line(tmp_path: Path, text: str, part: str) 
 
 
 def test_an_absent_record(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"absent\.json: .*No such file"):
+    with pytest.raises(FileError, match=r"absent\.json: .*No such file"):
         read_record(tmp_path / "absent.json")
 
 
 def test_a_record_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(RecordError, match="not UTF-8"):
+    with pytest.raises(FileError, match="not UTF-8"):
         read_record(path)
 
 
@@ -352,19 +350,17 @@ def test_a_record_that_lacks_a_kernel_of_its_specs_is_not_reported(fill_specs: S
         record = record_of(specs)
         check_specs(record, specs, path)
         cut = Record.of(record.run, record.kernels[1:])
-        with pytest.raises(
-            RecordError, match=f"r.json: the record lacks kernel '{record.kernels[0].name}' of its specs"
-        ):
+        with pytest.raises(FileError, match=f"r.json: the record lacks kernel '{record.kernels[0].name}' of its specs"):
             check_specs(cut, specs, path)
-        with pytest.raises(RecordError, match="the record has kernel 'stray' that its specs do not have"):
+        with pytest.raises(FileError, match="the record has kernel 'stray' that its specs do not have"):
             check_specs(Record.of(record.run, [*record.kernels, kernel("stray", "pass")]), specs, path)
 
 
 def test_a_record_is_reported_against_its_own_specs_only(fill_specs: Specs) -> None:
     own, path = load_specs(), Path("r.json")
-    with pytest.raises(RecordError, match=r"the record is of the specs '.*fill-specs' .* give those with --specs"):
+    with pytest.raises(FileError, match=r"the record is of the specs '.*fill-specs' .* give those with --specs"):
         check_specs(record_of(fill_specs), own, path)
-    with pytest.raises(RecordError, match=r"the record is of the harness's own specs .* leave out --specs"):
+    with pytest.raises(FileError, match=r"the record is of the harness's own specs .* leave out --specs"):
         check_specs(record_of(own), fill_specs, path)
     older = Record.of(run_info(specs_digest="of an earlier version"), [kernel("gone", "pass")])
     check_specs(older, own, path)

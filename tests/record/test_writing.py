@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.record import RecordError, write_text
+from conformance.record import write_text
+from conformance.writing import FileError
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_the_target_of_a_link_is_replaced_and_not_the_link(tmp_path: Path, exist
 def test_a_link_to_itself_is_one_sentence(tmp_path: Path) -> None:
     link = tmp_path / "link.json"
     link.symlink_to(link)
-    with pytest.raises(RecordError, match=r"link\.json: cannot be written .*symbolic links"):
+    with pytest.raises(FileError, match=r"link\.json: cannot be written .*symbolic links"):
         write_text(link, "text")
 
 
@@ -91,7 +92,7 @@ def test_a_full_device_is_named(tmp_path: Path) -> None:
     # Through a link: a harness that replaces what it finds must not take the machine's own device.
     path = tmp_path / "full"
     path.symlink_to("/dev/full")
-    with pytest.raises(RecordError, match=r"full: cannot be written \(No space left on device\)"):
+    with pytest.raises(FileError, match=r"full: cannot be written \(No space left on device\)"):
         write_text(path, "text")
     assert path.is_symlink()
     assert stat.S_ISCHR(path.stat().st_mode)
@@ -140,7 +141,7 @@ def test_a_descriptor_that_does_not_wait_gets_everything() -> None:
 
 
 def test_a_descriptor_that_is_not_open_is_one_sentence() -> None:
-    with pytest.raises(RecordError, match="/dev/fd/987: cannot be written"):
+    with pytest.raises(FileError, match="/dev/fd/987: cannot be written"):
         write_text(Path("/dev/fd/987"), "text")
 
 
@@ -148,13 +149,13 @@ def test_the_socket_of_a_server_is_named_as_what_it_is(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)  # the name of a socket is short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("here")
-        with pytest.raises(RecordError, match=r"here: cannot be written .*is a socket"):
+        with pytest.raises(FileError, match=r"here: cannot be written .*is a socket"):
             write_text(Path("here"), "text")
     assert stat.S_ISSOCK(os.lstat("here").st_mode)
 
 
 def test_a_folder_is_named_as_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="is a folder; give the name of a file"):
+    with pytest.raises(FileError, match="is a folder; give the name of a file"):
         write_text(tmp_path, "text")
     assert list(tmp_path.iterdir()) == []
 
@@ -167,7 +168,7 @@ def test_a_full_disk_is_named_and_the_old_file_stays(tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(RecordError) as caught:
+    with pytest.raises(FileError) as caught:
         write_text(path, "new")
     monkeypatch.undo()
     assert str(caught.value) == (
@@ -181,10 +182,10 @@ def test_a_full_disk_is_named_and_the_old_file_stays(tmp_path: Path, monkeypatch
 def test_a_folder_without_permission_to_write_is_named() -> None:
     # Root may write everywhere: a child process takes another user's rights, once everything is imported.
     code = (
-        "import os; from conformance.record import RecordError; "
+        "import os; from conformance.record import FileError; "
         + WRITES
         + "os.getuid() or os.setuid(65534)\n"
-        + "try: write_text(Path(sys.argv[1]), 'new')\nexcept RecordError as error: print(error)"
+        + "try: write_text(Path(sys.argv[1]), 'new')\nexcept FileError as error: print(error)"
     )
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top) / "closed"

@@ -11,14 +11,14 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
-from conformance.device import HipError
-from conformance.engine.judge import Damage
 from conformance.engine.recording import record as record_kernel
-from conformance.engine.trials import case_ids, generated, recorded
 from conformance.replay.archive import SMALLEST, read_archive, read_header, write_archive
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import TraceError, Traces
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
+from conformance.verdict.judge import Damage
+from conformance.verdict.trials import case_ids, generated, recorded
 
 SPECS = load_specs()
 FIRST_OF_EACH_FAMILY = list({kernel.launch: kernel for kernel in SPECS.kernels.values()}.values())

@@ -14,11 +14,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.record import STATUSES, Failure, KernelResult, Record, RunInfo, Status, every_kernel
+from conformance.outcome import STATUSES, Failure, Status
+from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
 from conformance.report.tally import Tally
-from conformance.report.text import code, fence, plain, visible
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.text import code, fence, plain, visible
 
 NASTY = "a | b\n# no heading\n```\n<script>alert(1)</script> & ]]> \x00\x1b[31mred\x07 \ud800 \uffff é `tick` \u202e"
 RENDERERS: list[Callable[..., str]] = [render_terminal, render_markdown, render_html, render_csv, render_junit]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.build.cache import cache_folder
+from conformance.files import cache_folder
 from conformance.processes import InfrastructureError
 from conformance.processes.bounded import run_bounded
 from tests.rocm_libraries.releases import Release

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 from tests.rocm_libraries.interface import (
     COMPARED,
     CPU,

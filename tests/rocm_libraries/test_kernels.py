@@ -1,8 +1,8 @@
 """Every file of kernels/ through AMD's real hiprtc of each release; only code is made, nothing runs.
 
 By default each file is compiled once per release, for a target that changes from row to row, so that every file and
-every target occurs: five minutes of processor time. ``CANDLE_PARITY_ROCM_LIBRARIES=all`` (``make rocm-libraries``) takes
-every file for every target, 24 minutes of processor time.
+every target occurs: five minutes of processor time. ``CANDLE_PARITY_ROCM_LIBRARIES=all`` (``make rocm-libraries``)
+takes every file for every target, 24 minutes of processor time.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.amd import layout_difference, read_code_objects
-from conformance.amd.targets import DEFAULT_TARGETS
+from conformance.port.code_objects import read_code_objects
+from conformance.port.layout import layout_difference
+from conformance.toolchains.targets import DEFAULT_TARGETS
 from tests.kernels.test_amd_targets import MODULES, most_threads, of_module
 from tests.rocm_libraries.box import OPT_ROCM, ROOT
 from tests.rocm_libraries.conftest import GetBox
@@ -27,8 +28,10 @@ LDS = 65536
 COMPILE = """
 import sys
 from pathlib import Path
-from conformance.build import Limits, Target, compiled, find_sources
-from conformance.build.child import open_compiler
+from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.cache import compiled
+from conformance.port.sources import find_sources
+from conformance.port.compiling.child import open_compiler
 from conformance.processes import Supervisor
 path, arch, version, out = sys.argv[1:]
 (source,) = find_sources(Path(path))

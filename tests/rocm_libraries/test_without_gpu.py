@@ -27,7 +27,7 @@ def look():
 """
 
 HOST = f"""{SEEN}
-from conformance.device import Device
+from conformance.runtimes.hip.device import Device
 from conformance.runtimes import open_runtime
 device = Device(open_runtime("cpu", wave=64, threads=1))
 device.compile('#include <hip/hip_runtime.h>\\nextern "C" __global__ void k(int *p) {{ *p = 1; }}', "k.hip", [])
@@ -37,8 +37,8 @@ print(json.dumps(said))
 """
 
 AMD = f"""{SEEN}
-from conformance.build.child import open_compiler
-from conformance.device.rtc import compile_source
+from conformance.port.compiling.child import open_compiler
+from conformance.runtimes.hip.rtc import compile_source
 options = open_compiler("rocm", None)
 source = 'extern "C" __attribute__((global)) void k(int *p) {{ *p = 1; }}'
 code = compile_source(source, "k.hip", (*options, "--offload-arch=gfx1100"))
@@ -53,8 +53,8 @@ print(json.dumps(said))
 
 
 COMPILED = """
-from conformance.build import Limits, Target
-from conformance.build.compiling import compile_in_child
+from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.in_child import compile_in_child
 from conformance.processes import Supervisor
 SOURCE = '''#include <hip/hip_runtime.h>
 extern "C" __global__ void k(float *p) { p[blockIdx.x * blockDim.x + threadIdx.x] = expf(p[threadIdx.x]); }'''

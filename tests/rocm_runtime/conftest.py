@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runtimes.cpu.toolchain import NoCompiler
+from conformance.toolchains.host import NoCompiler
 from tests.rocm_runtime.stand_in import VARIABLES, build_stand_in
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.amd import expected_arguments
-from conformance.runtimes.cpu.toolchain import find_toolchain
+from conformance.port.layout import expected_arguments
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.host import find_toolchain
 from tests.amd import elf
 
 HERE = Path(__file__).resolve().parent

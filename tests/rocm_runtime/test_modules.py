@@ -13,7 +13,7 @@ from tests.rocm_runtime.stand_in import ROOT, code_object, kernel_row
 
 CHILD = """
 import sys
-from conformance.device import Device
+from conformance.runtimes.hip.device import Device
 from conformance.runtimes import open_runtime
 device = Device(open_runtime("rocm"))
 with open(sys.argv[1], "rb") as file:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 from tests.runtime.machine import CODE, SOURCE, Machine, Remote
 
 _COMPILE = """

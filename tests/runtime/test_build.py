@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from conformance.runtimes.cpu import build as building
-from conformance.runtimes.cpu import toolchain
 from conformance.runtimes.cpu.build import BuildError, build
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains import host as toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 

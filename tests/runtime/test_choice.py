@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from conformance.device import binding
-from conformance.device.binding import WrongLibrary, check_bound
 from conformance.engine.tasks import Setup
 from conformance.runtimes import NoRuntime, choice
 from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import build
+from conformance.runtimes.hip import binding
+from conformance.runtimes.hip.binding import WrongLibrary, check_bound
 from conformance.runtimes.rocm.devices import Device, Probe
 from conformance.runtimes.rocm.search import Installation
 
@@ -86,7 +86,7 @@ def test_cuda_without_a_gpu_is_refused_with_what_to_do(monkeypatch: pytest.Monke
 FOUND = """
 from conformance.runtimes import open_runtime
 runtime = open_runtime("cpu", wave=64)
-from conformance.device import Device
+from conformance.runtimes.hip.device import Device
 from importlib import metadata
 device = Device(runtime)
 mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libamdhip64" in line or "libhiprtc" in line}

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import take_warnings
+from conformance.notices import take_warnings
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import NoRuntime, open_runtime
 from conformance.runtimes.cpu import build as building
-from conformance.runtimes.cpu import toolchain
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains import host as toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 
 FAKE = """#!{python}
 import os, sys, pathlib, time

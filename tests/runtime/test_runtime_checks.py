@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.runtimes.cpu.toolchain import find_toolchain
+from conformance.toolchains.host import find_toolchain
 from tests.runtime.machine import Machine, Outcome, Remote
 from tests.runtime.test_runtime_blocks import ORDERS
 from tests.runtime.test_runtime_faults import ILLEGAL_ADDRESS, LAUNCH_FAILURE, MISTAKES, integer, ints, line_of

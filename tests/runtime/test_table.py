@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CHILD = """
 import sys
-from conformance.device import Device
+from conformance.runtimes.hip.device import Device
 from conformance.runtimes import open_runtime
 code = Device(open_runtime("cpu", wave=64, threads=1)).compile(sys.stdin.read(), "two.hip", [])
 sys.stdout.buffer.write(code)

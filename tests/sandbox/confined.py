@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.device import Device, HipError
 from conformance.runtimes.cpu.control import Limits, open_cpu_runtime
+from conformance.runtimes.hip.device import Device
+from conformance.runtimes.hip.errors import HipError
 
 SOURCE = Path(__file__).with_name("attempts.hip")
 _SECONDS = 30

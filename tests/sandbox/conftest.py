@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.runtimes.cpu.toolchain import NoCompiler, find_toolchain
+from conformance.toolchains.host import NoCompiler, find_toolchain
 from tests.sandbox.confined import Ended, Executor, ForkServer
 
 

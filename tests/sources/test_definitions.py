@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.sources import CUDA_DEFINES, HIP_DEFINES, Definition, ScanError, c_type, defined_kernels, scan
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
+from conformance.port.definitions.scan import defined_kernels, scan
+from conformance.port.definitions.types import c_type
 
 
 def kernels(folder: Path, text: str, **options: object) -> list[Definition]:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build import KernelSource, SourceError, find_sources, tree_digest
-from conformance.build.includes import reached
-from conformance.build.options import BuildOptions
-from conformance.sources import ScanError, defined_kernels
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.scan import defined_kernels
+from conformance.port.digest import tree_digest
+from conformance.port.includes import reached
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource, SourceError, find_sources
 
 KERNEL = b'extern "C" __global__ void uneg_f32(size_t numel, float *out) { out[0] = 1; }\n'
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.build import Target, compiled, find_sources
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
-from conformance.device import Device, Function
 from conformance.engine.run import default_kernels
+from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.target import Target
+from conformance.port.sources import find_sources
 from conformance.processes import Supervisor
 from conformance.runtimes import open_runtime
+from conformance.runtimes.hip.device import Device, Function
 
 _REPEATS = 2000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.spec.load import load_specs
-from conformance.wiring.judge import Wiring, wire
+from conformance.upstream.wiring.judge import Wiring, wire
 
 DTYPES = """\
 pub enum DType { U8, F32, F64, F8E4M3 }

@@ -10,8 +10,8 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.spec.load import load_specs
-from conformance.wiring.judge import wire
-from conformance.wiring.syntax import RustError
+from conformance.upstream.wiring.judge import wire
+from conformance.upstream.wiring.syntax import RustError
 from tests.wiring.rust import BACKEND, LINE, analyse, asked, make_specs, make_tree
 
 GO = 'fn go(d: &Dev) { d.get_or_load_func("toy_u8", &M); }\n'

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from conformance.build.cache import cache_folder
-from conformance.build.notices import warn
+from conformance.files import cache_folder
+from conformance.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.scratch import has_room
 from conformance.processes.supervisor import MARK
-from conformance.runtimes.cpu.toolchain import Toolchain, find_toolchain
+from conformance.toolchains.host import Toolchain, find_toolchain
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"

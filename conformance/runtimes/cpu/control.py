@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.device.binding import bind
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
-from conformance.runtimes.cpu.toolchain import find_toolchain
+from conformance.runtimes.hip.binding import bind
+from conformance.toolchains.host import find_toolchain
 
 FORBIDDEN_EXIT = 159
 """Exit code of a confined process whose static constructor, or stray thread, made a call that kernels must not make."""

@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from conformance.device.binding import bind
 from conformance.runtimes.cpu.build import build, content_hash
 from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
 from conformance.runtimes.cuda.search import header_folders
+from conformance.runtimes.hip.binding import bind
 
 
 class NoCuda(RuntimeError):

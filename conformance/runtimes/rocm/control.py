@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from conformance.device.binding import bind
+from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.rocm.search import Installation, chosen
 
 

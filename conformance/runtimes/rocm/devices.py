@@ -117,8 +117,8 @@ def _answer() -> dict[str, Any]:
         runtime = RocmRuntime()
     except NoRocm as error:
         return {"why": str(error), "devices": [], "hip": ""}
-    from conformance.device.hip import Device as Opened
-    from conformance.device.hip import HipError, device_count
+    from conformance.runtimes.hip.device import Device as Opened
+    from conformance.runtimes.hip.device import HipError, device_count
 
     try:
         devices = [Opened(runtime, ordinal) for ordinal in range(device_count())]

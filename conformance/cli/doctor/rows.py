@@ -1,0 +1,122 @@
+"""The rows of ``candle-parity doctor`` that tell what is there; nothing is compiled or launched for them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from conformance.files import cache_folder
+from conformance.record.commits import harness_commit
+from conformance.runtimes.choice import Choice, probed
+from conformance.runtimes.cpu.control import processor
+from conformance.runtimes.rocm.nodes import groups, nodes, visible
+from conformance.runtimes.rocm.search import installations
+from conformance.toolchains.amd import find_toolchain as find_amd_compiler
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.host import NoCompiler, find_toolchain
+from conformance.toolchains.targets import target
+
+_OS = Path("/etc/os-release")
+_LEAST_ROOM = 1 << 30
+
+
+@dataclass(frozen=True)
+class Row:
+    """``ok``, ``todo`` (something is to be done, which ``todo`` says) or ``none`` (not there, and not needed).
+
+    ``decides`` is set where a run is impossible unless the row is ok.
+    """
+
+    state: Literal["ok", "todo", "none"]
+    what: str
+    text: str
+    todo: str = ""
+    decides: bool = False
+
+
+def machine_rows(choice: Choice) -> Iterator[Row]:
+    """What there is, as far as a run with ``choice`` or an AMD GPU is concerned."""
+    yield Row("ok", "machine", f"{_system()}, {processor()}, {len(os.sched_getaffinity(0))} cores")
+    commit = harness_commit()
+    version = metadata.version("candle-parity") + (f" at {commit}" if commit else "")
+    yield Row("ok", "candle-parity", f"{version}, Python {platform.python_version()} ({sys.executable})")
+    yield _hip_python()
+    yield from _rocm(choice)
+    yield from _compilers(choice)
+    yield _cache()
+
+
+def _system() -> str:
+    try:
+        lines = _OS.read_text().splitlines()
+    except OSError:
+        lines = []
+    name = next((line.partition("=")[2].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), "Linux")
+    return f"{name}, kernel {platform.release()}"
+
+
+def _hip_python() -> Row:
+    try:
+        return Row("ok", "hip-python", metadata.version("hip-python"))
+    except metadata.PackageNotFoundError:
+        return Row("todo", "hip-python", "is not installed", "pip install hip-python")
+
+
+def _rocm(choice: Choice) -> Iterator[Row]:
+    """AMD's driver, libraries and devices. They are to be mended where ROCm was asked for or there is a sign of it."""
+    wanted: Literal["todo", "none"] = "todo" if choice.name == "rocm" or choice.fallback else "none"
+    found = nodes()
+    if not found:
+        yield Row("none", "device nodes", "no /dev/kfd, no /dev/dri/renderD*")
+    for node in found:
+        todo = "" if node.usable else f"join the group {node.group}: usermod -aG {node.group} $USER, then log in again"
+        yield Row("ok" if node.usable else "todo", "device node", str(node), todo)
+    yield Row("ok" if found else "none", "groups", ", ".join(groups()))
+    for name, value in visible().items():
+        yield Row("ok", "variable", f"{name}={value}")
+    libraries = installations()
+    if not libraries:
+        yield Row(wanted, "ROCm", "no libamdhip64.so found", "install ROCm, or set ROCM_PATH to where it is")
+    for number, one in enumerate(libraries):
+        headers = f"headers in {one.include}" if one.include else "no headers (hip/hip_runtime.h)"
+        yield Row("ok" if one.rtc else "none", "ROCm, used" if number == 0 else "ROCm, not used", f"{one}, {headers}")
+    answer = probed()
+    if answer.devices:
+        yield Row("ok", "HIP", f"{answer.hip}, driver {answer.driver}")
+    else:
+        yield Row(wanted, "AMD GPUs", "none", answer.why if wanted == "todo" else "")
+    left_out = set(choice.left_out)
+    for device in answer.devices:
+        note = ", left out: another architecture" if str(device) in left_out else ""
+        yield Row("none" if note else "ok", "AMD GPU", f"{device}{note}")
+
+
+def _compilers(choice: Choice) -> Iterator[Row]:
+    try:
+        yield Row("ok", "compiler, AMD", find_amd_compiler([target("gfx942")]).name)
+    except AmdError as error:
+        yield Row("none", "compiler, AMD", str(error))
+    try:
+        yield Row("ok", "compiler, host", find_toolchain(links_standard_library=False).identity)
+    except NoCompiler as error:
+        yield Row("todo" if choice.name == "cpu" else "none", "compiler, host", "none", str(error))
+
+
+def _cache() -> Row:
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        room = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Row("todo", "cache", f"{folder}: {error.strerror}", "name another folder in CANDLE_PARITY_CACHE")
+    if not os.access(folder, os.W_OK):
+        return Row("todo", "cache", f"{folder} cannot be written", "name another folder in CANDLE_PARITY_CACHE")
+    text = f"{folder}, {room / (1 << 30):.1f} GiB free"
+    return Row("ok", "cache", text) if room >= _LEAST_ROOM else Row("todo", "cache", text, "make room there")

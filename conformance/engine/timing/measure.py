@@ -1,0 +1,218 @@
+"""Times launches on a device: two trees' kernels in turn, each launch between two events.
+
+What is measured of a launch is the time from the end of the launch before it to its own end, on the device's clock.
+The device must not wait for the host meanwhile: ``_Hold`` keeps it busy while launches are queued. Buffers rotate, so
+that no launch finds its operands in the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from math import log2
+from statistics import median
+
+from conformance.cases.launch import POISON_BYTE, Buffer, Launch
+from conformance.engine.timing.traffic import bytes_moved, operations
+from conformance.runtimes.hip.device import Device, Function, Resources, describe
+from conformance.runtimes.hip.errors import HipError
+
+WARM_UP = 3
+"""Launches of each tree before the first that counts."""
+
+REPEATS = 30
+FEWEST = 3
+SECONDS = 0.5
+"""Device time that a workload may take per tree beyond the fewest repeats."""
+
+COLD = 1 << 30
+"""Bytes after which nothing is in a cache any more: four times the last level of the largest (256 MiB on an MI300X,
+which tells of its L2 alone)."""
+
+QUEUED = 16
+"""Launches between two holds."""
+
+ALIGNMENT = 256
+"""Bytes, as an allocation of its own has it."""
+
+SHORTEST = 1e-6
+"""Milliseconds that a launch takes at least: a clock may not see it at all."""
+
+Start = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One kernel of one tree: milliseconds of each launch in order, and what the function takes."""
+
+    milliseconds: tuple[float, ...]
+    registers: int
+    local: int
+    shared: int
+    occupancy: float
+    """Threads on a multiprocessor over the most that it holds."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One case, timed for each tree in turn; ``bytes`` and ``operations`` are what its launch needs at least."""
+
+    case: str
+    size: str
+    bytes: int
+    operations: int | None
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    copy_gbps: float
+    """A copy on the device that moves as many bytes, read and written together, in the same rotation."""
+    timings: tuple[Timing, ...]
+
+
+class Bench:
+    """Times launches on ``device``. ``asynchronous`` says that the device goes on while the host does."""
+
+    def __init__(self, device: Device, asynchronous: bool) -> None:
+        self._device = device
+        self._events = [device.event() for _ in range(QUEUED + 1)]
+        self._hold = _Hold(device) if asynchronous else None
+        self._copies: dict[int, float] = {}
+
+    def copy_gbps(self, moved: int) -> float:
+        """GB/s of a copy that reads and writes ``moved`` bytes together, to the nearest power of two."""
+        half = 1 << max(round(log2(moved)) - 1, 0)
+        if half not in self._copies:
+            with self._rotating([half, half], _sets(2 * half)) as places:
+                starts = [partial(self._device.copy, to, source, half) for to, source in places]
+                (times,) = self._time([starts], "a copy on the device", [""])
+            self._copies[half] = 2 * half / median(times) / 1e6
+        return self._copies[half]
+
+    def measure(
+        self, case: str, size: str, family: str, launch: Launch, trees: Sequence[tuple[str, Function]]
+    ) -> Measurement:
+        """Time ``launch`` for each tree's function in turn; a tree has the name that an error is to call it by.
+
+        Raises ``HipError`` when a launch fails or memory is short.
+        """
+        moved = bytes_moved(family, launch)
+        copy = self.copy_gbps(moved)
+        buffers = [arg for arg in launch.args if isinstance(arg, Buffer)]
+        with self._rotating([buffer.data.nbytes for buffer in buffers], _sets(moved)) as places:
+            self._fill(buffers, places)
+            named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
+            prepared = [[self._device.prepare(function, launch, at) for at in named] for _, function in trees]
+            starts = [[one.start for one in own] for own in prepared]
+            times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
+        timings = tuple(
+            self._timing(own, self._device.resources(function, launch), launch)
+            for own, (_, function) in zip(times, trees, strict=True)
+        )
+        counted = operations(family, launch)
+        return Measurement(case, size, moved, counted, launch.grid, launch.block, copy, timings)
+
+    def _timing(self, times: Sequence[float], taken: Resources, launch: Launch) -> Timing:
+        threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]
+        share = threads / max(self._device.threads_per_multiprocessor, 1)
+        return Timing(tuple(times), taken.registers, taken.local, taken.shared, share)
+
+    @contextmanager
+    def _rotating(self, sizes: Sequence[int], sets: int) -> Iterator[list[tuple[int, ...]]]:
+        """``sets`` sets of buffers of ``sizes`` bytes: the addresses of each set."""
+        steps = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
+        slabs: list[int] = []
+        try:
+            for step in steps:
+                slabs.append(self._device.allocate(step * sets))
+            yield [tuple(slab + n * step for slab, step in zip(slabs, steps, strict=True)) for n in range(sets)]
+        finally:
+            for slab in slabs:
+                with suppress(HipError):  # after a fault every call fails; the first error is the one to tell
+                    self._device.free(slab)
+
+    def _fill(self, buffers: Sequence[Buffer], places: Sequence[Sequence[int]]) -> None:
+        first, *others = places
+        for k, buffer in enumerate(buffers):
+            size = buffer.data.nbytes
+            if buffer.role == "out":
+                self._device.fill(first[k], POISON_BYTE, size)
+            else:
+                self._device.upload(first[k], buffer.data)
+            for place in others:
+                self._device.copy(place[k], first[k], size)
+        self._device.synchronize("operands")
+
+    def _time(self, trees: Sequence[Sequence[Start]], what: str, of: Sequence[str]) -> list[list[float]]:
+        """Milliseconds of each launch, per tree. A tree gives a start for each set of buffers; ``of`` ends ``what``."""
+        launches = 0
+
+        def turn() -> Iterator[int]:
+            """Launch each tree once, each on the next set, and tell which; who comes first changes every turn."""
+            nonlocal launches
+            order = range(len(trees))
+            for k in order if launches // len(trees) % 2 == 0 else reversed(order):
+                trees[k][launches % len(trees[k])]()
+                launches += 1
+                yield k
+
+        for (first, *_), whose in zip(trees, of, strict=True):  # each by itself, so that a fault is that tree's
+            try:
+                first()
+                self._device.synchronize(what)
+            except HipError as error:
+                raise HipError(error.call, error.code, error.name, what + whose, error.detail) from None
+        for _ in range(WARM_UP - 1):
+            list(turn())
+        self._device.synchronize(what)
+        began = time.perf_counter()
+        list(turn())
+        self._device.synchronize(what)
+        seconds = (time.perf_counter() - began) / len(trees)
+        repeats = int(min(max(SECONDS / max(seconds, 1e-9), FEWEST), REPEATS))
+        times: list[list[float]] = [[] for _ in trees]
+        while len(times[0]) < repeats:
+            if self._hold is not None:
+                self._hold.start()
+                list(turn())  # pays for writing back what the hold left in the cache
+            order: list[int] = []
+            self._device.mark(self._events[0])
+            for _ in range(min(QUEUED // len(trees), repeats - len(times[0]))):
+                for k in turn():
+                    order.append(k)
+                    self._device.mark(self._events[len(order)])
+            self._device.synchronize(what)
+            for k, pair in zip(order, pairwise(self._events), strict=False):
+                times[k].append(max(self._device.milliseconds(*pair), SHORTEST))
+        return times
+
+
+def _sets(moved: int) -> int:
+    """How many sets of buffers rotate: an odd number, so that each of two trees comes to use every set.
+
+    More than are launched between two holds, which empty the cache themselves, would be no colder.
+    """
+    return min(-(-COLD // moved), QUEUED + 2) | 1
+
+
+class _Hold:
+    """Keeps the device busy for about a millisecond, and leaves nothing else in its caches."""
+
+    MILLISECONDS = 1.0
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._address = device.allocate(COLD)
+        first, last = device.event(), device.event()
+        device.fill(self._address, 0, COLD)
+        device.mark(first)
+        device.fill(self._address, 0, COLD)
+        device.mark(last)
+        device.synchronize()
+        self._fills = max(1, round(self.MILLISECONDS / max(device.milliseconds(first, last), 1e-3)))
+
+    def start(self) -> None:
+        for _ in range(self._fills):
+            self._device.fill(self._address, 0, COLD)

@@ -1,0 +1,78 @@
+"""What became of a kernel: status, failures, outcome. Judges make them, records keep them, reports show them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator, ConfigDict
+from pydantic.dataclasses import dataclass
+
+Status = Literal[
+    "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
+]
+STATUSES: tuple[Status, ...] = get_args(Status)
+"""In the order of the design; what each means is in the README."""
+
+INFRASTRUCTURE = "infrastructure: "
+"""Begins the message of a selected kernel that is ``not_run`` because something failed that is not its doing."""
+
+
+def _finite(value: object) -> object:
+    """JSON has neither infinity nor NaN: both become null, which reads "beyond counting"."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Ulp = Annotated[float | None, BeforeValidator(_finite)]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
+class Failure:
+    """A case that failed, by its worst element.
+
+    ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
+    representable steps of the buffer's type (``None`` where there is none, as between a number and NaN), ``reproduce``
+    a shell command.
+    """
+
+    case: str
+    why: str
+    index: int | None = None
+    got: str | None = None
+    expected: str | None = None
+    ulp: Ulp = None
+    reproduce: str = ""
+
+
+@dataclass
+class Outcome:
+    """What became of one kernel.
+
+    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases and
+    ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
+    context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
+    their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
+    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full.
+    """
+
+    kernel: str
+    status: Status
+    cases: int = 0
+    failed: int = 0
+    launches: int = 0
+    max_ulp: float = 0.0
+    seconds: float = 0.0
+    source: str | None = None
+    message: str | None = None
+    failures: list[Failure] = field(default_factory=list)
+    poisoned: bool = False
+    left_out: int = 0
+    warnings: list[str] = field(default_factory=list)
+    compiler: str | None = None
+    compiler_name: str | None = None
+
+    @classmethod
+    def infrastructure(cls, kernel: str, why: str) -> Outcome:
+        """No verdict, for a reason that is not the kernel's doing."""
+        return cls(kernel, "not_run", message=f"{INFRASTRUCTURE}{why}")

@@ -1,0 +1,84 @@
+"""The kernels of AMD code objects, against the specs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.port.check.findings import Finding
+from conformance.port.check.names import intended_names, nearest
+from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
+from conformance.port.layout import layout_difference
+from conformance.spec.kernel import Kernel
+from conformance.toolchains.targets import lds_bytes
+
+
+@dataclass(frozen=True)
+class ObjectFile:
+    """A code object and how reports name its file."""
+
+    label: str
+    code: CodeObject
+
+
+def read_objects(path: Path, label: str) -> list[ObjectFile]:
+    """The code objects in one file; raises ``AmdError``."""
+    return [ObjectFile(label, code) for code in read_code_objects(path)]
+
+
+def check_objects(
+    files: Sequence[ObjectFile], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel], names: bool = True
+) -> list[Finding]:
+    """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
+
+    Without ``names`` only what names do not tell: for objects of sources that were checked themselves.
+    """
+    findings: list[Finding] = []
+    for target in dict.fromkeys(file.code.target for file in files):
+        mine = [file for file in files if file.code.target == target]
+        first: dict[str, str] = {}
+        for file in mine:
+            for name, kernel in file.code.kernels.items():
+                if name in first:
+                    findings.append(Finding("duplicate", name, f"is in {first[name]} too", file.label, None, target))
+                    continue
+                first[name] = file.label
+                if name in kernels:
+                    difference = layout_difference(kernels[name], kernel)
+                    if difference is not None:
+                        findings.append(Finding("arguments", name, difference, file.label, None, target))
+                findings += resources(kernel, file.label, target)
+        if names:
+            findings += _names(first, kernels, wanted, target)
+    return findings
+
+
+def resources(kernel: KernelObject, label: str, target: str) -> list[Finding]:
+    """Warnings of what ``kernel`` needs: spilled registers, and shared memory over the target's limit."""
+    findings = []
+    if kernel.vgpr_spills or kernel.sgpr_spills:
+        said = f"spills {kernel.vgpr_spills or 0} vector and {kernel.sgpr_spills or 0} scalar registers"
+        findings.append(Finding("spills", kernel.name, said, label, None, target))
+    limit = lds_bytes(target.partition(":")[0])
+    if kernel.lds > limit:
+        said = f"needs {kernel.lds:,} bytes of shared memory, {target} has {limit:,}"
+        findings.append(Finding("lds", kernel.name, said, label, None, target))
+    return findings
+
+
+def _names(
+    first: Mapping[str, str], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel], target: str
+) -> list[Finding]:
+    findings = []
+    missing = [kernel.name for kernel in wanted if kernel.name not in first]
+    extra = [name for name in first if name not in kernels]
+    intended = intended_names(extra, missing)
+    for name in extra:
+        near = intended.get(name) or nearest(name, kernels.keys())
+        hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is there'}"
+        mangled = '; the name is mangled: extern "C" is missing' if name.startswith("_Z") else ""
+        findings.append(Finding("extra", name, f"is no name of the specs{mangled or hint}", first[name], near, target))
+    for name in missing:
+        findings.append(Finding("missing", name, "is in no code object", None, None, target))
+    return findings

@@ -1,0 +1,149 @@
+"""The result of a static check, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from tabulate import tabulate
+
+from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
+from conformance.port.check.objects import ObjectFile
+from conformance.port.check.source import SourceTree
+from conformance.spec.kernel import Kernel
+
+_SHOWN = 40
+"""Findings of a kind written out on a terminal; the JSON has all."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What was checked (``kernels`` as given, the sources, the objects) and what was found."""
+
+    kernels: str
+    tree: SourceTree
+    objects: Sequence[ObjectFile]
+    findings: Sequence[Finding]
+    specs: Mapping[str, Kernel]
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if not finding.is_warning]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.is_warning]
+
+
+def report_json(report: CheckReport) -> dict[str, object]:
+    """Schema 1 of ``check --json``: every definition, every kernel of every code object, every finding."""
+    tree = report.tree
+    return {
+        "schema": 1,
+        "kernels": report.kernels,
+        "summary": {
+            "specs": len(report.specs),
+            "defined": len(_defined(report) & report.specs.keys()),
+            **{kind: count for kind, count in Counter(finding.kind for finding in report.findings).items()},
+        },
+        "definitions": [
+            {
+                "name": definition.name,
+                "source": tree.place(source, definition),
+                "line": definition.line,
+                "end_line": definition.end_line,
+                "extern_c": definition.extern_c,
+                "params": [{"type": param.type, "name": param.name} for param in definition.params],
+            }
+            for source, definitions in tree.definitions.items()
+            for definition in definitions
+        ],
+        "objects": [
+            {
+                "file": file.label,
+                "target": file.code.target,
+                "kernels": [asdict(kernel) for kernel in file.code.kernels.values()],
+            }
+            for file in report.objects
+        ],
+        "findings": [
+            {**asdict(finding), "severity": "warning" if finding.is_warning else "error"} for finding in report.findings
+        ],
+    }
+
+
+def _defined(report: CheckReport) -> set[str]:
+    names = {definition.name for found in report.tree.definitions.values() for definition in found}
+    return names | {name for file in report.objects for name in file.code.kernels}
+
+
+def report_text(report: CheckReport) -> str:
+    """The findings by kind, and how many kernels of the specs there are."""
+    lines: list[str] = []
+    for kind, meaning in (*ERROR_KINDS.items(), *WARNING_KINDS.items()):
+        found = [finding for finding in report.findings if finding.kind == kind]
+        if not found:
+            continue
+        lines += ["", f"{'warning: ' if kind in WARNING_KINDS else ''}{kind} ({len(found)}): {meaning}"]
+        if kind == "missing":
+            lines += _missing(found, report.specs)
+            continue
+        lines += [f"  {_told(finding)}" for finding in found[:_SHOWN]]
+        lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
+    lines += ["", *_object_table(report.objects)] if report.objects else []
+    defined = _defined(report)
+    count = sum(map(len, report.tree.definitions.values()))
+    parts = [f"{len(report.tree.definitions)} source files define {count} kernels"] if report.tree.definitions else []
+    parts += [f"{len(report.objects)} code objects ({', '.join(_targets(report))})"] if report.objects else []
+    lines += ["", f"{report.kernels}: {'; '.join(parts)}"]
+    present = len(defined & report.specs.keys())
+    lines.append(
+        f"{present} of Candle's {len(report.specs)} kernels are there; "
+        f"{len(report.errors)} findings, {len(report.warnings)} warnings"
+    )
+    return "\n".join(lines).lstrip("\n")
+
+
+def _object_table(files: Sequence[ObjectFile]) -> list[str]:
+    """A row per code object: how many kernels, wave sizes, and the most of each resource that one of them takes."""
+    heads = ("code object", "target", "kernels", "wave", "vgpr", "sgpr", "spills", "LDS bytes", "scratch bytes")
+    body = []
+    for file in files:
+        kernels = file.code.kernels.values()
+        waves = ", ".join(map(str, sorted({kernel.wave for kernel in kernels})))
+        spills = sum((kernel.vgpr_spills or 0) + (kernel.sgpr_spills or 0) for kernel in kernels)
+        most = (
+            max((kernel.vgprs for kernel in kernels), default=0),
+            max((kernel.sgprs for kernel in kernels), default=0),
+            spills,
+            max((kernel.lds for kernel in kernels), default=0),
+            max((kernel.scratch for kernel in kernels), default=0),
+        )
+        body.append((file.label, file.code.target, len(kernels), waves, *most))
+    return tabulate(body, headers=heads).splitlines()
+
+
+def _targets(report: CheckReport) -> list[str]:
+    return sorted({file.code.target for file in report.objects})
+
+
+def _told(finding: Finding) -> str:
+    where = " ".join(part for part in (finding.place, f"[{finding.target}]" if finding.target else "") if part)
+    return ": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part)
+
+
+def _missing(found: Sequence[Finding], specs: Mapping[str, Kernel]) -> list[str]:
+    """Missing kernels by target, module and family: a whole family in one word."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for finding in found:
+        kernel = specs[finding.kernel]
+        groups.setdefault((finding.target or "", kernel.module, kernel.family), []).append(kernel.name)
+    sizes = Counter((kernel.module, kernel.family) for kernel in specs.values())
+    lines = []
+    for (target, module, family), names in groups.items():
+        mark = f"[{target}] " if target else ""
+        whole = len(names) == sizes[module, family]
+        said = f"all {len(names)}" if whole else ", ".join(names)
+        lines.append(f"  {mark}{module}, {family}: {said}")
+    return lines

@@ -1,0 +1,135 @@
+"""The kernels that a tree of sources defines, against the specs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.port.check.findings import Finding
+from conformance.port.check.names import intended_names, nearest, other_dtypes
+from conformance.port.check.parameters import differences
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
+from conformance.port.definitions.scan import defined_kernels, in_parallel
+from conformance.port.sources import KernelSource
+from conformance.spec.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class SourceTree:
+    """The definitions of each source, in the order of the sources, and the errors of those that cannot be read."""
+
+    definitions: Mapping[KernelSource, tuple[Definition, ...]]
+    errors: Mapping[KernelSource, ScanError]
+
+    def place(self, source: KernelSource, definition: Definition) -> str:
+        """``FILE:FIRST-LAST`` with the file relative to the parent of the tree's root."""
+        file = definition.file.resolve()
+        inside = file.is_relative_to(source.root)
+        shown = f"{source.root.name}/{file.relative_to(source.root).as_posix()}" if inside else str(file)
+        last = "" if definition.end_line == definition.line else f"-{definition.end_line}"
+        return f"{shown}:{definition.line}{last}"
+
+
+def read_tree(
+    sources: Sequence[KernelSource],
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    jobs: int = 2,
+) -> SourceTree:
+    """Find the kernels of ``sources`` (text only), ``jobs`` at a time; nothing is compiled."""
+
+    def one(source: KernelSource) -> list[Definition] | ScanError:
+        try:
+            folders = (source.root, source.path.parent, *include_dirs)
+            return defined_kernels(source.path, folders, (*_dialect(source), *defines), forced)
+        except ScanError as error:
+            return error
+
+    rows = dict(zip(sources, in_parallel(one, sources, jobs), strict=True))
+    return SourceTree(
+        {source: tuple(row) for source, row in rows.items() if not isinstance(row, ScanError)},
+        {source: row for source, row in rows.items() if isinstance(row, ScanError)},
+    )
+
+
+def _dialect(source: KernelSource) -> tuple[str, ...]:
+    """The macros of the compiler that the file was written for: HIP's for .hip and for what includes HIP's headers."""
+    is_hip = source.path.suffix == ".hip" or "<hip/" in source.loose_text()
+    return HIP_DEFINES if is_hip else CUDA_DEFINES
+
+
+def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[Finding]:
+    """The findings of ``tree`` against ``kernels`` (all of the specs); only ``wanted`` ones can be missing."""
+    findings = [
+        Finding("unreadable", "", error.problem, f"{source.label}{'' if error.line is None else f':{error.line}'}")
+        for source, error in tree.errors.items()
+    ]
+    rows = [
+        (definition, tree.place(source, definition))
+        for source, found in tree.definitions.items()
+        for definition in found
+    ]
+    # Neither a template nor a mangled symbol can be asked for by its name: they count only where nothing else has it.
+    named = {definition.name for definition, _ in rows if definition.extern_c and not definition.template}
+    reachable = [
+        (definition, place)
+        for definition, place in rows
+        if not definition.template and (definition.extern_c or definition.name not in named)
+    ]
+    first: dict[str, tuple[Definition, str]] = {}
+    for definition, place in reachable:
+        name = definition.name
+        if name not in first:
+            first[name] = (definition, place)
+        elif place != first[name][1]:
+            findings.append(Finding("duplicate", name, f"is defined at {first[name][1]} too", place))
+    for name, (definition, place) in first.items():
+        if name in kernels:
+            findings += _of_kernel(kernels[name], definition, place)
+    return [*findings, *_names(first, kernels, wanted)]
+
+
+def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[Finding]:
+    findings = []
+    if not definition.extern_c:
+        findings.append(Finding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
+    findings += [Finding(kind, kernel.name, said, place) for kind, said in differences(kernel, definition.params)]
+    return findings
+
+
+def _names(
+    first: Mapping[str, tuple[Definition, str]], kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]
+) -> list[Finding]:
+    findings = []
+    missing = {kernel.name: kernel for kernel in wanted if kernel.name not in first}
+    extra = [name for name in first if name not in kernels]
+    intended = intended_names(extra, missing)
+    for name in extra:
+        definition, place = first[name]
+        meant = intended.get(name)
+        if meant is not None and not differences(kernels[meant], definition.params):
+            said = f"is no name of the specs; it has the parameters of {meant}, which is missing"
+            findings.append(Finding("misnamed", name, said, place, meant))
+            del missing[meant]
+            continue
+        if not definition.extern_c and meant is None:
+            continue  # a building block that the port launches itself
+        near = meant or nearest(name, kernels.keys())
+        hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is defined'}"
+        findings.append(Finding("extra", name, f"is no name of the specs{hint}", place, near))
+    for name, kernel in missing.items():
+        others = other_dtypes(kernel, first.keys(), kernels)
+        if others:
+            said = f"is not defined, though {_some(others)} {'is' if len(others) == 1 else 'are'}"
+            findings.append(Finding("missing_dtype", name, said))
+        else:
+            findings.append(Finding("missing", name, "no source defines it"))
+    return findings
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,182 @@
+"""What an AMD code object says of its kernels: arguments, registers, spills, shared memory, scratch, wave size.
+
+The source is the note record ``AMDGPU`` of type 32 (code object version 3 and later), a msgpack map that LLVM's AMDGPU
+usage document describes under "Code Object Metadata".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import NoteSegment
+
+from conformance.port.bundles import UNKNOWN, amd_entries, choose
+from conformance.reading import MIB, read_bytes
+from conformance.toolchains.errors import AmdError
+
+_MOST = 1024 * MIB
+_AMDGPU = 224
+_OTHER_MACHINES = {
+    3: "an x86 processor",
+    62: "an x86-64 processor (a host library)",
+    183: "an ARM processor (a host library)",
+    190: "an NVIDIA GPU (a CUDA cubin)",
+    243: "a RISC-V processor (a host library)",
+    247: "the BPF machine",
+}
+_NOTE_METADATA = 32
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that the caller passes: its place in the argument segment, in bytes, and its value kind."""
+
+    offset: int
+    size: int
+    kind: str
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.kind == "global_buffer"
+
+
+@dataclass(frozen=True)
+class KernelObject:
+    """A kernel of a code object.
+
+    ``vgprs`` and ``sgprs`` are registers, ``vgpr_spills`` and ``sgpr_spills`` registers written to memory, ``lds`` the
+    static shared memory of a block, ``scratch`` the memory of a thread and ``kernarg`` the argument segment, all three
+    in bytes; ``wave`` is in lanes and ``max_workgroup`` in threads. ``None`` where the object does not say.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    vgprs: int
+    sgprs: int
+    vgpr_spills: int | None
+    sgpr_spills: int | None
+    lds: int
+    scratch: int
+    wave: int
+    max_workgroup: int
+    kernarg: int
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """The kernels of a code object by name; ``target`` is ``gfx942``, or ``gfx90a:xnack-`` with features."""
+
+    target: str
+    kernels: Mapping[str, KernelObject]
+
+
+# What the readers of ELF and msgpack raise on bytes that are neither.
+_DAMAGE = (
+    *(ELFError, ConstructError, msgpack.UnpackException, struct.error),
+    *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
+)
+
+
+def read_code_objects(path: Path) -> list[CodeObject]:
+    """The code objects in ``path``: one, or one per AMD target of an offload bundle.
+
+    Raises ``AmdError`` for a file that cannot be read or is no AMD code object.
+    """
+    try:
+        data = read_bytes(path, _MOST)
+    except OSError as error:
+        raise AmdError(f"{path}: cannot be read ({error.strerror})") from error
+    entries = amd_entries(data, str(path))
+    if entries is None:
+        return [parse(data, str(path))]
+    return [parse(code, f"{path} ({target})") for target, code in entries]
+
+
+def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
+    """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes, and its bytes.
+
+    Raises ``AmdError``, also where there is none for that device, and ``CompressedBundle``.
+    """
+    entries = amd_entries(data, label)
+    if entries is None:
+        entries = [(parse(data, label).target, data)]
+    targets = [target for target, _ in entries]
+    number = choose(targets, arch)
+    if number is None:
+        processor = arch.partition(":")[0]
+        raise AmdError(
+            f"{label}: is for {', '.join(targets)}, the device is {arch}; build it with --offload-arch={processor}, or "
+            "give the sources"
+        )
+    code = entries[number][1]
+    return parse(code, label), code
+
+
+def parse(data: bytes, label: str) -> CodeObject:
+    """The code object in ``data``; ``label`` names it in errors. Raises ``AmdError``."""
+    if not data.startswith(b"\x7fELF"):
+        raise AmdError(f"{label}: is no code object (an ELF file or an offload bundle was expected)")
+    try:
+        return _parse(data, label)
+    except _DAMAGE as error:
+        if isinstance(error, AmdError):
+            raise
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise AmdError(f"{label}: is a damaged code object ({why}); build it again") from error
+
+
+def _parse(data: bytes, label: str) -> CodeObject:
+    machine = struct.unpack_from("<H", data, 18)[0]
+    if machine != _AMDGPU:
+        what = _OTHER_MACHINES.get(machine, f"another machine (ELF machine {machine})")
+        raise AmdError(f"{label}: is built for {what}; expected a code object for an AMD GPU")
+    elf = ELFFile(BytesIO(data))
+    segments = (segment for segment in elf.iter_segments() if isinstance(segment, NoteSegment))
+    for segment in segments:
+        for note in segment.iter_notes():
+            if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE_METADATA, "NT_AMDGPU_METADATA"):
+                return _code_object(msgpack.unpackb(note["n_descdata"]))
+    raise AmdError(f"{label}: has no AMDGPU metadata; build it with -mcode-object-version=5 (3 or later is read)")
+
+
+def _code_object(metadata: Mapping[str, Any]) -> CodeObject:
+    name = metadata.get("amdhsa.target", "").partition("amdgcn-amd-amdhsa--")[2] or UNKNOWN
+    kernels = (_kernel(row) for row in metadata.get("amdhsa.kernels", ()))
+    return CodeObject(name, {kernel.name: kernel for kernel in kernels})
+
+
+def _kernel(row: Mapping[str, Any]) -> KernelObject:
+    arguments = tuple(
+        Argument(_count(arg, ".offset"), _count(arg, ".size"), arg[".value_kind"])
+        for arg in row.get(".args", ())
+        if not arg[".value_kind"].startswith("hidden_")
+    )
+    return KernelObject(
+        name=str(row[".name"]),
+        arguments=arguments,
+        vgprs=_count(row, ".vgpr_count"),
+        sgprs=_count(row, ".sgpr_count"),
+        vgpr_spills=_count(row, ".vgpr_spill_count") if ".vgpr_spill_count" in row else None,
+        sgpr_spills=_count(row, ".sgpr_spill_count") if ".sgpr_spill_count" in row else None,
+        lds=_count(row, ".group_segment_fixed_size"),
+        scratch=_count(row, ".private_segment_fixed_size"),
+        wave=_count(row, ".wavefront_size"),
+        max_workgroup=_count(row, ".max_flat_workgroup_size"),
+        kernarg=_count(row, ".kernarg_segment_size"),
+    )
+
+
+def _count(row: Mapping[str, Any], key: str) -> int:
+    value = row[key]
+    if not isinstance(value, int) or value < 0:
+        raise TypeError(f"{key} is {value!r}")
+    return value

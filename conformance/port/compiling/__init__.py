@@ -1,0 +1,1 @@
+"""From one source to its code object: in a child process, within limits, through a cache."""

@@ -1,0 +1,119 @@
+"""The process that compiles one source, started by ``conformance.port.compiling.in_child``.
+
+``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
+source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``headers`` where
+it is that ROCm's are missing), with ``warnings``. A request with a ``toolchain`` is for that compiler, any other for
+the runtime's hiprtc.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from conformance.notices import take_warnings
+from conformance.port.compiling.headers import folder_words, missing_header
+from conformance.port.compiling.logs import without_comgr
+from conformance.processes import die_with_parent
+from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes.hip.rtc import compile_source
+
+_FILE = 1 << 30
+"""Bytes of the largest file that a compiler may write, its messages among them."""
+
+_LOG = 256 << 10
+
+
+def main() -> None:
+    die_with_parent(int(sys.argv[1]))
+    request = msgpack.unpackb(sys.stdin.buffer.read())
+    answer = {**_answer(request), "warnings": take_warnings()}
+    with open(int(sys.argv[2]), "wb") as file:
+        file.write(msgpack.packb(answer))
+    os._exit(0)  # without the destructors of a vendor's library
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"code": _driver(request) if request.get("toolchain") else _hiprtc(request)}
+    except CompileError as error:
+        return {"log": error.log[:_LOG]}
+    except _MissingHeaderError as error:
+        return {"machine": str(error), "headers": True}
+    except MemoryError:
+        return {"memory": True}
+    except (RuntimeError, OSError, ValueError) as error:
+        return {"machine": str(error)}
+
+
+class _MissingHeaderError(RuntimeError):
+    """A header of ROCm's that the source needs and the machine does not have."""
+
+
+def _hiprtc(request: dict[str, Any]) -> bytes:
+    words = compiler_options(request["runtime"], request["wave"], request["words"])
+    _limit(request["memory"])
+    try:
+        return compile_source(request["text"], request["label"], words)
+    except CompileError as error:
+        if request["runtime"] != "rocm":
+            raise
+        log = without_comgr(error.log)
+        lacks = missing_header(log, words)
+        raise (CompileError(error.name, log) if lacks is None else _MissingHeaderError(lacks)) from None
+
+
+def _driver(request: dict[str, Any]) -> bytes:
+    from conformance.port.compiling.driver import compile_with
+    from conformance.processes.bounded import stop_all
+
+    _limit(request["memory"])
+    try:
+        return compile_with(request["toolchain"], request["text"], request["label"], request["words"], request["arch"])
+    finally:
+        stop_all()  # this process ends without the functions that would
+
+
+def compiler_options(runtime: str, wave: int | None, words: Sequence[str]) -> tuple[str, ...]:
+    """Load the libraries of ``runtime``; all options for its hiprtc, of which a source brings ``words``.
+
+    Raises ``RuntimeError`` and ``OSError`` as ``open_compiler``.
+    """
+    own = open_compiler(runtime, wave)
+    return folder_words(words, own) if runtime == "rocm" else (*own, *words)
+
+
+def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
+    """Load the libraries of ``runtime`` for compiling alone, without asking for a device; its own compiler options.
+
+    Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
+    """
+    if runtime == "rocm":
+        from conformance.runtimes.rocm.control import RocmRuntime
+
+        return RocmRuntime().compile_options
+    if runtime == "cuda":
+        from conformance.runtimes.cuda.build import prepare_cuda
+        from conformance.runtimes.cuda.control import open_cuda_libraries
+
+        open_cuda_libraries(prepare_cuda())
+        return ()
+    from conformance.runtimes.cpu.control import open_cpu_runtime
+
+    return open_cpu_runtime(wave or 64, threads=1).compile_options
+
+
+def _limit(memory: int) -> None:
+    """Bound this process and the compilers that it starts: memory of each, files, and no core files.
+
+    Data and not address space, of which a GPU's libraries reserve more than there is memory.
+    """
+    for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, _FILE), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(kind)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (allowed, allowed))

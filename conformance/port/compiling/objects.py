@@ -1,0 +1,168 @@
+"""The folder of compiled objects: each with its digest, written whole or not at all, checked whenever it is read.
+
+Nothing in here raises for a folder that is damaged, full or read-only: the object is compiled again, and
+``take_warnings`` says why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from conformance.notices import warn
+
+SUFFIX = ".object"
+_MAGIC = b"candle-parity object 2 "
+_LOCK, _PART = ".lock", ".part"
+_POLL = 0.05
+_HEADER = len(_MAGIC) + 64 + 1
+_swept: set[Path] = set()
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    """Over the key too: a sound object under another one's name is not what was written there."""
+    return hashlib.sha256(key.encode() + b"\0" + code).hexdigest().encode()
+
+
+class ObjectFolder:
+    """Objects by key. An object is a line with its SHA-256, then its bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, key: str) -> Path:
+        return self._folder / (key + SUFFIX)
+
+    def read(self, key: str) -> bytes | None:
+        """The object, or ``None`` where there is none or a damaged one, which is thrown away."""
+        entry = self.path(key)
+        try:
+            content = _read_file(entry)
+        except FileNotFoundError:
+            return None
+        except _NotAFileError as error:
+            self._throw_away(entry, str(error))
+            return None
+        except OSError as error:
+            warn(f"{entry} cannot be read ({error.strerror}): it is compiled again")
+            return None
+        digest, code = content[len(_MAGIC) : _HEADER - 1], content[_HEADER:]
+        if content.startswith(_MAGIC) and digest == _digest(key, code):
+            return code
+        self._throw_away(entry, "its content is not what was written")
+        return None
+
+    @contextmanager
+    def turn(self, key: str, seconds: float) -> Iterator[bool]:
+        """Wait until no other process makes the same object; whether it is ours to keep.
+
+        ``False`` after ``seconds``, and where the folder cannot be written.
+        """
+        lock = self._wait(key, seconds)
+        try:
+            yield lock is not None
+        finally:
+            if lock is not None:
+                with suppress(OSError):
+                    self._path(key, _LOCK).unlink()  # while it is ours: the others see that theirs is another file
+                os.close(lock)
+
+    def keep(self, key: str, code: bytes) -> None:
+        """Write the object; call it in a ``turn`` that is ours."""
+        part = self._path(key, _PART)
+        try:
+            part.write_bytes(_MAGIC + _digest(key, code) + b"\n" + code)
+            os.replace(part, self.path(key))
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink()
+            self._cannot_keep(error)
+
+    def _wait(self, key: str, seconds: float) -> int | None:
+        """The descriptor of the key's lock file, locked."""
+        path = self._path(key, _LOCK)
+        end = time.monotonic() + seconds
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            while (lock := _try_lock(path)) is None:
+                if time.monotonic() >= end:
+                    return None
+                time.sleep(_POLL)
+            return lock
+        except OSError as error:
+            self._cannot_keep(error)
+            return None
+
+    def _sweep(self) -> None:
+        """Remove what interrupted processes left, once per process."""
+        if self._folder in _swept:
+            return
+        _swept.add(self._folder)
+        for entry in self._folder.iterdir():
+            if entry.suffix in (_LOCK, _PART):
+                path = entry.with_suffix(_LOCK)
+                lock = _try_lock(path)
+                if lock is not None:
+                    entry.with_suffix(_PART).unlink(missing_ok=True)
+                    path.unlink(missing_ok=True)
+                    os.close(lock)
+
+    def _throw_away(self, entry: Path, what: str) -> None:
+        warn(f"{entry} is damaged ({what}): it is thrown away and compiled again")
+        try:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+        except FileNotFoundError:
+            pass  # another process was faster
+        except OSError as error:
+            warn(f"{entry} cannot be removed ({error.strerror}); remove it, or it is compiled again in every run")
+
+    def _cannot_keep(self, error: OSError) -> None:
+        warn(
+            f"the cache folder {self._folder} cannot be written ({error.strerror}): what is compiled is not kept; make "
+            "room there, or name another folder in CANDLE_PARITY_CACHE"
+        )
+
+    def _path(self, key: str, suffix: str) -> Path:
+        return self._folder / (key + suffix)
+
+
+class _NotAFileError(Exception):
+    """Something else lies where an object should be."""
+
+
+def _read_file(path: Path) -> bytes:
+    """The bytes of a regular file; a FIFO in its place must not make us wait."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _NotAFileError("it is not a file")
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
+def _try_lock(path: Path) -> int | None:
+    """A descriptor of the lock file, locked; ``None`` while another has it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its last holder may have removed it between our two calls: then another can lock a new one.
+        if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

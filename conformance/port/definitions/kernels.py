@@ -1,0 +1,228 @@
+"""Finds the definitions of ``__global__`` functions among the tokens of a preprocessed source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.parameters import parameters
+from conformance.port.definitions.tokens import Token
+
+_OPENING = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
+_CLOSING = frozenset(_OPENING.values())
+# Words after which a parenthesis belongs to an attribute, not to the parameters of the function.
+_ATTRIBUTES = frozenset(
+    ("__attribute__", "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__declspec", "alignas", "noexcept")
+)
+
+
+class Param(NamedTuple):
+    """A parameter: its C type in words (``const float *``; simple typedefs of the source resolved, ``__restrict__`` and
+    defaults dropped) and its name, empty where it has none."""
+
+    type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A ``__global__`` function with a body.
+
+    ``file`` and ``line`` are where its name stands, ``end_line`` is where its body ends; for a function that a macro
+    stamps out both are the line of the macro's use. ``extern_c`` tells whether the name can be asked for as it
+    is spelled here; ``template`` whether it is a template.
+    """
+
+    name: str
+    file: Path
+    line: int
+    end_line: int
+    params: tuple[Param, ...]
+    extern_c: bool
+    template: bool = False
+
+
+def find_definitions(tokens: Sequence[Token], path: Path) -> list[Definition]:
+    """Every kernel that ``tokens`` define, in their order; raises ``ScanError`` where brackets do not match."""
+    reader = _Reader(tokens, path)
+    reader.read()
+    return reader.found
+
+
+class _Reader:
+    """Walks the declarations at namespace level; bodies and initialisers are stepped over."""
+
+    def __init__(self, tokens: Sequence[Token], path: Path) -> None:
+        self.tokens = tokens
+        self.path = path
+        self.found: list[Definition] = []
+        self.aliases: dict[str, tuple[str, ...]] = {}
+        # One entry per open namespace or linkage block: the block's first token, and whether C linkage holds in it.
+        self.blocks: list[tuple[Token, bool]] = []
+
+    def read(self) -> None:
+        position = 0
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text == "}":
+                if not self.blocks:
+                    raise self._error(self.tokens[position], "a closing brace that nothing opens")
+                self.blocks.pop()
+                position += 1
+            elif text == ";":
+                position += 1
+            else:
+                position = self._declaration(position)
+        if self.blocks:
+            raise self._error(self.blocks[-1][0], "a block that is never closed")
+
+    def _declaration(self, start: int) -> int:
+        """Reads the declaration that begins at ``start``; the position behind it, or inside a block it opens."""
+        position = start
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text == ";":
+                self._alias(self.tokens[start:position])
+                return position + 1
+            if text == "{":
+                words = [token.text for token in self.tokens[start:position]]
+                if self._opens_block(words):
+                    in_c = words == ["extern", '"C"'] or (self._in_c and words[:1] != ["extern"])
+                    self.blocks.append((self.tokens[start], in_c))
+                    return position + 1
+                end = self._behind(position)
+                if self._kernel(start, position, end - 1):
+                    return end
+                position = end
+                # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
+                head = self._behind_templates(start) - start
+                if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
+                    return position
+            elif text in _OPENING:
+                position = self._behind(position)
+            elif text in _CLOSING:
+                raise self._error(self.tokens[position], f"a {text} that nothing opens")
+            else:
+                position += 1
+        raise self._error(self.tokens[start], "a declaration that does not end")
+
+    @property
+    def _in_c(self) -> bool:
+        return bool(self.blocks) and self.blocks[-1][1]
+
+    def _opens_block(self, words: Sequence[str]) -> bool:
+        if len(words) == 2 and words[0] == "extern":
+            return words[1].startswith('"')
+        return "namespace" in words[:2]
+
+    def _behind(self, position: int) -> int:
+        """The position behind the bracket that closes the one at ``position``."""
+        waiting: list[int] = []
+        for index in range(position, len(self.tokens)):
+            text = self.tokens[index].text
+            if text in _OPENING:
+                waiting.append(index)
+            elif text in _CLOSING:
+                closes = _OPENING[self.tokens[waiting[-1]].text]
+                if closes == "]]" and text == "]":
+                    continue  # `]` of an index whose end was read as part of `]]`
+                if text == "]]" and closes == "]":
+                    # a[b[i]]: two single brackets
+                    waiting.pop()
+                    if not waiting or self.tokens[waiting[-1]].text != "[":
+                        raise self._error(self.tokens[index], "a ]] that nothing opens")
+                elif text != closes:
+                    opened = self.tokens[waiting[-1]]
+                    raise self._error(
+                        self.tokens[index], f"a {text} where the {opened.text} of line {opened.line} is still open"
+                    )
+                waiting.pop()
+                if not waiting:
+                    return index + 1
+        raise self._error(self.tokens[position], f"a {self.tokens[position].text} that is never closed")
+
+    def _alias(self, tokens: Sequence[Token]) -> None:
+        """Remembers ``typedef TYPE NAME`` and ``using NAME = TYPE`` of one named type."""
+        words = [token.text for token in tokens]
+        if words[:1] == ["typedef"] and len(words) > 2 and all(token.is_word for token in tokens[1:]):
+            self.aliases[words[-1]] = tuple(words[1:-1])
+        elif words[:1] == ["using"] and words[2:3] == ["="] and all(token.is_word for token in tokens[3:]):
+            self.aliases[words[1]] = tuple(words[3:])
+
+    def _kernel(self, start: int, body: int, end: int) -> bool:
+        """Adds the kernel whose declaration is ``start`` to ``body`` and whose body ends at ``end``, if it is one."""
+        position, is_global, extern_c, template = start, False, self._in_c, False
+        while position < body:
+            token = self.tokens[position]
+            if token.text == "(":
+                name = self.tokens[position - 1]
+                close = self._behind(position)
+                if name.text in _ATTRIBUTES:
+                    position = close
+                    continue
+                if not is_global or not name.is_word:
+                    return False
+                self._add(position, close - 1, end, extern_c, template)
+                return True
+            if token.text == "template":
+                template = True
+                position = self._behind_angles(position + 1)
+                continue
+            if token.text == "[[":
+                position = self._behind(position)
+                continue
+            is_global = is_global or token.text == "__global__"
+            extern_c = extern_c or (token.text == '"C"' and self.tokens[position - 1].text == "extern")
+            position += 1
+        return False
+
+    def _behind_templates(self, position: int) -> int:
+        """The position behind ``template <...>``, as often as it stands there: its ``class`` declares no class."""
+        while self.tokens[position].text == "template":
+            position = self._behind_angles(position + 1)
+        return position
+
+    def _behind_angles(self, position: int) -> int:
+        depth = 0
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text in ("(", "[", "{"):
+                position = self._behind(position)
+                continue
+            depth += {"<": 1, ">": -1}.get(text, 0)
+            position += 1
+            if depth == 0:
+                break
+        return position
+
+    def _add(self, opening: int, closing: int, end: int, extern_c: bool, template: bool) -> None:
+        name = self.tokens[opening - 1]
+        inside = [token.text for token in self.tokens[opening + 1 : closing]]
+        self.found.append(
+            Definition(
+                name=name.text,
+                file=Path(name.file),
+                line=name.line,
+                end_line=self.tokens[end].line,
+                params=tuple(Param(kind, called) for kind, called in parameters(inside, self.aliases)),
+                extern_c=extern_c,
+                template=template,
+            )
+        )
+
+    def _error(self, token: Token, problem: str) -> ScanError:
+        return ScanError(token.file or self.path, token.line, f"{problem}; the C++ is broken there or before")
+
+
+def _outer(words: Sequence[str]) -> list[str]:
+    """``words`` outside every bracket."""
+    depth = 0
+    result = []
+    for word in words:
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word not in _CLOSING:
+            result.append(word)
+    return result

@@ -1,0 +1,174 @@
+"""Runs a C++ preprocessor over one source, with empty stand-ins for the headers of compilers and vendors."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.reading import MOST, read_source, refuse_special
+from conformance.reading import read_bytes
+from conformance.toolchains.host import NoCompiler, Toolchain, find_toolchain
+
+CUDA_DEFINES = ("__CUDACC__", "__NVCC__", "__CUDA_ARCH__=1000", "CUDA_VERSION=13000")
+"""A device pass of nvcc for an architecture that passes every guard of the form ``__CUDA_ARCH__ >= N``."""
+
+HIP_DEFINES = ("__HIPCC__", "__HIP__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "HIP_VERSION=70000000")
+"""A device pass of hipcc. ``__CUDA_ARCH__`` is undefined, as there: kernels behind such a guard do not exist."""
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
+_VENDOR = re.compile(
+    r"^(cuda|hip|rocm|roc[a-z]+/|cub/|hipcub/|thrust/|mma\.h|cooperative_groups|device_|math_|driver_)"
+)
+_COMPLAINT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.MULTILINE)
+_SECONDS = 30
+_OUTPUT, _MEMORY = 256 << 20, 4 << 30
+"""Bytes that a preprocessor may write, and take of memory."""
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """A preprocessed source with its line markers; ``counts_raw`` is false where the preprocessor leaves the newlines
+    inside raw strings out of its count of lines, as clang does."""
+
+    text: str
+    counts_raw: bool
+
+
+def preprocess(
+    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+) -> Preprocessed:
+    """``path`` after the preprocessor.
+
+    ``defines`` are ``NAME`` or ``NAME=VALUE``; ``forced`` are headers included before the first line. A header in angle
+    brackets that is in no folder of ``include_dirs`` counts as empty, and so does one in quotes with the name of a
+    vendor's or of the C library's. Raises ``ScanError`` for an unreadable file, a missing header, ``#error`` and every
+    other complaint of the preprocessor.
+    """
+    with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+        stubs = Path(folder)
+        for name in _absent([path, *forced], include_dirs):
+            stub = stubs / name
+            with suppress(OSError):  # a name too long, or a folder where another is a header: left to the compiler
+                stub.parent.mkdir(parents=True, exist_ok=True)
+                stub.touch()
+        words = [*_compiler(path).compiler, "-x", "c++", "-std=c++17", "-E", "-w", "-nostdinc", "-nostdinc++"]
+        words += [f"-D{define}" for define in defines]
+        words += [word for header in forced for word in ("-include", str(header))]
+        words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
+        code, out, complaints = _run(path, words)
+    if code != 0:
+        raise _complaint(path, complaints)
+    return Preprocessed(out, _compiler(path).kind == "gcc")
+
+
+def _run(path: Path, words: Sequence[str]) -> tuple[int, str, str]:
+    """Exit code, output and complaints of a preprocessor that may neither run nor write nor grow for ever."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
+        try:
+            process = subprocess.Popen(
+                # Bytes: a macro may hold characters that the locale lacks.
+                [word.encode("utf-8", "surrogateescape") for word in (*words, str(path))],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=complaints,
+            )
+        except OSError as cause:
+            raise ScanError(path, None, f"the preprocessor {words[0]} cannot be started ({cause})") from None
+        with process:
+            try:
+                for limit, most in ((resource.RLIMIT_FSIZE, _OUTPUT), (resource.RLIMIT_DATA, _MEMORY)):
+                    with suppress(OSError):  # it has ended already
+                        resource.prlimit(process.pid, limit, (most, most))
+                code = process.wait(_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise ScanError(path, None, f"the preprocessor {words[0]} did not finish in {_SECONDS} s") from None
+            finally:
+                process.kill()
+        # Whatever the locale; names of files keep the bytes that are no text.
+        return code, _text(out), _text(complaints)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "surrogateescape")
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return find_toolchain(links_standard_library=False)
+
+
+def _compiler(path: Path) -> Toolchain:
+    try:
+        return _toolchain()
+    except NoCompiler as cause:
+        raise ScanError(path, None, f"cannot be preprocessed: {cause}") from None
+
+
+def _complaint(path: Path, stderr: str) -> ScanError:
+    found = _COMPLAINT.search(stderr)
+    if found is None:
+        lines = stderr.strip().splitlines()
+        return ScanError(path, None, f"the preprocessor failed: {lines[0] if lines else 'without a message'}")
+    what = found["what"]
+    remedy = "; give its folder as an include directory" if "not found" in what or "No such file" in what else ""
+    return ScanError(found["file"], int(found["line"]), f"{what}{remedy}")
+
+
+def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[str]:
+    """The names of headers that the sources include, directly or not, and that stand-ins may be made for."""
+    waiting = list(sources)
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round.
+        if path.resolve() in seen:
+            continue
+        seen.add(path.resolve())
+        text = read_source(path) if path in sources else _header(path)
+        for found in _INCLUDE.finditer(text):
+            angled, quoted = found[1], found[2]
+            name = angled or quoted
+            folders = include_dirs if angled else (path.parent, *include_dirs)
+            present = next((folder / name for folder in folders if _exists(folder / name)), None)
+            if present is not None:
+                refuse_special(path, name, present, text, found.start())
+                waiting.append(present)
+            elif (angled or _is_foreign(name)) and _is_plain(name):
+                yield name
+
+
+def _header(path: Path) -> str:
+    try:
+        return read_bytes(path, MOST).decode("utf-8", "replace")
+    except OSError as cause:
+        raise ScanError(path, None, f"cannot be read ({cause.strerror})") from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:  # a name too long for a file
+        return False
+
+
+def _is_foreign(name: str) -> bool:
+    return (
+        bool(_VENDOR.match(name))
+        or re.fullmatch(r"std\w+\.h|c?(math|assert|float|limits|string)(\.h)?", name) is not None
+    )
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a file of this name would lie inside the folder it is made in."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not PurePosixPath(name).is_absolute() and ".." not in parts

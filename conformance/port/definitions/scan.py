@@ -1,0 +1,58 @@
+"""From source files to the kernels they define."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.kernels import Definition, find_definitions
+from conformance.port.definitions.preprocess import preprocess
+from conformance.port.definitions.tokens import tokenize
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def defined_kernels(
+    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+) -> list[Definition]:
+    """Every ``__global__`` function that the source ``path`` defines, headers included, in the order of definition.
+
+    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives. ``forced``
+    are headers included before the first line. A name that the source defines twice comes twice. Raises ``ScanError``
+    for a file that cannot be read, preprocessed or parsed, naming file and line.
+    """
+    source = preprocess(path, include_dirs, defines, forced)
+    return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
+
+
+def scan(
+    paths: Sequence[Path],
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    jobs: int = 2,
+) -> dict[Path, list[Definition] | ScanError]:
+    """``defined_kernels`` of each of ``paths``, ``jobs`` at a time; a file's error stands in its place."""
+
+    def one(path: Path) -> list[Definition] | ScanError:
+        try:
+            return defined_kernels(path, include_dirs, defines, forced)
+        except ScanError as error:
+            return error
+
+    return dict(zip(paths, in_parallel(one, paths, jobs), strict=True))
+
+
+def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> list[Result]:
+    """``work`` of each of ``items``, ``jobs`` at a time; what waits is given up when one raises or the process is
+    stopped."""
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        try:
+            return list(pool.map(work, items))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

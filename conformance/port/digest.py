@@ -1,0 +1,65 @@
+"""One digest for everything under a kernels path: two records are of the same sources when theirs are equal."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from conformance.port.includes import reached
+from conformance.port.options import NO_OPTIONS, BuildOptions
+from conformance.port.sources import (
+    CODE_OBJECT_SUFFIXES,
+    HEADER_SUFFIXES,
+    MOST_CODE,
+    SOURCE_SUFFIXES,
+    SourceError,
+)
+from conformance.reading import read_bytes
+
+_SUFFIXES = (*HEADER_SUFFIXES, *CODE_OBJECT_SUFFIXES)
+
+
+def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
+    """16 hexadecimal digits over names and contents of the sources, headers and code objects at ``path``, and over
+    ``options``: macros, dialect, and the headers outside ``path`` that the sources reach through them.
+
+    A file that cannot be read counts as such: what it costs is said of the kernels in it.
+    """
+    root = path.resolve()
+    files = [root] if root.is_file() else sorted(_below(root))
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            content = _content(file)
+            digest.update(
+                f"{file.relative_to(root.parent if root.is_file() else root).as_posix()}\0{content}\0".encode()
+            )
+    if options != NO_OPTIONS:
+        starts = [*options.forced, *(file for file in files if file.suffix in SOURCE_SUFFIXES)]
+        known = set(files)
+        outside = [file for file in _reached(starts, options.include_dirs) if file not in known]
+        # By content alone: a record must not depend on where a shim lies.
+        headers = sorted(map(_content, outside))
+        digest.update("\0".join([options.dialect, *options.defines, *headers]).encode())
+    return digest.hexdigest()[:16]
+
+
+def _below(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root):
+        yield from (Path(folder, name) for name in names if os.path.splitext(name)[1] in _SUFFIXES)
+
+
+def _content(file: Path) -> str:
+    try:
+        return hashlib.sha256(read_bytes(file, MOST_CODE)).hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _reached(starts: Sequence[Path], folders: Sequence[Path]) -> tuple[Path, ...]:
+    try:
+        return reached(starts, folders).files
+    except SourceError:
+        return ()

@@ -1,0 +1,124 @@
+"""The kernel files under a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.port.definitions.errors import SourceError
+from conformance.port.definitions.reading import MOST, read_source
+from conformance.reading import MIB, kind_of, read_bytes, shortened
+
+__all__ = ["CODE_OBJECT_SUFFIXES", "HEADER_SUFFIXES", "SOURCE_SUFFIXES", "KernelSource", "SourceError", "find_sources"]
+
+SOURCE_SUFFIXES = (".hip", ".cu")
+HEADER_SUFFIXES = (".h", ".hpp", ".cuh", ".inc", ".inl", *SOURCE_SUFFIXES)
+CODE_OBJECT_SUFFIXES = (".hsaco", ".co")
+MOST_CODE = 1024 * MIB
+"""Bytes of the largest code object."""
+
+_WANTED = (*SOURCE_SUFFIXES, *CODE_OBJECT_SUFFIXES)
+_CODE_OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """One file to compile, or one code object to load as it is.
+
+    ``root`` is the path that was given (its folder, for a single file): on the include path, and part of the cache key
+    with every header in it.
+    """
+
+    path: Path
+    root: Path
+
+    @property
+    def is_code_object(self) -> bool:
+        return self.path.suffix in CODE_OBJECT_SUFFIXES
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the file is CUDA's, as the cpu runtime sees it: a .cu file that names no HIP header."""
+        if self.path.suffix != ".cu":
+            return False
+        return re.search(r'#[ \t]*include[ \t]*[<"]hip/', self.loose_text()) is None
+
+    @property
+    def label(self) -> str:
+        """How reports name the file: relative to the root's parent, ``kernels/unary.hip``."""
+        return f"{self.root.name}/{self.path.relative_to(self.root).as_posix()}"
+
+    def text(self) -> str:
+        """The source text; raises ``SourceError`` when it cannot be read or used, as ``read_source``."""
+        return read_source(self.path)
+
+    def code(self) -> bytes:
+        """The bytes of a code object; raises ``SourceError`` when it cannot be read or is no ELF file."""
+        try:
+            code = read_bytes(self.path, MOST_CODE)
+        except OSError as error:
+            raise SourceError(f"{self.path}: cannot be read ({error.strerror})") from error
+        if not code.startswith(_CODE_OBJECTS):
+            raise SourceError(f"{self.path}: is no code object (an ELF file or an offload bundle was expected)")
+        return code
+
+    def mentions(self, kernel: str, module: str) -> bool:
+        """Whether this file looks like where ``kernel`` would be: named after its module, or spelling its name out."""
+        if self.path.stem == module or self.is_code_object:
+            return self.path.stem == module
+        return re.search(rf"\b{re.escape(kernel)}\b", self.loose_text()) is not None
+
+    def loose_text(self) -> str:
+        """The text as far as it can be read, for looking words up: what is wrong with it is said by ``text``."""
+        try:
+            return read_bytes(self.path, MOST).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+def find_sources(path: Path) -> list[KernelSource]:
+    """The kernel files at ``path``, a folder (searched through) or one file, sorted by path.
+
+    What has the name of a kernel file and cannot be read (a link to nothing, a FIFO) is among them: it is said of the
+    kernels that should be in it. Raises ``SourceError`` when the path does not exist, is neither folder nor file,
+    cannot be read, or holds no kernel file.
+    """
+    kinds = ", ".join(_WANTED)
+    try:
+        exists = path.exists()
+    except OSError as error:
+        raise SourceError(f"kernels path {shortened(str(path))} cannot be read ({error.strerror})") from None
+    if not exists:
+        raise SourceError(f"kernels path {path} does not exist; give a folder or a file with one of {kinds}")
+    kind = kind_of(path)
+    if kind not in (None, "a folder"):
+        raise SourceError(f"kernels path {path} is {kind}; give a folder or a file with one of {kinds}")
+    if kind is None:
+        if path.suffix not in _WANTED:
+            raise SourceError(f"kernels path {path} is no kernel file; expected one of {kinds}")
+        return [KernelSource(path.resolve(), path.resolve().parent)]
+    root = path.resolve()
+    try:
+        files = sorted(_below(root))
+    except OSError as error:
+        where = error.filename or path
+        raise SourceError(f"kernels path {path} cannot be read ({where}: {error.strerror})") from error
+    if not files:
+        raise SourceError(f"kernels path {path} holds no kernel file; expected one of {kinds}")
+    return [KernelSource(file, root) for file in files]
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """What has the name of a kernel file below ``root``, links to folders not followed; raises ``OSError``."""
+
+    def failed(error: OSError) -> None:
+        raise error
+
+    for folder, _, names in os.walk(root, onerror=failed):
+        for name in names:
+            # .#name: the lock that an editor keeps while a file is open, a link to nothing.
+            if os.path.splitext(name)[1] in _WANTED and not name.startswith(".#"):
+                yield Path(folder, name)

@@ -1,0 +1,200 @@
+"""The record of a ``bench`` run: what was timed, on what, against what. Unknown fields are ignored on reading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import quantiles
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from conformance.engine.timing.measure import Measurement, Timing
+from conformance.reading import read_json, shortened
+from conformance.record.model import Row
+from conformance.spec.kernel import Kernel
+from conformance.text import one_line
+from conformance.writing import FileError
+
+NOISE = 0.02
+"""A kernel counts as slower than the other tree's when the median pair is slower by more than this and three in four
+pairs are slower."""
+
+
+Positive = Annotated[float, Field(gt=0)]
+"""Times and rates that others are divided by."""
+
+
+class TreeTiming(Row):
+    """One tree's kernel in a workload: milliseconds (median and quartiles of ``launches``) and what it takes.
+
+    ``registers`` of a thread, ``local`` (scratch) bytes of a thread, static ``shared`` bytes of a block; ``occupancy``
+    is the share of a multiprocessor's threads that can be resident.
+    """
+
+    ms: Positive
+    ms_low: float
+    ms_high: float
+    launches: int
+    registers: int
+    local: int
+    shared: int
+    occupancy: float
+
+
+class WorkloadResult(Row):
+    """One case. ``bytes`` and ``operations`` are the least that the launch moves and computes; ``copy_gbps`` is what a
+    device-to-device copy of as many bytes reached. ``ratio`` is the other tree's time over ours, the median over
+    neighbouring pairs of launches, with its quartiles."""
+
+    kernel: str
+    module: str
+    family: str
+    case: str
+    size: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    bytes: int
+    operations: int | None
+    copy_gbps: Positive
+    ours: TreeTiming
+    against: TreeTiming | None = None
+    ratio: Positive | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+
+    @property
+    def gbps(self) -> float:
+        """Bytes over time, in 10^9 bytes a second."""
+        return self.bytes / self.ours.ms / 1e6
+
+    @property
+    def share(self) -> float:
+        """Of the copy's rate."""
+        return self.gbps / self.copy_gbps
+
+    @property
+    def gops(self) -> float | None:
+        """Operations over time, in 10^9 a second."""
+        return None if self.operations is None else self.operations / self.ours.ms / 1e6
+
+    @property
+    def slower(self) -> bool:
+        """Whether it is slower than the other tree's beyond noise."""
+        return self.ratio is not None and self.ratio_high is not None and self.ratio < 1 - NOISE and self.ratio_high < 1
+
+
+class Loss(Row):
+    """Cases of a kernel that could not be timed, and why."""
+
+    kernel: str
+    cases: tuple[str, ...] = ()
+    why: str
+
+
+class BenchRun(Row):
+    """What was timed, on what, and when; fields as in ``conformance.record.model.RunInfo``, those of the other tree
+    with ``against``. ``copy_gbps`` is the highest rate that a copy on the device reached, at whatever size."""
+
+    runtime: str
+    device: str
+    arch: str | None = None
+    host: str | None = None
+    kernels: str
+    against: str | None = None
+    started: str
+    seconds: float
+    hip_python: str | None = None
+    upstream_commit: str
+    git: str | None = None
+    harness: str | None = None
+    sources: str | None = None
+    against_git: str | None = None
+    against_sources: str | None = None
+    copy_gbps: float = 0.0
+    patterns: tuple[str, ...] = ()
+
+
+class BenchRecord(Row):
+    """One bench run, schema 1."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    bench: BenchRun
+    workloads: tuple[WorkloadResult, ...]
+    losses: tuple[Loss, ...] = ()
+
+
+def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
+    """``measured`` with its medians, quartiles and pairwise ratios."""
+    ours, *others = measured.timings
+    ratios: tuple[float, float, float] | None = None
+    if others:
+        pairs = zip(ours.milliseconds, others[0].milliseconds, strict=True)
+        ratios = _quartiles([other / own for own, other in pairs])
+    return WorkloadResult(
+        kernel=kernel.name,
+        module=kernel.module,
+        family=kernel.family,
+        case=measured.case,
+        size=measured.size,
+        grid=measured.grid,
+        block=measured.block,
+        bytes=measured.bytes,
+        operations=measured.operations,
+        copy_gbps=round(measured.copy_gbps, 1),
+        ours=_tree(ours),
+        against=_tree(others[0]) if others else None,
+        ratio=ratios and ratios[1],
+        ratio_low=ratios and ratios[0],
+        ratio_high=ratios and ratios[2],
+    )
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Rounded to six decimals, which is nanoseconds of milliseconds."""
+    low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
+    return round(low, 6), round(middle, 6), round(high, 6)
+
+
+def _tree(timing: Timing) -> TreeTiming:
+    low, middle, high = _quartiles(timing.milliseconds)
+    return TreeTiming(
+        ms=middle,
+        ms_low=low,
+        ms_high=high,
+        launches=len(timing.milliseconds),
+        registers=timing.registers,
+        local=timing.local,
+        shared=timing.shared,
+        occupancy=round(timing.occupancy, 3),
+    )
+
+
+def bench_text(record: BenchRecord) -> str:
+    """The record as JSON text, a line per workload."""
+    data = record.model_dump(mode="json", by_alias=True)
+    workloads = data.pop("workloads")
+    head = json.dumps(data, indent=1, ensure_ascii=False)
+    rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in workloads)
+    return f'{head[:-2]},\n "workloads": [\n  {rows}\n ]\n}}\n'
+
+
+def read_bench(path: Path) -> BenchRecord:
+    """Reads what ``bench --json`` wrote; raises ``FileError``."""
+    try:
+        # Through JSON text once more: tuples come as lists, which strict models take from JSON alone.
+        record = BenchRecord.model_validate_json(json.dumps(read_json(path, pipe=True)))
+        idle = [row.case for row in record.workloads if row.bytes <= 0 or row.operations == 0]
+        if not idle:
+            return record
+        why = f"{idle[0]!r} moves no byte or computes nothing"
+    except OSError as cause:
+        raise FileError(f"{path}: the record cannot be read ({cause.strerror})") from None
+    except ValidationError as cause:
+        finding = cause.errors(include_url=False)[0]
+        place = ".".join(map(str, finding["loc"]))
+        why = one_line(f"{place}: {finding['msg']}" if place else finding["msg"])
+    except ValueError as cause:
+        why = f"Invalid JSON: {shortened(str(cause))}"
+    raise FileError(f"{path}: not a record of `candle-parity bench --json`: {why}")

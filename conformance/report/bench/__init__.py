@@ -1,0 +1,1 @@
+"""The record of ``bench`` as table, Markdown and plot."""

@@ -1,0 +1,149 @@
+"""A bench record as text: a row per workload, or per family where there are many, and what is slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp, log
+
+from tabulate import tabulate
+
+from conformance.record.bench import NOISE, BenchRecord, Loss, WorkloadResult
+from conformance.text import one_line
+
+FEW = 40
+"""Up to so many workloads are printed each; more of them by family and case."""
+
+TEXT = ("case", "family", "least is")
+"""The heads of columns that hold no numbers."""
+
+Cells = tuple[list[str], list[list[str]]]
+"""The heads of a table and its rows."""
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Raises ``ValueError`` without values."""
+    logs = [log(value) for value in values]
+    if not logs:
+        raise ValueError("no values")
+    return exp(sum(logs) / len(logs))
+
+
+def render_bench(record: BenchRecord, every: bool = False) -> str:
+    """The table, the means and the kernels that are slower than the other tree's."""
+    rows = record.workloads
+    parts = ["\n".join(map(one_line, heading(record)))]
+    if rows:
+        head, body = each(rows) if every or len(rows) <= FEW else by_family(rows)
+        align = ["left" if name in TEXT else "right" for name in head]
+        shown = [list(map(one_line, row)) for row in body]
+        parts.append(tabulate(shown, head, disable_numparse=True, colalign=align))
+        parts.append("\n".join([*summary(rows), *(f"  {ratio}  {one_line(case)}" for ratio, case in slower(rows)[1])]))
+    if record.losses:
+        parts.append("\n".join(one_line(f"not timed: {lost(loss)}") for loss in record.losses))
+    return "\n\n".join(parts)
+
+
+def heading(record: BenchRecord) -> list[str]:
+    """What was timed, on what, when."""
+    run = record.bench
+    trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
+    note = "; the host stands in for a GPU: times say nothing of one" if run.runtime == "cpu" else ""
+    copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
+    return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
+
+
+def _tree(path: str, commit: str | None) -> str:
+    return f"{path} ({commit})" if commit else path
+
+
+def each(rows: Sequence[WorkloadResult]) -> Cells:
+    """A row per workload."""
+    compared, counted = _compared(rows), _counted(rows)
+    head = ["case", "ms", "GB/s", "of copy", *counted, "regs", "occupancy"]
+    return head + (["other ms", "other regs", "times as fast"] if compared else []), [
+        [
+            row.case,
+            f"{row.ours.ms:.4f}",
+            _rate(row.gbps),
+            f"{row.share:.0%}",
+            *("" if row.gops is None else _rate(row.gops) for _ in counted),
+            str(row.ours.registers) + (f" +{row.ours.local} B" if row.ours.local else ""),
+            f"{row.ours.occupancy:.0%}",
+            *([f"{row.against.ms:.4f}", str(row.against.registers), f"{row.ratio:.2f}"] if row.against else []),
+        ]
+        for row in rows
+    ]
+
+
+def by_family(rows: Sequence[WorkloadResult]) -> Cells:
+    """A row per family and kind of case, whose kernels differ in the operation or the type only; means are geometric.
+
+    ``times as fast`` is the other tree's time over ours.
+    """
+    groups: dict[tuple[str, str], list[WorkloadResult]] = {}
+    for row in rows:
+        groups.setdefault((row.family, row.case.partition("(")[2].removesuffix(")")), []).append(row)
+    compared, counted = _compared(rows), _counted(rows)
+    head = ["family", "case", "kernels", "ms", *(["other ms"] if compared else []), "GB/s"]
+    head += ["of copy: least", "mean", *counted]
+    head += ["times as fast: least", "mean", "least is"] if compared else []
+    return head, [[*key, *_group(group, compared, bool(counted))] for key, group in groups.items()]
+
+
+def _group(group: Sequence[WorkloadResult], compared: bool, counted: bool) -> list[str]:
+    theirs = [row.against.ms for row in group if row.against]
+    gops = [row.gops for row in group if row.gops is not None]
+    cells = [
+        str(len(group)),
+        f"{geometric_mean(row.ours.ms for row in group):.4f}",
+        *([f"{geometric_mean(theirs):.4f}" if theirs else ""] if compared else []),
+        _rate(geometric_mean(row.gbps for row in group)),
+        f"{min(row.share for row in group):.0%}",
+        f"{geometric_mean(row.share for row in group):.0%}",
+        *([_rate(geometric_mean(gops)) if gops else ""] if counted else []),
+    ]
+    ratios = [(row.ratio, row.kernel) for row in group if row.ratio is not None]
+    if compared and ratios:
+        least, kernel = min(ratios)
+        cells += [f"{least:.2f}", f"{geometric_mean(ratio for ratio, _ in ratios):.2f}", kernel]
+    return cells
+
+
+def summary(rows: Sequence[WorkloadResult]) -> list[str]:
+    """How many workloads, and against another tree the mean over families and how many are slower."""
+    families: dict[str, list[float]] = {}
+    for row in rows:
+        if row.ratio is not None:
+            families.setdefault(row.family, []).append(row.ratio)
+    if not families:
+        return [f"{len(rows)} workloads"]
+    mean = geometric_mean(geometric_mean(ratios) for ratios in families.values())
+    return [
+        f"{len(rows)} workloads; geometric mean over {len(families)} families: {mean:.2f} times as fast",
+        f"slower beyond noise (the median pair by over {NOISE:.0%}, and three in four pairs): {len(slower(rows)[1])}",
+    ]
+
+
+def slower(rows: Sequence[WorkloadResult]) -> Cells:
+    """The workloads that are slower than the other tree's, the slowest first."""
+    found = sorted((row.ratio, row.case) for row in rows if row.slower and row.ratio is not None)
+    return ["times as fast", "case"], [[f"{ratio:.3f}", case] for ratio, case in found]
+
+
+def lost(loss: Loss) -> str:
+    """What was not timed, and why."""
+    what = loss.cases[0] if len(loss.cases) == 1 else loss.kernel
+    return f"{what}: {loss.why}"
+
+
+def _compared(rows: Sequence[WorkloadResult]) -> bool:
+    return any(row.ratio is not None for row in rows)
+
+
+def _counted(rows: Sequence[WorkloadResult]) -> list[str]:
+    """The head of the column of operations, where there are any."""
+    return ["Gop/s"] if any(row.operations is not None for row in rows) else []
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,0 +1,1 @@
+"""HIP through hip-python: the device, compilation, and which libraries are opened."""

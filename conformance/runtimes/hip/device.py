@@ -1,0 +1,368 @@
+"""The one file that knows hip-python (7.2 to 10).
+
+A ``Device`` keeps what is dear to make: modules by the content of their code object, functions by name, device memory
+by size. A launch goes through prebuilt ``kernelParams``: hip-python's own ``extra=(...)`` conversion costs 38 to 64
+microseconds a call, a prebuilt array about two.
+
+The runtime library must be loaded and bound before anything of hip-python is called: construct a ``Device`` with the
+runtime that ``conformance.runtimes.open_runtime`` returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from conformance.runtimes.hip.binding import check_bound
+from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.hip.rtc import RtcError, compile_source, hiprtc_version
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from conformance.cases.launch import Buffer, Launch
+    from conformance.runtimes import Runtime
+
+__all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "Resources", "first_error"]
+
+CANARY_BYTES = 256
+"""Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
+
+CANARY = 0xC7
+_SLOT = 8
+_CACHE_LIMIT = 256 << 20
+"""Bytes of freed device memory kept for the next launch of the same size."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A loaded code object; ``code`` is its bytes, which HIP may read as long as the module lives."""
+
+    handle: Any
+    code: bytes
+    functions: dict[str, Function | None]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel of a loaded module."""
+
+    name: str
+    handle: Any
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a function takes: registers of a thread, local (scratch) bytes of a thread, static shared bytes of a block,
+    and the blocks of the asked size that a multiprocessor (compute unit) holds at a time."""
+
+    registers: int
+    local: int
+    shared: int
+    blocks: int
+
+
+class Prepared:
+    """A launch whose arguments lie on the device already.
+
+    ``slots`` are the eight bytes of each kernel parameter, ``shape`` is grid (x, y, z), block (x, y, z) and dynamic
+    shared memory in bytes, ``what`` describes the launch for errors.
+    """
+
+    def __init__(
+        self, device: Device, function: Function, shape: Sequence[int], slots: Sequence[bytes], what: str
+    ) -> None:
+        self._device, self._function, self._shape, self.what = device, function, shape, what
+        self._values = ctypes.create_string_buffer(b"".join(slots), len(slots) * _SLOT)
+        first = ctypes.addressof(self._values)
+        self._params = (ctypes.c_void_p * len(slots))(*range(first, first + len(slots) * _SLOT, _SLOT))
+
+    def start(self) -> None:
+        """Launch, and do not wait; raises ``HipError`` when the launch is refused."""
+        result = self._device.hip.hipModuleLaunchKernel(self._function.handle, *self._shape, None, self._params, None)
+        if int(result[0]):
+            self._device.check("hipModuleLaunchKernel", result, self.what)
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What a launch left behind: every buffer's whole content by parameter name, in the buffer's dtype.
+
+    ``damaged`` says, per buffer, how many bytes outside the allocation were overwritten ("12 bytes before, 0 after").
+    """
+
+    buffers: dict[str, NDArray[Any]]
+    damaged: dict[str, str]
+
+
+class Device:
+    """One device of the opened runtime.
+
+    Raises ``HipError`` when the device cannot be taken, ``RuntimeError`` naming the package when hip-python is not
+    installed, and ``WrongLibrary`` when hip-python has opened another library than the runtime's.
+    """
+
+    def __init__(self, runtime: Runtime, ordinal: int = 0) -> None:
+        try:
+            from hip import hip
+        except ImportError as error:
+            raise RuntimeError(
+                f"hip-python cannot be imported ({error}); install it with: pip install hip-python"
+            ) from error
+        self.hip: Any = hip
+        self.runtime = runtime
+        self._modules: dict[str, Module] = {}
+        self._free: dict[int, list[int]] = {}
+        self._free_bytes = 0
+        self._pad = 0 if runtime.guards_memory else CANARY_BYTES
+        self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
+        self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
+        self.check("hipSetDevice", self.hip.hipSetDevice(ordinal))
+        properties = self._properties(ordinal)
+        self.name: str = _text(properties.name)
+        self.arch: str = _text(properties.gcnArchName)
+        self.wave: int = int(properties.warpSize)
+        self.threads_per_multiprocessor: int = int(properties.maxThreadsPerMultiProcessor)
+        self.multiprocessors: int = int(properties.multiProcessorCount)
+        self.integrated: bool = bool(properties.integrated)
+        check_bound(runtime.library)
+
+    def _properties(self, ordinal: int) -> Any:
+        try:  # hip-python 10 returns the struct, 7.2 fills one
+            return self.check("hipGetDeviceProperties", self.hip.hipGetDeviceProperties(ordinal))
+        except TypeError:
+            properties = self.hip.hipDeviceProp_t()
+            self.check("hipGetDeviceProperties", self.hip.hipGetDeviceProperties(properties, ordinal))
+            return properties
+
+    def check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
+        code = int(result[0])
+        if code:
+            raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self._detail(result[0]))
+        return result[1] if len(result) > 1 else None
+
+    def _detail(self, code: Any) -> str:
+        detail = self.runtime.message()
+        return detail if detail else _text(self.hip.hipGetErrorString(code))
+
+    # ---- compile and load
+
+    def compiler_identity(self) -> str:
+        """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
+        return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
+
+    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
+        """The code object of ``source``; raises ``CompileError`` with the log, and ``HipError``."""
+        try:
+            return compile_source(source, name, (*self.runtime.compile_options, *options))
+        except RtcError as error:
+            raise HipError(error.call, error.code, error.name) from None
+
+    def load(self, code: bytes, what: str = "a code object") -> Module:
+        """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""
+        digest = hashlib.sha256(code).hexdigest()
+        module = self._modules.get(digest)
+        if module is None:
+            handle = self.check("hipModuleLoadData", self.hip.hipModuleLoadData(code), what)
+            module = self._modules[digest] = Module(handle, code, {})
+        return module
+
+    def function(self, module: Module, name: str) -> Function | None:
+        """The kernel ``name`` of ``module``, or ``None`` when the module does not define it."""
+        if name not in module.functions:
+            result = self.hip.hipModuleGetFunction(module.handle, name.encode())
+            missing = int(result[0]) == int(self.hip.hipError_t.hipErrorNotFound)
+            handle = None if missing else self.check("hipModuleGetFunction", result, name)
+            module.functions[name] = None if missing else Function(name, handle)
+        return module.functions[name]
+
+    # ---- what a function takes, and how long it takes
+
+    def resources(self, function: Function, launch: Launch) -> Resources:
+        """What ``function`` takes, and how many blocks of ``launch`` a multiprocessor holds."""
+        kinds, hip = self.hip.hipFunction_attribute, self.hip
+        registers, local, shared = (
+            int(self.check("hipFuncGetAttribute", hip.hipFuncGetAttribute(kind, function.handle)))
+            for kind in (
+                kinds.HIP_FUNC_ATTRIBUTE_NUM_REGS,
+                kinds.HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                kinds.HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            )
+        )
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        blocks = hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(function.handle, threads, launch.shared)
+        return Resources(
+            registers, local, shared, int(self.check("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", blocks))
+        )
+
+    def event(self) -> Any:
+        """A new event; lives as long as the process."""
+        return self.check("hipEventCreate", self.hip.hipEventCreate())
+
+    def mark(self, event: Any) -> None:
+        """Have ``event`` take the time when the device has come this far."""
+        self.check("hipEventRecord", self.hip.hipEventRecord(event, None))
+
+    def milliseconds(self, first: Any, last: Any) -> float:
+        """The time between two events, both of the past."""
+        return float(self.check("hipEventElapsedTime", self.hip.hipEventElapsedTime(first, last)))
+
+    # ---- device memory that outlives a launch; addresses are numbers
+
+    def allocate(self, size: int) -> int:
+        """``size`` bytes; raises ``HipError`` when the device has no room."""
+        return int(self.check("hipMalloc", self.hip.hipMalloc(max(size, 1)), f"{size} bytes"))
+
+    def free(self, address: int) -> None:
+        self.check("hipFree", self.hip.hipFree(address))
+
+    def upload(self, address: int, data: NDArray[Any]) -> None:
+        self.write(address, data.ctypes.data, data.nbytes)
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """Start copying ``size`` bytes on the device."""
+        self.check("hipMemcpyDtoDAsync", self.hip.hipMemcpyDtoDAsync(to, source, size, None))
+
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Start setting ``size`` bytes to ``byte``."""
+        self.check("hipMemsetAsync", self.hip.hipMemsetAsync(address, byte, size, None))
+
+    # ---- launch
+
+    def launch(self, function: Function, launch: Launch) -> LaunchResult:
+        """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
+        _, buffer_type, _ = _host_types()
+        pad = self._pad
+        pointers: list[tuple[Buffer, int, int]] = []
+        try:
+            for argument in launch.args:
+                if isinstance(argument, buffer_type):
+                    size = argument.data.nbytes + 2 * pad
+                    base = self.take(size)
+                    pointers.append((argument, base, size))
+                    self._upload(argument.data, base, pad)
+            prepared = self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers})
+            prepared.start()
+            self.synchronize(prepared.what)
+            return self._download(pointers, pad)
+        finally:
+            for _, base, size in pointers:
+                self.give_back(base, size)
+
+    def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
+        """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
+        _, buffer_type, scalar_type = _host_types()
+        slots: list[bytes] = []
+        for argument in launch.args:
+            if isinstance(argument, buffer_type):
+                address = addresses[argument.name] + argument.start * argument.data.itemsize
+                slots.append(address.to_bytes(_SLOT, "little"))
+            else:
+                value = argument.value.tobytes() if isinstance(argument, scalar_type) else b""
+                slots.append(value.ljust(_SLOT, b"\0"))
+        return Prepared(self, function, (*launch.grid, *launch.block, launch.shared), slots, describe(launch))
+
+    def synchronize(self, what: str = "") -> None:
+        """Wait for all that was started; raises ``HipError`` naming ``what`` when one of it failed."""
+        result = self.hip.hipDeviceSynchronize()
+        if int(result[0]):
+            self.check("hipDeviceSynchronize", result, what)
+
+    def write(self, address: int, source: int, size: int) -> None:
+        """Copy ``size`` bytes from address ``source`` of the host to the device."""
+        if size:
+            result = self.hip.hipMemcpy(address, source, size, self._to_device)
+            if int(result[0]):
+                self.check("hipMemcpy", result)
+
+    def read(self, to: int, address: int, size: int) -> None:
+        """Copy ``size`` bytes from the device to address ``to`` of the host."""
+        if size:
+            result = self.hip.hipMemcpy(to, address, size, self._to_host)
+            if int(result[0]):
+                self.check("hipMemcpy", result)
+
+    def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
+        np, _, _ = _host_types()
+        image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
+        if pad:
+            guarded = np.full(data.nbytes + 2 * pad, CANARY, np.uint8)
+            guarded[pad : pad + data.nbytes] = image
+            image = guarded
+        if image.size:
+            self.check("hipMemcpy", self.hip.hipMemcpy(base, image, image.nbytes, self._to_device))
+
+    def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
+        np, _, _ = _host_types()
+        buffers: dict[str, NDArray[Any]] = {}
+        damaged: dict[str, str] = {}
+        for argument, base, size in pointers:
+            image = np.empty(size, np.uint8)
+            if size:
+                self.check("hipMemcpy", self.hip.hipMemcpy(image, base, size, self._to_host))
+            if pad:
+                before = int(np.count_nonzero(image[:pad] != CANARY))
+                after = int(np.count_nonzero(image[size - pad :] != CANARY))
+                if before or after:
+                    damaged[argument.name] = (
+                        f"{before} bytes before and {after} bytes after the buffer were overwritten"
+                    )
+                image = image[pad : size - pad]
+            buffers[argument.name] = image.view(argument.data.dtype)
+        return LaunchResult(buffers, damaged)
+
+    def take(self, size: int) -> int:
+        """``size`` bytes of device memory, as freed by ``give_back`` or new."""
+        cached = self._free.get(size)
+        if cached:
+            self._free_bytes -= size
+            return cached.pop()
+        result = self.hip.hipMalloc(max(size, 1))
+        return int(self.check("hipMalloc", result, f"{size} bytes"))
+
+    def give_back(self, base: int, size: int) -> None:
+        """Keep an allocation for the next of its size, or free it where much is kept already."""
+        if self._free_bytes + size > _CACHE_LIMIT:
+            self.hip.hipFree(base)
+            return
+        self._free.setdefault(size, []).append(base)
+        self._free_bytes += size
+
+
+@cache
+def _host_types() -> tuple[Any, Any, Any]:
+    """numpy and the types of arguments, imported when a launch first needs them: an executor never does."""
+    import numpy
+
+    from conformance.cases.launch import Buffer, Scalar
+
+    return numpy, Buffer, Scalar
+
+
+def device_count() -> int:
+    """How many devices the bound runtime shows; raises ``HipError`` when it cannot tell."""
+    from hip import hip
+
+    api: Any = hip
+    result = api.hipGetDeviceCount()
+    if int(result[0]):
+        raise HipError("hipGetDeviceCount", int(result[0]), str(getattr(result[0], "name", result[0])))
+    return int(result[1])
+
+
+def describe(launch: Launch) -> str:
+    """``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""
+    grid, block = (",".join(map(str, shape)) for shape in (launch.grid, launch.block))
+    return f"{launch.kernel}<<<grid ({grid}), block ({block}), {launch.shared} bytes shared>>>"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        value = value[-1]
+    if isinstance(value, bytes):
+        return value.split(b"\0")[0].decode(errors="replace")
+    return str(value)

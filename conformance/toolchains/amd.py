@@ -1,0 +1,242 @@
+"""A compiler for AMD code objects, from what the machine has. No GPU is needed, and none is used.
+
+In this order: ROCm's own clang or hipcc; a clang with the AMDGPU target and device libraries (Debian: clang-19,
+rocm-device-libs, libamdhip64-dev); the clang of the PyPI package ziglang with device libraries and the minimal HIP
+header of this package, which is enough for this repository's kernels.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from conformance.processes.bounded import run_bounded
+from conformance.toolchains.device_libraries import completed, find_device_libraries
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import Target
+
+Kind = Literal["rocm", "clang", "zig"]
+KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
+
+ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
+
+OWN_HEADERS = Path(__file__).parent / "include"
+_SECONDS = 900
+_ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
+_PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-libs and libamdhip64-dev"
+
+
+class CompileFailure(Exception):
+    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it said, and ``code``
+    its exit code (negative: a signal ended it)."""
+
+    def __init__(self, first: str, log: str, code: int = 1) -> None:
+        super().__init__(first)
+        self.first = first
+        self.log = log
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler (as command words) and the options that make it find headers and device libraries.
+
+    ``identity`` changes with anything that can change its code; ``name`` says what it is, for reports.
+    ``minimal_headers`` is set where HIP's own headers are absent.
+    """
+
+    kind: Kind
+    command: tuple[str, ...]
+    options: tuple[str, ...]
+    name: str
+    identity: str
+    minimal_headers: bool = False
+
+    def compile(self, source: Path, target: Target, output: Path, options: Sequence[str] = ()) -> list[Path]:
+        """Write the code object of ``source`` for ``target`` to ``output``; the files that it was made from.
+
+        Raises ``CompileFailure``.
+        """
+        with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+            scratch = Path(folder)
+            words = [
+                *(*self.command, "-x", "hip", "--offload-device-only", f"--offload-arch={target.name}"),
+                *(*self.options, "-O3", "-std=c++17", *options),
+            ]
+            # Spelled for the compiler proper: zig keeps -MD to itself.
+            for word in ("-dependency-file", str(scratch / "k.d"), "-sys-header-deps", "-MT", "k"):
+                words += ["-Xclang", word]
+            if self.kind != "zig":
+                self._run([*words, "--no-gpu-bundle-output", "-o", str(output), str(source)], source)
+            else:
+                # Its driver looks for a linker under another name: compile, assemble and link step by step.
+                assembly, object_file = str(scratch / "k.s"), str(scratch / "k.o")
+                self._run([*words, "-S", "-o", assembly, str(source)], source)
+                self._run(
+                    [
+                        *(*self.command, "--target=amdgcn-amd-amdhsa", f"-mcpu={target.name}"),
+                        *("-mcode-object-version=5", "-c", assembly, "-o", object_file),
+                    ],
+                    source,
+                )
+                self._run([*self.command[:-1], "ld.lld", "-shared", "-o", str(output), object_file], source)
+            return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
+
+    def _run(self, command: Sequence[str], source: Path) -> None:
+        done = run_bounded(command, _SECONDS)
+        if done.code is None:
+            raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "")
+        if done.code:
+            found = _ERROR.search(done.err)
+            first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"
+            if self.minimal_headers:
+                first += (
+                    "\n(HIP's own headers were not found, so that a minimal one was used; a port that needs more needs "
+                    f"ROCm or, {_PACKAGES})"
+                )
+            raise CompileFailure(first, done.err, done.code)
+
+
+def _dependencies(text: str) -> list[Path]:
+    """The files of a make rule ``k: a b\\ c ...``."""
+    words = re.split(r"(?<!\\)\s+", text.replace("\\\n", " ").partition(":")[2].strip())
+    return [Path(word.replace("\\ ", " ")) for word in words if word]
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = None) -> Toolchain:
+    """The first usable toolchain of ``kinds`` (default: ``$CANDLE_PARITY_AMD_COMPILER`` or all), for ``targets``.
+
+    Raises ``AmdError`` that says what each would need.
+    """
+    if kinds is None:
+        chosen = os.environ.get(ENVIRONMENT, "")
+        if chosen and chosen not in KINDS:
+            raise AmdError(f"{ENVIRONMENT} is {chosen!r}; expected one of {', '.join(KINDS)}")
+        kinds = tuple(kind for kind in KINDS if not chosen or kind == chosen)
+    lacks: list[str] = []
+    for kind in kinds:
+        found = {"rocm": _rocm, "clang": _clang, "zig": _zig}[kind](targets)
+        if isinstance(found, Toolchain):
+            return found
+        lacks.append(f"{kind}: {found}")
+    raise AmdError(f"no compiler for AMD targets ({'; '.join(lacks)}); install ROCm or, {_PACKAGES}")
+
+
+def rocm_roots() -> list[Path]:
+    """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
+    packages = [package_folder(name) for name in ("_rocm_sdk_devel", "_rocm_sdk_core")]
+    wheels = [folder for folder in packages if folder is not None]
+    named = [Path(os.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH") if os.environ.get(name)]
+    usual = [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
+    return [root for root in dict.fromkeys((*wheels, *named, *usual)) if root.is_dir()]
+
+
+def package_folder(name: str) -> Path | None:
+    """The folder of an installed Python package, which is not imported."""
+    found = importlib.util.find_spec(name)
+    places = found.submodule_search_locations if found is not None else None
+    return Path(next(iter(places))) if places else None
+
+
+def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
+    names = ("llvm/bin/amdclang++", "lib/llvm/bin/amdclang++", "llvm/bin/clang++", "bin/amdclang++", "bin/hipcc")
+    for root in rocm_roots():
+        for name in names:
+            if os.access(root / name, os.X_OK) and (root / "include/hip/hip_runtime.h").is_file():
+                return _rocm_toolchain(root / name, (f"--rocm-path={root}",))
+    for name in ("amdclang++", "hipcc"):
+        found = shutil.which(name)
+        # A distribution's hipcc in /usr/bin drives the distribution's clang, which is found below, with newer targets.
+        if found is not None and Path(found).resolve().parent != Path("/usr/bin"):
+            return _rocm_toolchain(Path(found), ())
+    return "no ROCm in ROCM_PATH or /opt/rocm, no amdclang++ or hipcc on PATH"
+
+
+def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
+    version = _version((str(compiler),))
+    name = f"ROCm's {compiler.name}, {version}"
+    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options]
+    headers = "".join(f" {_of_file(file)}" for file in files if file.is_file())
+    return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
+
+
+def _of_file(compiler: Path) -> str:
+    """The file behind links, with size and time of change: builds of one version differ, and an upgrade may keep it."""
+    real = compiler.resolve()
+    return f"{real} {real.stat().st_size} {real.stat().st_mtime_ns}"
+
+
+def _clang(targets: Sequence[Target]) -> Toolchain | str:
+    clang = next(_clangs(), None)
+    if clang is None:
+        return "no clang++ with the AMDGPU target on PATH"
+    roots = [*rocm_roots(), Path("/usr")]
+    libraries = find_device_libraries(roots)
+    if libraries is None:
+        return "no device libraries (ocml.bc)"
+    include = next((root / "include" for root in roots if (root / "include/hip/hip_runtime.h").is_file()), None)
+    tree = completed(libraries, (clang,), targets, include)
+    version = _version((clang,))
+    # This clang writes version 5 by default but links the constant of version 4.
+    options = [f"--rocm-path={tree}", "-mcode-object-version=5"]
+    if include is None:
+        options = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"]
+    name = f"{version} with {_of_libraries(libraries)}"
+    return Toolchain(
+        "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
+    )
+
+
+_OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
+
+
+def _zig(targets: Sequence[Target]) -> Toolchain | str:
+    if importlib.util.find_spec("ziglang") is None:
+        return "the PyPI package ziglang is not installed"
+    libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
+    if libraries is None:
+        return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"
+    command = (sys.executable, "-m", "ziglang", "clang")
+    tree = completed(libraries, command, targets, None)
+    version = _version(command)
+    options = (f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5")
+    name = f"zig's {version} with {_of_libraries(libraries)}"
+    return Toolchain("zig", command, options, name, f"zig {version} {tree.name}", True)
+
+
+def _clangs() -> Iterator[str]:
+    """Compilers on PATH with the AMDGPU target, plain ``clang++`` first, then by version."""
+    for name in ("clang++", *(f"clang++-{version}" for version in range(24, 16, -1))):
+        path = shutil.which(name)
+        if path is not None and "amdgcn" in _output((path, "--print-targets")):
+            yield path
+
+
+def _of_libraries(folder: Path) -> str:
+    return "the device libraries of triton" if "triton" in folder.parts else "the installed device libraries"
+
+
+def _version(command: tuple[str, ...]) -> str:
+    return " ".join(next(iter(_output((*command, "--version")).splitlines()), "unknown version").split())
+
+
+@cache
+def _output(command: tuple[str, ...]) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,63 @@
+"""AMD targets by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from conformance.toolchains.errors import AmdError
+
+DEFAULT_TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
+
+_NAME = re.compile(r"gfx(?P<major>\d{1,2})(?P<minor>\d)(?P<step>[0-9a-f])(?P<features>(:(sramecc|xnack)[+-])*)")
+
+_LDS_BYTES = {"gfx950": 160 * 1024}
+_LDS_BYTES_ELSEWHERE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target such as ``gfx90a`` or ``gfx90a:xnack-``.
+
+    ``isa_version`` is the value of the device libraries' constant, 1000 * major + 100 * minor + stepping. ``lds_bytes``
+    is the most shared memory that a block can have.
+    """
+
+    name: str
+    isa_version: int
+
+    @property
+    def processor(self) -> str:
+        """The name without features, ``gfx90a``."""
+        return self.name.partition(":")[0]
+
+    @property
+    def lds_bytes(self) -> int:
+        return lds_bytes(self.processor)
+
+    @property
+    def default_wave(self) -> int:
+        """Lanes of a wave where no option says otherwise: 64 before gfx10, 32 from there on."""
+        return 64 if self.isa_version < 10000 else 32
+
+
+def lds_bytes(processor: str) -> int:
+    """The most shared memory of a block on ``processor``, in bytes."""
+    return _LDS_BYTES.get(processor, _LDS_BYTES_ELSEWHERE)
+
+
+def target(name: str) -> Target:
+    """The target called ``name``; raises ``AmdError``."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise AmdError(f"{name!r} is no AMD target; expected names such as {', '.join(DEFAULT_TARGETS)}")
+    version = 1000 * int(match["major"]) + 100 * int(match["minor"]) + int(match["step"], 16)
+    return Target(name, version)
+
+
+def targets_of(text: str) -> list[Target]:
+    """The targets of a comma-separated list, each once, in its order; raises ``AmdError``."""
+    names = [word.strip() for word in text.split(",") if word.strip()]
+    if not names:
+        raise AmdError(f"no target is named; expected a list such as {','.join(DEFAULT_TARGETS)}")
+    return [target(name) for name in dict.fromkeys(names)]

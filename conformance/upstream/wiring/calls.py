@@ -1,0 +1,435 @@
+"""Calls of functions, methods and macros, as the evaluator meets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tree_sitter import Node
+
+from conformance.upstream.wiring.items import Function, Type, type_of
+from conformance.upstream.wiring.machine import INLINE_DEPTH, Context
+from conformance.upstream.wiring.narrowing import expression, path_of
+from conformance.upstream.wiring.syntax import line_of, parse, text_of
+from conformance.upstream.wiring.tokens import arguments_of
+from conformance.upstream.wiring.values import (
+    ERROR,
+    NEVER,
+    UNKNOWN,
+    Closure,
+    Known,
+    Obj,
+    Range,
+    Str,
+    Tup,
+    Values,
+    Variant,
+    joined,
+    texts,
+    union,
+)
+
+if TYPE_CHECKING:
+    from conformance.upstream.wiring.expressions import Evaluator
+
+_DIVERGING = frozenset(("panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"))
+_WRAPPERS = frozenset(("String", "Cow", "Box", "Arc", "Rc", "CString", "Some", "Ok"))
+# Methods of the standard library, and Candle's error helpers, that hand their receiver on.
+_TRANSPARENT = frozenset(
+    (
+        *("to_string", "as_str", "to_owned", "into", "clone", "as_ref", "as_mut", "as_deref", "borrow", "deref"),
+        *("unwrap", "expect", "w", "bt", "context", "with_context", "map_err", "cloned", "copied", "iter", "into_iter"),
+        *("to_vec", "as_slice", "into_string", "into_boxed_str", "ok_or", "ok_or_else", "ok", "try_into"),
+    )
+)
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}:]*)(:[^{}]*)?\}")
+_CASES: dict[str, Callable[[str], str]] = {
+    "to_lowercase": str.lower,
+    "to_ascii_lowercase": str.lower,
+    "to_uppercase": str.upper,
+    "trim": str.strip,
+}
+
+
+class Calls:
+    """Calls within one evaluator's frame."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.machine = evaluator.machine
+        self.closures: list[Closure] = []
+
+    def call(self, node: Node) -> Values:
+        """The value of a call expression."""
+        target = node.child_by_field_name("function")
+        given = node.child_by_field_name("arguments")
+        assert target is not None
+        explicit: list[Type] = []
+        if target.type == "generic_function":
+            arguments = target.child_by_field_name("type_arguments")
+            kinds = [] if arguments is None else [c for c in arguments.named_children if c.type != "lifetime"]
+            explicit = [type_of(kind) or Type("_") for kind in kinds]
+            target = target.child_by_field_name("function")
+            assert target is not None
+        if target.type == "field_expression":
+            return self._method(node, target, self._values(given), explicit)
+        return self._function(node, target, self._values(given), explicit)
+
+    def _values(self, given: Node | None) -> list[Values]:
+        children = [] if given is None else given.named_children
+        return [self.evaluator.value(child) for child in children if "comment" not in child.type]
+
+    def _method(self, node: Node, target: Node, given: list[Values], explicit: Sequence[Type]) -> Values:
+        receiver = target.child_by_field_name("value")
+        assert receiver is not None
+        name = text_of(target.child_by_field_name("field"))
+        values = self.evaluator.value(receiver)
+        if name in self.machine.loads:
+            return self._load(target.child_by_field_name("field") or node, given)
+        candidates, guessed = self._methods(values, name, receiver)
+        if candidates:
+            carried = self._carried(receiver)
+            results = [
+                self._apply(
+                    function, given, explicit, kind, carried, node, frozenset({atom}) if atom else values, guessed
+                )
+                for function, kind, atom in candidates
+            ]
+            return union(results)
+        return self._standard(name, values, given)
+
+    def _standard(self, name: str, values: Values, given: Sequence[Values]) -> Values:
+        """The methods of the standard library that names go through; every other one is unknown."""
+        if name in _CASES:
+            change = _CASES[name]
+            return frozenset(
+                Str(tuple(part and change(part) for part in text.parts), text.places) for text in texts(values)
+            )
+        if name in ("concat", "join"):
+            between = given[0] if given else frozenset({Str(("",))})
+            rows = [atom for atom in values if isinstance(atom, Tup)]
+            return union([self._glued(row, between) for row in rows]) if rows else UNKNOWN
+        if name in ("map", "and_then", "map_or", "map_or_else", "unwrap_or_else", "then", "then_some", "for_each"):
+            closures = [atom for one in given for atom in one if isinstance(atom, Closure)]
+            results = [self.evaluator.call_closure(closure, [values]) for closure in closures]
+            plain = [one for one in given if any(isinstance(atom, Str) for atom in one)]
+            return union([*results, *plain]) if results or plain else UNKNOWN
+        if name in ("unwrap_or", "or"):
+            return union([values, *given])
+        if name in _TRANSPARENT or values == ERROR:
+            return values
+        return UNKNOWN
+
+    def _glued(self, row: Tup, between: Values) -> Values:
+        pieces: list[Values] = []
+        for position, item in enumerate(row.items):
+            pieces += [between, item] if position else [item]
+        return joined(pieces)
+
+    def _methods(
+        self, values: Values, name: str, receiver: Node
+    ) -> tuple[list[tuple[Function, Type | None, Obj | Variant | None]], bool]:
+        """The methods called ``name`` that the receiver may have, each with ``Self`` and the value it is called on.
+
+        And whether that is a guess by the name alone, the receiver not being known.
+        """
+        index = self.machine.index
+        found: list[tuple[Function, Type | None, Obj | Variant | None]] = []
+        for atom in values:
+            if not isinstance(atom, Obj | Variant):
+                continue
+            kind = atom.type if isinstance(atom, Obj) else Type(atom.enum)
+            owners = [owner for owner in self.machine.owners_of(kind) if name in owner.functions]
+            traits = {owner.trait for owner in self.machine.owners_of(kind) if owner.trait is not None}
+            owners += [
+                block
+                for trait in traits
+                for block in index.traits.get(trait, [])
+                if not owners and name in block.functions
+            ]
+            found += [(owner.functions[name], kind, atom) for owner in owners]
+        function = self.evaluator.frame.function
+        if not found and path_of(receiver) == "self" and function is not None and function.owner is not None:
+            trait = function.owner.trait
+            blocks = [*index.impls.get(trait or "", []), *index.traits.get(trait or "", [])]
+            found = [(block.functions[name], block.type, None) for block in blocks if name in block.functions]
+        if not found and any(atom in UNKNOWN for atom in values):
+            live = [one for one in index.functions.get(name, []) if one.has_self and self.machine.is_live(one)]
+            return [(one, None, None) for one in live], True
+        return found, False
+
+    def _carried(self, receiver: Node) -> dict[str, Values]:
+        """What is known of the receiver's fields, as the method sees them."""
+        path = path_of(receiver)
+        if path is None:
+            return {}
+        variables = self.evaluator.frame.variables
+        return {f"self{key[len(path) :]}": value for key, value in variables.items() if key.startswith(f"{path}.")}
+
+    def _function(self, node: Node, target: Node, given: list[Values], explicit: Sequence[Type]) -> Values:
+        path = tuple(re.sub(r"<.*", "", part.strip()) for part in text_of(target).split("::"))
+        name = path[-1]
+        if name in self.machine.loads:
+            return self._load(target, given)
+        if name == "Err":
+            return ERROR
+        if len(path) == 1 and name in self.evaluator.frame.variables:
+            held = self.evaluator.frame.variables[name]
+            closures = [atom for atom in held if isinstance(atom, Closure)]
+            return union([self.evaluator.call_closure(closure, given) for closure in closures]) if closures else UNKNOWN
+        if target.type in ("parenthesized_expression", "closure_expression"):
+            closures = [atom for atom in self.evaluator.value(target) if isinstance(atom, Closure)]
+            return union([self.evaluator.call_closure(closure, given) for closure in closures]) if closures else UNKNOWN
+        candidates = self._functions(node, target, path)
+        if candidates:
+            return union(
+                [self._apply(function, given, explicit, kind, {}, node, None) for function, kind in candidates]
+            )
+        if path[0 if len(path) == 1 else -2] in _WRAPPERS and given:
+            return given[0]
+        variant = self.evaluator.patterns.variant(path)
+        if variant is not None:
+            return frozenset({variant})
+        kind = self.machine.concrete(Type(name), self.evaluator.frame)
+        if kind.name in self.machine.index.structs:
+            for position, value in enumerate(given):
+                self.evaluator.keep_field(kind, str(position), value)
+            return frozenset({Obj(kind)})
+        return UNKNOWN
+
+    def _functions(self, node: Node, target: Node, path: Sequence[str]) -> list[tuple[Function, Type | None]]:
+        """The functions that a path may mean: the nearest of that name, or those of the type before the ``::``."""
+        index, frame = self.machine.index, self.evaluator.frame
+        name = path[-1]
+        if len(path) > 1:
+            bracketed = target.child_by_field_name("path")
+            kind = Type(path[-2])
+            if bracketed is not None and bracketed.type == "bracketed_type":
+                qualified = bracketed.named_children[0]
+                kind = type_of(qualified.child_by_field_name("type") or qualified) or kind
+            concrete = self.machine.concrete(kind, frame)
+            owners = [owner for owner in self.machine.owners_of(concrete) if name in owner.functions]
+            if not owners:
+                owners = [owner for owner in index.impls.get(kind.name, []) if name in owner.functions]
+            if owners:
+                return [(owner.functions[name], owner.type if concrete == kind else concrete) for owner in owners]
+        alias = index.alias(frame.unit, name)[-1] if len(path) == 1 else name
+        known = [one for one in index.functions.get(alias, []) if one.owner is None]
+        if len(path) == 1 and frame.function is not None:
+            round_here = {*frame.function.scope, frame.function.node.id}
+            inside = [one for one in known if _encloses(one, node, round_here)]
+            if inside:
+                deepest = max(len(one.scope) for one in inside)
+                return [(one, None) for one in inside if len(one.scope) == deepest]
+        top = [one for one in known if one.unit.label == frame.unit.label] or known
+        return [(one, None) for one in top]
+
+    def _apply(
+        self,
+        function: Function,
+        given: Sequence[Values],
+        explicit: Sequence[Type],
+        self_type: Type | None,
+        carried: Mapping[str, Values],
+        node: Node,
+        receiver: Values | None,
+        guessed: bool = False,
+    ) -> Values:
+        """Calls a function: remembers the call of a live one, follows one whose result can be part of a name.
+
+        A ``guessed`` function is believed to be called only where the arguments fit its type parameters.
+        """
+        frame = self.evaluator.frame
+        if function.has_self and receiver is None and given:
+            receiver, given = given[0], given[1:]  # Type::method(value, ...)
+        types = self._types(function, given, explicit, self_type)
+        if self.machine.is_live(function):
+            if not frame.silent:
+                places = (*frame.callers, frame.unit.place(node))
+                kinds = [kind for _, kind in function.params]
+                shown = tuple(
+                    value if self.machine.tells_names(kind, enums=True) and _counts(value) else UNKNOWN
+                    for value, kind in zip(given, kinds, strict=False)
+                )
+                # What a trait's own method does is done by all that implement the trait, called here or not.
+                mine = None if function.owner is not None and function.owner.type is None else self_type
+                for way in types if not guessed else filter(None, types):
+                    self.machine.note_call(function, Context(tuple(sorted(way.items())), shown, mine, places[-3:]))
+        elif self.machine.answers_names(function) and frame.depth < INLINE_DEPTH:
+            variables = dict(carried)
+            if receiver is not None:
+                variables["self"] = receiver
+            return union(
+                [
+                    self.machine.enter(
+                        function, way, self_type, given, frame.depth + 1, frame.callers, variables, frame.silent
+                    )
+                    for way in types
+                ]
+            )
+        result = function.result
+        while result is not None and result.name in ("Result", "Option", "Arc", "Box") and result.args:
+            result = result.args[0]
+        return UNKNOWN if result is None else frozenset({Obj(self._result(result, function, types, self_type))})
+
+    def _result(
+        self, kind: Type, function: Function, types: Sequence[Mapping[str, Type]], self_type: Type | None
+    ) -> Type:
+        if kind.name == "Self" and self_type is not None:
+            return self_type
+        bound = types[0].get(kind.name) if len(types) == 1 else None
+        return bound or self.machine.index.resolved(kind, function.unit)
+
+    def _types(
+        self, function: Function, given: Sequence[Values], explicit: Sequence[Type], self_type: Type | None
+    ) -> list[dict[str, Type]]:
+        """The type parameters of a call, from ``::<T>`` and from the arguments; one row per combination seen."""
+        frame = self.evaluator.frame
+        fixed: dict[str, Type] = {}
+        owner = function.owner
+        blanket = owner.type.name if owner is not None and owner.type and owner.type.name in owner.generics else None
+        if blanket is not None and self_type is not None and self_type.name != blanket:
+            fixed[blanket] = self_type
+        for name, kind in zip(function.generics, explicit, strict=False):
+            if kind.name != "_":
+                concrete = self.machine.concrete(kind, frame)
+                if concrete.name not in self._generic_names():
+                    fixed[name] = concrete
+        rows = [fixed]
+        names = {*function.generics, *(owner.generics if owner is not None else ())}
+        for (_, declared), values in zip(function.params, given, strict=False):
+            ways = [self._unified(declared, atom.type, names) for atom in values if isinstance(atom, Obj)]
+            ways = [way for way in ways if way]
+            if ways:
+                rows = [{**way, **row} for row in rows for way in ways]
+        return list({tuple(sorted(row.items())): row for row in rows}.values())
+
+    def _generic_names(self) -> set[str]:
+        function = self.evaluator.frame.function
+        if function is None:
+            return set()
+        owner = function.owner
+        return {*function.generics, *(owner.generics if owner is not None else ())} - set(self.evaluator.frame.types)
+
+    def _unified(self, declared: Type | None, kind: Type, names: set[str]) -> dict[str, Type]:
+        """What the type parameters ``names`` in ``declared`` are when an argument's type is ``kind``."""
+        if declared is None:
+            return {}
+        if declared.name in names:
+            return {} if kind.name in self._generic_names() or kind.name == "_" else {declared.name: kind}
+        if declared.name != kind.name or len(declared.args) != len(kind.args):
+            return {}
+        found: dict[str, Type] = {}
+        for left, right in zip(declared.args, kind.args, strict=True):
+            found |= self._unified(left, right, names)
+        return found
+
+    def _load(self, node: Node, given: Sequence[Values]) -> Values:
+        if not self.evaluator.frame.silent:
+            named = next((value for value in given if any(isinstance(atom, Str) for atom in value)), None)
+            # Without any text: the first argument's place in the signature, with unknown text.
+            names = texts(named) if named is not None else [Str((None,))]
+            self.machine.note_load(self.evaluator.frame, node, names)
+        return UNKNOWN
+
+    def macro(self, node: Node) -> Values:
+        """The value of a macro's use."""
+        name = text_of(node.child_by_field_name("macro")).rsplit("::", 1)[-1]
+        tree = next((child for child in node.named_children if child.type == "token_tree"), None)
+        if name in _DIVERGING:
+            return NEVER
+        if name in ("format", "format_args"):
+            return self._format(tree)
+        if name == "concat":
+            return joined([value for _, value in self._arguments(tree)])
+        if name == "stringify":
+            return frozenset({Str((text_of(tree)[1:-1].strip(),), (self.evaluator.frame.unit.place(node),))})
+        if name == "vec":
+            return frozenset({Tup(tuple(value for _, value in self._arguments(tree)))})
+        if name == "matches":
+            return frozenset({Known(True), Known(False)})
+        if name in self.machine.index.macros and self.evaluator.frame.depth < INLINE_DEPTH:
+            return self._expanded(node)
+        if self.machine.loads & set(re.findall(r"\w+", text_of(tree))):
+            self._arguments(tree)
+        return UNKNOWN
+
+    def _expanded(self, node: Node) -> Values:
+        frame = self.evaluator.frame
+        expansion = self.machine.index.expansion(frame.unit, node)
+        if expansion is None:
+            return UNKNOWN
+        words = set(re.findall(r"\w+", expansion))
+        if '"' not in expansion and not words & (self.machine.loads | self.machine.live_names):
+            return UNKNOWN
+        root = parse(f"fn f() {{ {expansion} }}".encode())
+        body = root.named_children[0].child_by_field_name("body") if root.named_children else None
+        if body is None:
+            return UNKNOWN
+        line = line_of(node) + frame.unit.offset if frame.unit.line is None else frame.unit.line
+        return self.evaluator.parsed(body, replace(frame.unit, line=line))
+
+    def _arguments(self, tree: Node | None) -> list[tuple[str, Values]]:
+        """The arguments of a macro that takes expressions: the name of a named one (else empty) and the value."""
+        found: list[tuple[str, Values]] = []
+        if tree is None:
+            return found
+        inside = text_of(tree)[1:-1]
+        unit = self.evaluator.frame.unit
+        for text, position in arguments_of(inside):
+            named = re.match(r"([A-Za-z_]\w*)\s*=(?![=>])\s*", text)
+            body = text[named.end() :] if named else text
+            parsed = expression(body)
+            begin = position + (named.end() if named else 0)
+            lines = line_of(tree) - 1 + inside.count("\n", 0, begin) + unit.offset
+            place = unit if unit.line is not None else replace(unit, offset=lines)
+            value = UNKNOWN if parsed is None else self.evaluator.parsed(parsed, place)
+            found.append((named[1] if named else "", value))
+        return found
+
+    def _format(self, tree: Node | None) -> Values:
+        arguments = self._arguments(tree)
+        template = next((atom for atom in arguments[0][1] if isinstance(atom, Str)), None) if arguments else None
+        if template is None or template.known is None:
+            return frozenset({Str((None,))})
+        named = {name: value for name, value in arguments[1:] if name}
+        placed = [value for name, value in arguments[1:] if not name]
+        pieces: list[Values] = []
+        begin = following = 0
+        for match in _PLACEHOLDER.finditer(template.known):
+            pieces.append(frozenset({Str((template.known[begin : match.start()],), template.places)}))
+            begin = match.end()
+            if match[1] is None:
+                pieces.append(frozenset({Str((match[0][0],))}))
+                continue
+            key = match[1].strip()
+            if not key:
+                value = placed[following] if following < len(placed) else UNKNOWN
+                following += 1
+            elif key.isdigit():
+                value = placed[int(key)] if int(key) < len(placed) else UNKNOWN
+            else:
+                value = named.get(key, self.evaluator.frame.variables.get(key, UNKNOWN))
+            # `{:?}` and widths print something else than the text itself.
+            pieces.append(UNKNOWN if match[2] not in (None, ":") else value)
+        pieces.append(frozenset({Str((template.known[begin:],), template.places)}))
+        return joined(pieces)
+
+
+def _encloses(function: Function, node: Node, scopes: set[int]) -> bool:
+    """Whether ``function`` is declared in a block round ``node``."""
+    if not function.scope or function.scope[-1] in scopes:
+        return True
+    parent = node.parent
+    while parent is not None:
+        if parent.id == function.scope[-1]:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _counts(value: Values) -> bool:
+    """Whether an argument can become part of a name."""
+    return bool(value) and all(isinstance(atom, Str | Variant | Range | Known | Closure | Tup) for atom in value)

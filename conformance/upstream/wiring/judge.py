@@ -1,0 +1,144 @@
+"""The kernels that the Rust side can ask for, against those that the specs define."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import Specs
+from conformance.upstream.wiring.machine import Machine, Request
+from conformance.upstream.wiring.plan import live_functions
+from conformance.upstream.wiring.reach import LOADS, backend_folder, read_sources
+from conformance.upstream.wiring.syntax import RustError
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Evidence of a request, all as ``file:line``.
+
+    ``at`` is the load, ``spelled`` the literals that the name is made of, ``callers`` the calls that hand it over.
+    ``pattern`` is set where a part of the name is not known.
+    """
+
+    at: str
+    spelled: tuple[str, ...]
+    callers: tuple[str, ...]
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A name that is asked for and that no spec has; ``near`` is the likeliest kernel that is meant, if any."""
+
+    name: str
+    asks: tuple[Ask, ...]
+    near: str | None
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A load whose name the analysis does not follow: what is known of it (``*`` for the rest), and why."""
+
+    at: str
+    pattern: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a backend asks for: per kernel the evidence (none: never asked for), missing names, unresolved loads.
+
+    ``partial`` are places that the parser could not read, in files without loads.
+    """
+
+    candle: Path
+    backend: str
+    kernels: dict[str, tuple[Ask, ...]]
+    missing: tuple[Missing, ...]
+    unresolved: tuple[Unresolved, ...]
+    partial: tuple[str, ...] = ()
+
+    def wired_at(self, kernel: str) -> list[str]:
+        """``file:line`` of each load that can ask for ``kernel``; empty for one that is never asked for."""
+        return list(dict.fromkeys(ask.at for ask in self.kernels.get(kernel, ())))
+
+
+def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) -> Wiring:
+    """Analyses a backend of the checkout ``candle``; raises ``CheckoutError`` and ``RustError``.
+
+    ``loads`` are functions that load a kernel by name, beside ``LOADS``.
+    """
+    folder = backend_folder(candle, backend)
+    names = frozenset((*LOADS, *loads))
+    reach = read_sources(candle, folder, names)
+    machine = Machine(reach.index, names, live_functions(reach.index, reach.functions, names))
+    try:
+        machine.run()
+    except RecursionError:
+        raise RustError(candle, None, "holds Rust nested too deep to be analysed; check it out anew") from None
+    requests = list(machine.requests.values())
+    asked: dict[str, list[Ask]] = defaultdict(list)
+    unresolved: list[Unresolved] = []
+    for request in requests:
+        known = request.text.known
+        if known is not None:
+            asked[known].append(_ask(request))
+            continue
+        fitting = _fitting(request, specs)
+        for name in fitting:
+            asked[name].append(_ask(request))
+        if not fitting:
+            why = "a part of the name is not known" if request.text.pattern != "*" else "the name is not known"
+            unresolved.append(Unresolved(request.at, request.text.pattern, why))
+    unresolved += [
+        Unresolved(
+            place, "*", f"no analysed call reaches it{f' in {function}' if function else ', outside any function'}"
+        )
+        for place, function in reach.mentions().items()
+        if place not in machine.reached
+    ]
+    kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}
+    idle = [kernel for name, kernel in specs.kernels.items() if not kernels[name]]
+    missing = tuple(
+        Missing(name, tuple(asks), _near(name, idle, specs))
+        for name, asks in sorted(asked.items())
+        if name not in specs.kernels
+    )
+    unresolved.sort(key=lambda one: _sortable(one.at))
+    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), reach.partial)
+
+
+def _ask(request: Request) -> Ask:
+    pattern = None if request.text.known is not None else request.text.pattern
+    return Ask(request.at, request.text.places, request.callers, pattern)
+
+
+def _fitting(request: Request, specs: Specs) -> list[str]:
+    """The kernels that a name with unknown parts may be; none where nothing at all is known."""
+    if not any(part for part in request.text.parts):
+        return []
+    expression = request.text.expression()
+    return [name for name in specs.kernels if expression.fullmatch(name)]
+
+
+def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:
+    """The kernel that is likely meant: one with another spelling of the dtype, else a close one nobody asks for."""
+    plain = _plain(name)
+    for kernel in specs.kernels.values():
+        if _plain(kernel.name) == plain:
+            return kernel.name
+    return next(iter(difflib.get_close_matches(name, [kernel.name for kernel in idle], n=1, cutoff=0.9)), None)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"fp?8_?e4m3", "f8e4m3", name).lower()
+
+
+def _sortable(place: str) -> tuple[str, int]:
+    file, _, line = place.rpartition(":")
+    return file, int(line)

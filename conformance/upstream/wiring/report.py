@@ -1,0 +1,113 @@
+"""A wiring as JSON and as text.
+
+The JSON, schema 1 (every place is ``file:line``, the file relative to the checkout)::
+
+    {"schema": 1, "candle": "PATH", "backend": "cuda_backend", "upstream_commit": "...",
+     "summary": {"total": 748, "wired": 0, "never_asked": 0, "missing": 0, "unresolved": 0},
+     "kernels": [{"name": "uexp_f32", "module": "unary", "upstream": "unary.cu:192", "wired": true,
+                  "wired_at": ["..."],
+                  "asks": [{"at": "...", "spelled": ["..."], "callers": ["..."], "pattern": null}]}],
+     "missing": [{"name": "uexp_f8e4m3", "near": "uexp_fp8_e4m3", "asked_at": ["..."], "asks": [...]}],
+     "unresolved": [{"at": "...", "pattern": "*", "why": "..."}],
+     "partial": ["..."]}
+
+``kernels`` are all of the specs, in their order. An ask's ``at`` is the call that loads the kernel, ``spelled`` the
+literals that the name is made of, ``callers`` the calls that hand it over, and ``pattern`` the name with ``*`` for a
+part that the analysis does not know (null where all of it is known).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from conformance.spec.load import Specs
+from conformance.upstream.wiring.judge import Ask, Missing, Wiring
+
+_SHOWN = 3  # places of evidence per line of the text
+
+
+def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
+    """The wiring as JSON data; see the head of this module."""
+    return {
+        "schema": 1,
+        "candle": str(wiring.candle),
+        "backend": wiring.backend,
+        "upstream_commit": specs.upstream_commit,
+        "summary": summary(wiring),
+        "kernels": [
+            {
+                "name": name,
+                "module": specs.kernels[name].module,
+                "upstream": specs.kernels[name].upstream,
+                "wired": bool(asks),
+                "wired_at": wiring.wired_at(name),
+                "asks": [_ask(ask) for ask in asks],
+            }
+            for name, asks in wiring.kernels.items()
+        ],
+        "missing": [
+            {"name": one.name, "near": one.near, "asked_at": _places(one.asks), "asks": [_ask(a) for a in one.asks]}
+            for one in wiring.missing
+        ],
+        "unresolved": [{"at": one.at, "pattern": one.pattern, "why": one.why} for one in wiring.unresolved],
+        "partial": list(wiring.partial),
+    }
+
+
+def summary(wiring: Wiring) -> dict[str, int]:
+    """How many kernels there are, are wired and are never asked for; names missing; loads that are not resolved."""
+    wired = sum(bool(asks) for asks in wiring.kernels.values())
+    return {
+        "total": len(wiring.kernels),
+        "wired": wired,
+        "never_asked": len(wiring.kernels) - wired,
+        "missing": len(wiring.missing),
+        "unresolved": len(wiring.unresolved),
+    }
+
+
+def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
+    """The lines of the text report: the counts, then each kernel and each name with its evidence."""
+    counts = summary(wiring)
+    yield f"{wiring.candle}, {wiring.backend}: {counts['total']} kernels of the specs"
+    yield f"  wired                  {counts['wired']}"
+    yield f"  never asked for        {counts['never_asked']}"
+    yield f"  asked for but missing  {counts['missing']}"
+    yield f"  not resolved           {counts['unresolved']}"
+    yield from _section("wired", [f"{name}  {_shown(asks)}" for name, asks in wiring.kernels.items() if asks])
+    yield from _section(
+        "never asked for",
+        [f"{name}  {specs.kernels[name].upstream}" for name, asks in wiring.kernels.items() if not asks],
+    )
+    yield from _section("asked for but missing", [_missing(one) for one in wiring.missing])
+    yield from _section("not resolved", [f"{one.at}  {one.pattern}: {one.why}" for one in wiring.unresolved])
+    yield from _section("not read by the parser, without loads", wiring.partial)
+
+
+def _section(title: str, rows: Sequence[str]) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield f"{title}: {len(rows)}"
+        yield from (f"  {row}" for row in rows)
+
+
+def _missing(one: Missing) -> str:
+    near = f"  (the kernel is {one.near})" if one.near else ""
+    return f"{one.name}  {_shown(one.asks)}{near}"
+
+
+def _shown(asks: Sequence[Ask]) -> str:
+    places = _places(asks)
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    patterns = sorted({ask.pattern for ask in asks if ask.pattern})
+    through = f" as {', '.join(patterns)}" if patterns else ""
+    return ", ".join(itertools.islice(places, _SHOWN)) + more + through
+
+
+def _places(asks: Sequence[Ask]) -> list[str]:
+    return list(dict.fromkeys(ask.at for ask in asks))
+
+
+def _ask(ask: Ask) -> dict[str, object]:
+    return {"at": ask.at, "spelled": list(ask.spelled), "callers": list(ask.callers), "pattern": ask.pattern}

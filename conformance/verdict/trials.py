@@ -1,0 +1,117 @@
+"""The trials of one kernel: what is launched and what is expected, from generated cases or from recorded traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import reference
+from conformance.cases import cases_for, has_cases, launch_for
+from conformance.cases.case import Case
+from conformance.cases.launch import Buffer, Launch
+from conformance.dtypes import dtype
+from conformance.replay.traces import Trace, Traces
+from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import judge
+from reference.expected import Expected
+
+
+@dataclass(frozen=True)
+class TrialCase:
+    """One launch and the expected content of each written buffer, from the address that the kernel gets.
+
+    ``answer`` is what somebody recorded, whole buffers by name, where the trial comes from a trace. ``must_fault`` says
+    why upstream stops this launch with an assert: the kernel has to end in a fault, and nothing is expected of buffers.
+    ``flaw`` says what is wrong with the trial itself: a recorded answer that the reference does not allow.
+    """
+
+    id: str
+    launch: Launch
+    expected: dict[str, Expected]
+    answer: dict[str, NDArray[Any]] | None = None
+    must_fault: str | None = None
+    flaw: str | None = None
+
+
+def case_ids(kernel: Kernel) -> list[str]:
+    """The ids of the generated cases of ``kernel``; empty where its family has no generator yet."""
+    return [case.id for case in cases_for(kernel)] if has_cases(kernel) else []
+
+
+def generated(kernel: Kernel, case_id: str, salt: str) -> TrialCase:
+    """The trial that ``case_id`` names."""
+    launch = launch_for(kernel, Case.parse(case_id), salt)
+    try:
+        return TrialCase(case_id, launch, _reference(kernel, launch))
+    except reference.Faults as fault:
+        return TrialCase(case_id, launch, {}, must_fault=str(fault))
+
+
+def recorded(kernel: Kernel, traces: Path, subject: str) -> Iterator[TrialCase]:
+    """The recorded cases of ``kernel``; expected is the reference's answer, or the recording for ``kernels``."""
+    for trace in _traces(traces).of(kernel):
+        try:
+            bound = _reference(kernel, trace.launch)
+        except reference.Faults as fault:
+            yield TrialCase(trace.id, trace.launch, {}, flaw=f"there is an answer, but upstream stops this: {fault}")
+            continue
+        if subject == "reference":
+            yield TrialCase(trace.id, trace.launch, bound, trace.answer)
+        else:
+            yield against_recording(kernel, trace, bound)
+
+
+def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) -> TrialCase:
+    """The trial of a kernel by a recorded answer.
+
+    The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
+    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody.
+    """
+    expected: dict[str, Expected] = {}
+    flaw: str | None = None
+    after = {arg.name: trace.answer.get(arg.name, arg.data) for arg in trace.launch.args if isinstance(arg, Buffer)}
+    for argument in trace.launch.args:
+        if not isinstance(argument, Buffer) or argument.name not in trace.answer:
+            continue
+        answer, before = trace.answer[argument.name][argument.start :], argument.data[argument.start :]
+        row, ulp = dtype(argument.dtype), kernel.tolerance.ulp
+        allowed = bound.get(argument.name, Expected(before))
+        mismatch, _ = judge(argument.name, answer, allowed, before, row, ulp)
+        if mismatch is not None:
+            others = with_equivalents(kernel, trace.launch, argument.name, allowed, after)
+            mismatch, _ = judge(argument.name, answer, others, before, row, ulp)
+        if mismatch is not None:
+            flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
+        expected[argument.name] = Expected(answer, allowed.low, allowed.high)
+    return TrialCase(trace.id, trace.launch, expected, trace.answer, flaw=flaw)
+
+
+def with_equivalents(
+    kernel: Kernel, launch: Launch, name: str, expected: Expected, buffers: Mapping[str, NDArray[Any]]
+) -> Expected:
+    """``expected`` of buffer ``name`` with the elements that the reference calls as good put in its place.
+
+    ``buffers`` holds the whole content of every buffer after the launch.
+    """
+    starts = {arg.name: arg.start for arg in launch.args if isinstance(arg, Buffer)}
+    got = {other: content[starts[other] :] for other, content in buffers.items()}
+    masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
+    mask = masks.get(name)
+    return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
+
+
+def _reference(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
+    return reference.evaluate(
+        kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, launch.reference_arguments()
+    )
+
+
+@lru_cache(maxsize=1)
+def _traces(folder: Path) -> Traces:
+    return Traces(folder)

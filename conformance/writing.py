@@ -1,0 +1,130 @@
+"""Writes output files: a regular file in one step; a device, pipe or open descriptor as it stands."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import select
+import stat
+import sys
+from pathlib import Path
+
+
+class FileError(Exception):
+    """A file that cannot be read or written; the message names the file, what is wrong and what to do."""
+
+
+_DESCRIPTORS = re.compile(r"/proc/(?P<process>\d+)(/task/\d+)?/fd")
+_LINKS = 40
+"""Symbolic links that Linux follows in one path."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes ``text`` to ``path`` as UTF-8; as ``write_bytes``. Raises ``FileError``."""
+    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes ``data`` to ``path``.
+
+    A regular file, or the one that a symbolic link names, is replaced in one step: a reader sees the old file or the
+    new one. It keeps its permissions; a new one has those that the umask leaves, and its folder is made. Everything
+    else (``/dev/stdout``, a device, a pipe, a descriptor of this process) is written to and never replaced; a pipe
+    waits for its reader. Raises ``FileError``.
+    """
+    try:
+        descriptor = _own_descriptor(path)
+        if descriptor is not None:
+            _write_to_descriptor(descriptor, data)
+        elif _is_replaced(path):
+            _replace(Path(os.path.realpath(path)), data)
+        else:
+            _write_in_place(path, data)
+    except OSError as cause:
+        raise FileError(f"{path}: cannot be written ({cause.strerror or cause}){_remedy(path, cause)}") from None
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """The open descriptor of this process that ``path`` names, as ``/dev/stdout`` and ``/dev/fd/3`` do.
+
+    Opening such a path would start at the file's first byte, and is refused for a socket.
+    """
+    for _ in range(_LINKS):
+        folder = _DESCRIPTORS.fullmatch(os.path.realpath(path.parent))
+        if folder is not None and int(folder["process"]) == os.getpid() and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
+def _is_replaced(path: Path) -> bool:
+    """Whether ``path`` is a regular file or nothing yet. Raises ``OSError``."""
+    if _DESCRIPTORS.fullmatch(os.path.realpath(path.parent)):
+        return False  # another process's descriptor: its link leads to a file that may have lost its name
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".candle-parity-{secrets.token_hex(8)}"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            _write_all(handle, data)
+            if path.exists():
+                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode) & 0o777)
+        finally:
+            os.close(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_in_place(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _write_all(handle, data)
+    finally:
+        os.close(handle)
+
+
+def _write_to_descriptor(descriptor: int, data: bytes) -> None:
+    # What was printed before stands before it.
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.flush()
+    _write_all(descriptor, data)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(handle, rest) :]
+        except BlockingIOError:
+            select.select([], [handle], [])
+
+
+def _remedy(path: Path, cause: OSError) -> str:
+    folder = Path(os.path.realpath(path)).parent
+    if path.is_dir():
+        return f": {path} is a folder; give the name of a file"
+    if path.is_socket():
+        return f": {path} is a socket; give a file, a pipe or an open descriptor such as /dev/fd/3"
+    if cause.errno in _FULL:
+        return f": the disk of {folder} is full; free some space or give a path on another disk"
+    if cause.errno in _CLOSED:
+        return f": the folder {folder} may not be written to; give a path in a folder that may"
+    return "; give a path that can be written to"
