@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -58,6 +59,9 @@ def _value(annotation: Any, text: str) -> Any:
         return {_value(inner[0], text): _value(inner[1], text)}
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return hostile(annotation, text)
+    if dataclasses.is_dataclass(annotation):
+        hints = get_type_hints(annotation, include_extras=True)
+        return annotation(**{name: _value(hint, text) for name, hint in hints.items()})
     return {int: 1, float: 1.0, bool: False}[annotation]
 
 
