@@ -13,8 +13,8 @@ from pathlib import Path
 
 from conformance.amd.targets import Target
 from conformance.amd.toolchain import Toolchain
-from conformance.build.cache import cache_folder
 from conformance.build.notices import warn
+from conformance.files import cache_folder
 from conformance.record.writing import write_bytes
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from conformance.amd.errors import AmdError
 from conformance.amd.targets import Target
-from conformance.build.cache import cache_folder
+from conformance.files import cache_folder
 
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from conformance.build.compiling import compile_in_child
 from conformance.build.includes import reached
@@ -13,16 +11,11 @@ from conformance.build.objects import ObjectFolder
 from conformance.build.options import NO_OPTIONS, BuildOptions
 from conformance.build.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.build.target import Limits, Target
+from conformance.files import cache_folder
 from conformance.processes import Supervisor
 
 _PATIENCE = 30.0
 """Seconds beyond a compilation's own limit that a process waits for another's."""
-
-
-def cache_folder() -> Path:
-    """``$CANDLE_PARITY_CACHE``, else ``.cache/candle-parity`` next to the package."""
-    chosen = os.environ.get("CANDLE_PARITY_CACHE")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / ".cache" / "candle-parity"
 
 
 def compiled(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,15 +20,14 @@ import msgpack
 from conformance.build.notices import warn
 from conformance.build.target import Limits, Target
 from conformance.device.errors import CompileError
+from conformance.files import own_python
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.scratch import has_room
 
 ENDED_BY = "the compiler was ended by signal "
 """How the cpu runtime's hiprtc tells, in the last line of its log, that a compiler did not end by itself."""
 
-_ROOT = Path(__file__).resolve().parents[2]
-# Not -m: it finds the package that is installed, where this one was imported from elsewhere.
-_PROGRAM = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from conformance.build.child import main; main()"
+_PROGRAM = "from conformance.build.child import main; main()"
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _OUT_OF_MEMORY = ("out of memory", "std::bad_alloc", "cannot allocate memory", "virtual memory exhausted")
 _DISK_FULL = "no space left on device"
@@ -113,7 +111,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
     with _buffer("request") as asked, _buffer("answer") as answer, _buffer("messages") as said:
         os.write(asked, request)
         os.lseek(asked, 0, os.SEEK_SET)
-        command = [sys.executable, "-c", _PROGRAM, str(parent_word()), str(answer)]
+        command = [*own_python(_PROGRAM), str(parent_word()), str(answer)]
         started = time.monotonic()
         child = supervisor.start(command, stdin=asked, stdout=said, stderr=said, pass_fds=(answer,))
         try:

@@ -16,8 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
 from conformance.cli.usage import UsageError
-from conformance.engine.run import Said, default_kernels
+from conformance.engine.run import Said
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
+from conformance.files import kernels_folder
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime
 from conformance.runtimes.choice import Choice, choose
@@ -36,7 +37,7 @@ def setup_from(
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
     choice = _choice(arguments.runtime) if executes else Choice("none")
     runtime = choice.name
-    kernels = arguments.kernels or default_kernels()
+    kernels = arguments.kernels or kernels_folder()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
     asked = getattr(arguments, "order", None)

@@ -11,6 +11,7 @@ from typing import Any
 from conformance.build import find_sources, tree_digest
 from conformance.engine.run import Result
 from conformance.engine.tasks import CaseFailure, Outcome
+from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import INFRASTRUCTURE, Failure, KernelResult, Record, RunInfo, every_kernel
 from conformance.runtimes.choice import Choice
@@ -147,8 +148,16 @@ def _run(
 
 
 def shown(path: Path) -> str:
-    """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory."""
+    """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory.
+
+    What is part of an installation is called so; ``kernels`` alone is always the harness's own.
+    """
+    name = shipped_name(path)
+    if name is not None:
+        return name
     relative = os.path.relpath(path)
+    if relative == KERNELS and path.resolve() != kernels_folder():
+        return f"./{relative}"
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.build.cache import cache_folder
+from conformance.files import cache_folder
 from tests.harm import healthy
 from tests.harm.running import Place, Run, differences, read_record
 

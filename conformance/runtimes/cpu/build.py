@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from conformance.build.cache import cache_folder
 from conformance.build.notices import warn
+from conformance.files import cache_folder
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.scratch import has_room
 from conformance.processes.supervisor import MARK

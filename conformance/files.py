@@ -1,0 +1,101 @@
+"""Where the harness's own files are: specs, kernels and traces, and the cache that it writes.
+
+A wheel holds specs and kernels in ``conformance/_data``; in a checkout they are next to the package. Nothing is ever
+written into an installation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+ROOT = PACKAGE.parent
+"""The folder that holds both packages: the root of a checkout, or ``site-packages``."""
+
+REFERENCE = ROOT / "reference"
+CACHE = "CANDLE_PARITY_CACHE"
+"""The environment variable that names another cache folder."""
+
+KERNELS = "kernels"
+"""The port that ships with the harness, in a record that was made at the root of a checkout."""
+
+SHIPPED_KERNELS = "the shipped kernels"
+SHIPPED_TRACES = "the shipped traces"
+"""What records call the data of an installation, whose folders mean nothing to a reader."""
+
+_DATA = PACKAGE / "_data"
+
+
+def installed() -> bool:
+    """Whether this is an installation from a wheel, which has its data inside the package and is not written to."""
+    return _DATA.is_dir()
+
+
+def checkout() -> Path | None:
+    """The root of the git checkout that this package is part of; ``None`` for an installation and a bare copy."""
+    return ROOT if (ROOT / ".git").exists() and (ROOT / "pyproject.toml").is_file() and not installed() else None
+
+
+def version() -> str:
+    """The version that is installed; a package that was copied without being installed has none."""
+    try:
+        return metadata.version("candle-parity")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def spec_folder() -> Path:
+    """The specs that ship with the harness."""
+    return _shipped("specs")
+
+
+def kernels_folder() -> Path:
+    """The port that ships with the harness."""
+    return _shipped("kernels")
+
+
+def traces_folder() -> Path:
+    """The recorded launches that ship with the harness."""
+    return REFERENCE / "traces"
+
+
+def shipped_name(path: Path) -> str | None:
+    """What to call ``path`` where it is the kernels or traces of an installation; ``None`` for every other path."""
+    names = {kernels_folder(): SHIPPED_KERNELS, traces_folder(): SHIPPED_TRACES}
+    return names.get(path.resolve()) if installed() else None
+
+
+def cache_folder() -> Path:
+    """``$CANDLE_PARITY_CACHE``; else ``.cache/candle-parity`` in a checkout, the user's cache folder elsewhere."""
+    chosen = os.environ.get(CACHE)
+    if chosen:
+        return Path(chosen)
+    root = checkout()
+    if root is not None:
+        return root / ".cache" / "candle-parity"
+    import platformdirs
+
+    return platformdirs.user_cache_path("candle-parity")
+
+
+def own_python(statement: str) -> list[str]:
+    """The command of a process that runs ``statement`` with the packages that this process has, wherever it is started.
+
+    With ``-m`` or a plain ``-c`` Python would look in the working directory first, where a port may have a folder of
+    the same name as one of our packages.
+    """
+    place = f"import sys; sys.path[:0] = [] if {str(ROOT)!r} in sys.path else [{str(ROOT)!r}]; "
+    return [sys.executable, "-P", "-c", place + statement]
+
+
+def own_module(name: str) -> list[str]:
+    """The command of a process that runs the module ``name`` of ours as ``python -m`` would; see ``own_python``."""
+    return own_python(f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)")
+
+
+def _shipped(name: str) -> Path:
+    inside = _DATA / name
+    return inside if installed() else ROOT / name
