@@ -147,6 +147,27 @@ def test_no_compiler_at_all_is_one_sentence(no_compiler: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("programs", "wanted"),
+    [
+        ({"clang++": "clang version 19.1.7", "ld": "GNU ld"}, False),
+        ({"clang++-19": "clang version 19.1.7", "ld.lld": "LLD 19"}, False),
+        ({"clang++": "clang version 19.1.7"}, True),
+        ({"clang++": "clang version 14.0.0", "ld": "GNU ld"}, True),
+        ({"g++": "g++ (Debian) 14.2.0", "ld": "GNU ld"}, True),
+        ({}, True),
+    ],
+)
+def test_zig_is_wanted_where_no_clang_can_be_used(
+    no_compiler: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[str, str], wanted: bool
+) -> None:
+    for name, version in programs.items():
+        stand_in(no_compiler / name, f"#!/bin/sh\necho '{version}'\n")
+    assert toolchain.wants_zig() == wanted
+    monkeypatch.setenv(toolchain.ENVIRONMENT, "g++")
+    assert not toolchain.wants_zig()
+
+
 def test_a_named_compiler_that_does_not_run_is_named(no_compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(toolchain.ENVIRONMENT, "/nowhere/c++ -v")
     with pytest.raises(NoCompiler, match=r"CANDLE_PARITY_CXX=/nowhere/c\+\+ -v: this compiler cannot be run"):

@@ -55,6 +55,16 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
     )
 
 
+def wants_zig() -> bool:
+    """Whether the extra ``zig`` is needed here: no compiler is named, and there is no clang or no linker for it.
+
+    g++ alone is not enough: it rounds and converts less like a GPU.
+    """
+    if os.environ.get(ENVIRONMENT):
+        return False
+    return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
+
+
 def _named(words: list[str]) -> Toolchain:
     identity = _version(words)
     if identity is None:
