@@ -28,7 +28,7 @@ from conformance.cli import (
 )
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
-from conformance.files import version
+from conformance.files import checkout, version
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -237,7 +237,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from conformance.record.commits import harness_commit
 
-        commit = harness_commit()
+        commit = harness_commit() if checkout() is not None else None  # an installation's version says it
         print(f"candle-parity {version()}{f' at {commit}' if commit else ''}")
         parser.exit()
 

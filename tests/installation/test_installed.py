@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Installation
+from tests.installation.environment import Installation
 
 PORT = """#include <hip/hip_runtime.h>
 extern "C" __global__ void uneg_f32(size_t numel, size_t dims, const size_t *info, const float *inp, float *out) {

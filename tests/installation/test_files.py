@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance import files
-from tests.packaging.conftest import ROOT
+from tests.installation.environment import ROOT
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import ROOT
+from tests.installation.environment import ROOT
 
 FOLDERS = {
     "conformance": "conformance",
