@@ -1,6 +1,7 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
 # make doctor   what this machine has for running kernels, and whether it can
 # make test     the project's own tests
+# make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
 # make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
 # make speed    how fast the harness is, printed
@@ -18,7 +19,7 @@ WANTS_ZIG := import sys; from conformance.runtimes.cpu.toolchain import wants_zi
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
   echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
-.PHONY: parity doctor reports test harm speed lint clean
+.PHONY: parity doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
@@ -39,6 +40,10 @@ doctor: $(INSTALLED)
 
 test: $(DEVELOPED)
 	$(BIN)/python -m pytest -q -n 2 tests --ignore tests/harm
+
+# Debian packages of other suites (140 MB), kept in the cache folder; tests/rocm_libraries says what "test" has of them.
+rocm-libraries: $(DEVELOPED)
+	CANDLE_PARITY_ROCM_LIBRARIES=all $(BIN)/python -m pytest -q -n 2 tests/rocm_libraries
 
 harm: $(DEVELOPED)
 	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm

@@ -65,7 +65,9 @@ class KernelItem(pytest.Item):
     def runtest(self) -> None:
         parity = self.config.stash[_STATE]
         outcome = parity.trial(self.kernel)
-        self.user_properties.append((_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready)}))
+        self.user_properties.append(
+            (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
+        )
         gated = self.config.getoption("--parity-fail-under") is not None
         if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
@@ -81,6 +83,11 @@ class KernelItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+def worker() -> str:
+    """This process's name among the workers of pytest-xdist."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
 
 
 class NotAtParity(Exception):
@@ -111,6 +118,7 @@ class Parity:
         self._setup: Setup | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
+        self.workers: set[str] = set()
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
@@ -137,12 +145,12 @@ class Parity:
                 kernels=self._kernels,
                 order=None,
                 specs=None,
+                compiler=option("--parity-compiler") or "auto",
                 compile_timeout=option("--parity-compile-timeout") or COMPILE_SECONDS,
                 no_sandbox=option("--parity-no-sandbox"),
             )
-            worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
             setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
-            self._setup = setup.for_member(int(worker.removeprefix("gw")))
+            self._setup = setup.for_member(int(worker().removeprefix("gw")))
         return self._setup
 
     def trial(self, kernel: Kernel) -> Outcome:
@@ -198,6 +206,7 @@ class Parity:
         failures = [CaseFailure(**failure) for failure in fields.pop("failures")]
         outcome = Outcome(**fields, failures=failures)
         self.outcomes[outcome.kernel] = outcome
+        self.workers.add(properties["worker"])
         self._ready = self._ready or Ready(**properties["ready"])
 
     def result(self) -> Result:
@@ -208,6 +217,16 @@ class Parity:
     def record(self) -> Record:
         """The record of what has been judged."""
         return assemble(self.specs, self.result(), ())
+
+    def crowded(self) -> str | None:
+        """A warning where more workers than there are GPUs have run kernels: their executors share one."""
+        devices = len(self.setup.choice.devices)
+        if self.setup.runtime == "cpu" or len(self.workers) <= devices:
+            return None
+        return (
+            f"warning: {len(self.workers)} pytest workers shared {devices} GPU{'s' if devices > 1 else ''}: a fault or "
+            f"reset that one causes may hit the others; run pytest -n {devices}, or candle-parity run -j N"
+        )
 
     def decision(self) -> Decision:
         """What the verdicts come to."""
@@ -244,7 +263,8 @@ class Parity:
             return
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
-        for line in (*((decision.line,) if decision.line else ()), *map(one_line, decision.why)):
+        said = [*filter(None, [decision.line]), *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        for line in said:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:
             write_record(record, self._config.getoption("--parity-json"))

@@ -13,6 +13,7 @@ import pytest
 from conformance.files import checkout
 
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
+COMPILERS = ("auto", "hiprtc", "hipcc")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--parity-runtime", choices=RUNTIMES, help="what runs the kernels (default: auto)")
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-json", type=Path, metavar="F", help="write the record")
+    group.addoption("--parity-compiler", choices=COMPILERS, help="rocm runtime: what compiles (default: auto)")
     group.addoption("--parity-compile-timeout", type=float, metavar="S", help="seconds for a file (300)")
     group.addoption("--parity-no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
 

@@ -1,9 +1,9 @@
 // out[i] = inp[i] * mul + add.
 //
-// Floats: one rounding of the exact value (f8: f32 fused multiply-add, then encoded). Integers wrap.
-// A null info means contiguous; a null inp means in place: out is read and the strides are ignored.
+// Floats: the exact value, rounded once (f8: an f32 fused multiply-add, then rounded to f8). Integers wrap.
+// A null info means contiguous. A null inp means in place: inp is out, and the strides are ignored.
+#include "include/arithmetic.h"
 #include "include/elementwise.h"
-#include "include/number.h"
 
 using namespace candle;
 
@@ -11,18 +11,18 @@ namespace {
 
 template <class T>
 struct Affine {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
   T mul, add;
 
   __device__ T operator()(T x) const {
     if constexpr (is_f8<T>) {
-      return narrow<f8>(fused(widen(x), widen(mul), widen(add)));
-    } else if constexpr (same<T, i64>) {
+      return narrow<f8>(candle::fma(widen(x), widen(mul), widen(add)));
+    } else if constexpr (is_same<T, i64>) {
       return T(u64(x) * u64(mul) + u64(add));
     } else if constexpr (is_integer<T>) {
       return T(u32(x) * u32(mul) + u32(add));
     } else {
-      return fused(x, mul, add);
+      return candle::fma(x, mul, add);
     }
   }
 };

@@ -1,8 +1,8 @@
 // out[i] = op(lhs[i], rhs[i]): arithmetic in the operands' type, comparisons to u8 0 or 1.
 //
 // dims_and_strides is dims, lhs strides, rhs strides; null when both are contiguous.
+#include "include/arithmetic.h"
 #include "include/elementwise.h"
-#include "include/number.h"
 
 using namespace candle;
 
@@ -17,42 +17,42 @@ __device__ inline auto comparable(T x) {
   }
 }
 
-// The bits of +0 and -0, in either order, joined: and (either = false) or or.
+// Combines the bits of two zeros: with or if use_or, else with and.
 template <class T>
-__device__ inline T join_zeros(T a, T b, bool either) {
-  if constexpr (same<T, f32>) {
+__device__ inline T combine_zeros(T a, T b, bool use_or) {
+  if constexpr (is_same<T, f32>) {
     const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
-    return bit_cast<f32>(either ? x | y : x & y);
-  } else if constexpr (same<T, f64>) {
+    return bit_cast<f32>(use_or ? x | y : x & y);
+  } else if constexpr (is_same<T, f64>) {
     const u64 x = bit_cast<u64>(a), y = bit_cast<u64>(b);
-    return bit_cast<f64>(either ? x | y : x & y);
+    return bit_cast<f64>(use_or ? x | y : x & y);
   } else {
-    return T{u16(either ? a.bits | b.bits : a.bits & b.bits)};
+    return T{u16(use_or ? a.bits | b.bits : a.bits & b.bits)};
   }
 }
 
-// The greater (or the lesser) of two. +0 is greater than -0. NaN: f32, f64 and f8 take the other operand, f16 and
-// bf16 keep the NaN.
-template <bool Greater, class T>
-__device__ inline T extreme(T a, T b) {
+// The maximum (or the minimum). +0 is greater than -0. f32, f64 and f8 return the other operand of a NaN, f16 and bf16
+// propagate NaN.
+template <bool greater, class T>
+__device__ inline T extremum(T a, T b) {
   const auto x = comparable(a);
   const auto y = comparable(b);
   if constexpr (!is_integer<T>) {
     if (x != x) return is_half<T> ? a : b;
     if (y != y) return is_half<T> ? b : a;
-    if (x == y) return join_zeros(a, b, !Greater);  // equal bits, unless zeros of different sign
+    if (x == y) return combine_zeros(a, b, !greater);  // equal bits, unless zeros of different sign
   }
-  return (Greater ? x > y : x < y) ? a : b;
+  return (greater ? x > y : x < y) ? a : b;
 }
 
-// Namespace op: the names are those of the kernels; some are C functions too.
+// Names in namespace op are those of the kernels; some are C functions too.
 namespace op {
 
-// Integers wrap: they are computed unsigned, where that is defined.
+// Integers wrap: computed in unsigned arithmetic, where overflow is defined.
 struct Wrapping {
   static constexpr bool wraps = true;
 };
-struct Plain {
+struct NotWrapping {
   static constexpr bool wraps = false;
 };
 
@@ -77,29 +77,29 @@ struct mul : Wrapping {
   }
 };
 
-// Nothing specifies x / 0 or the least i64 / -1: here all ones and the least i64, so that no target traps.
-struct div : Plain {
+// x / 0 and INT64_MIN / -1 are not specified by Candle: here all ones and INT64_MIN, so that no target traps.
+struct div : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
     if constexpr (is_integer<T>) {
       if (b == 0) return T(-1);
-      if (same<T, i64> && b == T(-1)) return T(0 - u64(a));
+      if (is_same<T, i64> && b == T(-1)) return T(0 - u64(a));
     }
     return a / b;
   }
 };
 
-struct maximum : Plain {
+struct maximum : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
-    return extreme<true>(a, b);
+    return extremum<true>(a, b);
   }
 };
 
-struct minimum : Plain {
+struct minimum : NotWrapping {
   template <class T>
   static __device__ T f(T a, T b) {
-    return extreme<false>(a, b);
+    return extremum<false>(a, b);
   }
 };
 
@@ -144,7 +144,7 @@ struct ge {
 
 template <class Op, class T>
 struct Binary {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ T operator()(T a, T b) const {
     if constexpr (is_f8<T>) {
@@ -159,7 +159,7 @@ struct Binary {
 
 template <class Op, class T>
 struct Compare {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ u8 operator()(T a, T b) const { return u8(Op::f(comparable(a), comparable(b))); }
 };

@@ -1,4 +1,4 @@
-// out[i] = inp[i] in another type. A null info means contiguous.
+// out[i] = inp[i], converted to another type. A null info means contiguous.
 #include "include/convert.h"
 #include "include/elementwise.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 template <class To, class From>
 struct Cast {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ To operator()(From x) const { return convert<To>(x); }
 };

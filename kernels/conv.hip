@@ -1,12 +1,12 @@
-// Convolutions, pooling and upsampling, one file of include/ for each kind.
-#include "include/columns.h"
+// Convolutions, im2col and col2im, pooling and upsampling: one header of include/ for each.
 #include "include/convolve.h"
+#include "include/im2col.h"
 #include "include/pool.h"
 #include "include/upsample.h"
 
 using namespace candle;
 
-// The parameters are Candle's; not all are needed.
+// The parameters are those of Candle; some are not used.
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 // num_dims is Candle's name for the length of the output.

@@ -1,29 +1,29 @@
-// Weights in the packed GGUF formats: decoded, gathered by row, and multiplied with f32 or quantized activations.
-#include "include/quantized/activations.h"
+// Weights in the packed GGUF formats: dequantized, gathered by row, and multiplied with f32 or quantized activations.
 #include "include/quantized/dequantize.h"
 #include "include/quantized/dmmv.h"
 #include "include/quantized/mmq.h"
 #include "include/quantized/mmvq.h"
+#include "include/quantized/quantize_q8_1.h"
 
 using namespace candle;
 
-// The parameters are Candle's; not all are needed.
+// The parameters are those of Candle; some are not used.
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 
 // ---- dequantize_block
 
-#define DEQUANTIZE_SUPER(Q, NAME)                                                                    \
-  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) { dequantize_super<Q>(vx, y); } \
-  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) { dequantize_super<Q>(vx, y); }
+#define DEQUANTIZE_SUPER(Q, NAME)                                                                           \
+  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) { dequantize_super_blocks<Q>(vx, y); } \
+  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) { dequantize_super_blocks<Q>(vx, y); }
 
-// k counts blocks.
+// k is the number of blocks.
 #define DEQUANTIZE_BLOCKS(Q, NAME)                                                                                 \
   KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_256<Q>(vx, y, k); } \
   KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_256<Q>(vx, y, k); }
 
-// k counts values.
+// k is the number of values.
 #define DEQUANTIZE_FLAT(Q, NAME)                                                                                    \
   KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_flat<Q>(vx, y, k); } \
   KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_flat<Q>(vx, y, k); }
@@ -50,7 +50,7 @@ DEQUANTIZE_FLAT(Q5_1, q5_1)
 
 #define GET_ROWS_PLAIN(T)                                                                                  \
   KERNEL(1024) get_rows_##T(const T *src0, const u32 *src1, f32 *dst, const i64 ne00, const size_t nb01) { \
-    get_rows_plain(src0, src1, dst, ne00);                                                                 \
+    get_rows_unquantized(src0, src1, dst, ne00);                                                           \
   }
 
 GET_ROWS(Q4_0, q4_0)
@@ -75,17 +75,17 @@ KERNEL(1024) quantize_q8_1(const f32 *x, void *vy, const int kx, const int kx_pa
 
 // ---- dequantize_mul_mat_vec
 
-#define DMMV(Q, NAME, APART)                                                                                       \
+#define DMMV(Q, NAME, DISTANCE)                                                                                    \
   KERNEL(32)                                                                                                       \
   dequantize_mul_mat_vec_##NAME##_cuda(const void *vx, const f32 *y, f32 *dst, const int ncols, const int nrows) { \
-    multiply_simple<Q, APART>(vx, y, dst, ncols, nrows);                                                           \
+    dmmv_blocks_of_32<Q, DISTANCE>(vx, y, dst, ncols, nrows);                                                      \
   }
 
 #define DMMV_SUPER(Q, NAME)                                                                                  \
   KERNEL(32)                                                                                                 \
   dequantize_mul_mat_vec_##NAME(const void *vx, const f32 *yy, f32 *dst, const int ncols, const int nrows) { \
     const int row = blockIdx.x * blockDim.y + threadIdx.y;                                                   \
-    if (row < nrows) multiply_super<Part##Q>(vx, yy, dst, ncols, row);                                       \
+    if (row < nrows) dmmv_super_blocks<Dot##Q>(vx, yy, dst, ncols, row);                                     \
   }
 
 DMMV(Q4_0, q4_0, 16)
@@ -98,15 +98,15 @@ DMMV_SUPER(Q3_K, q3_k)
 DMMV_SUPER(Q4_K, q4_k)
 DMMV_SUPER(Q6_K, q6_k)
 
-// The only one without nrows: a thread block a row.
+// The only one without nrows: one thread block per row.
 KERNEL(32) dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *yy, f32 *dst, const int ncols) {
-  multiply_super<PartQ5_K>(vx, yy, dst, ncols, blockIdx.x);
+  dmmv_super_blocks<DotQ5_K>(vx, yy, dst, ncols, blockIdx.x);
 }
 
 // ---- mul_mat_vec
 
 #define MMVQ(Q, NAME, B)                                                                                            \
-  KERNEL(mmvq_threads(B), mmvq_waves(B))                                                                            \
+  KERNEL(mmvq_threads(B), mmvq_min_waves_per_simd(B))                                                               \
   mul_mat_vec_##NAME##_q8_1_cuda##B(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, \
                                     const int nrows_y, const int nrows_dst) {                                       \
     mul_mat_vec<Q, B>(vx, vy, dst, ncols_x, nrows_y, nrows_dst);                                                    \
@@ -133,14 +133,15 @@ MMVQ_ALL(Q4_K, q4_K)
 MMVQ_ALL(Q5_K, q5_K)
 MMVQ_ALL(Q6_K, q6_K)
 
-// ---- mul_mat: columns and rows of a tile are those of Candle's launch, EACH the rows of a thread; AHEAD whether there
-// are registers for the loads of the next step, WAVES the least number of waves on a SIMD that registers have to allow
+// ---- mul_mat: COLUMNS and ROWS of a tile are those of Candle's launch; ROWS_PER_THREAD is the rows of a tile that a
+// thread computes; PREFETCH says whether there are registers for the loads of the next step; MIN_WAVES is the minimum
+// number of waves per SIMD that the registers have to allow
 
-#define MMQ(Q, NAME, COLUMNS, ROWS, EACH, AHEAD, WAVES)                                                             \
-  KERNEL(128, WAVES)                                                                                                \
-  mul_mat_##NAME(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, const int ncols_y, \
-                 const int nrows_y, const int nrows_dst) {                                                          \
-    mul_mat<Q, COLUMNS, ROWS, EACH, AHEAD>(vx, vy, dst, ncols_x, nrows_x, ncols_y, nrows_y, nrows_dst);             \
+#define MMQ(Q, NAME, COLUMNS, ROWS, ROWS_PER_THREAD, PREFETCH, MIN_WAVES)                                             \
+  KERNEL(128, MIN_WAVES)                                                                                              \
+  mul_mat_##NAME(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, const int ncols_y,   \
+                 const int nrows_y, const int nrows_dst) {                                                            \
+    mul_mat<Q, COLUMNS, ROWS, ROWS_PER_THREAD, PREFETCH>(vx, vy, dst, ncols_x, nrows_x, ncols_y, nrows_y, nrows_dst); \
   }
 
 MMQ(Q4_0, q4_0, 64, 128, 4, true, 2)

@@ -1,5 +1,5 @@
-// Reductions of rows, softmax, norms and rotary embedding. Sums follow Candle's order of additions, so that they give
-// Candle's bits on waves of 32 and of 64 lanes.
+// Reductions of rows, softmax, norms and rotary embedding. Sums are added in the order of Candle, so that they have its
+// bits on wave32 and on wave64.
 #include "include/atomic_add.h"
 #include "include/norms.h"
 #include "include/reduction.h"
@@ -11,64 +11,66 @@ using namespace candle;
 
 namespace {
 
-// Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its
-// thread t those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
+// Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its thread
+// t reduces those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
 //
-// Where the rows allow it, the first blocks take several each and the others have nothing to do; the last rows, too few
-// for that, have a block each.
+// Where the layout of the rows allows it, the first blocks reduce several rows each and the others return at once; the
+// last rows, too few for such a block, have one block each.
 template <class Op, class T, class Out>
 __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims, const size_t *__restrict__ info,
                                    const T *__restrict__ src, Out *__restrict__ dst) {
-  using Side = Abreast<Op, T>;
-  using Short = Together<Op, T>;
-  __shared__ Shelf<typename Op::State> shelf;
+  using Adjacent = AdjacentRowsReducer<Op, T>;
+  using Short = ShortRowsReducer<Op, T>;
+  __shared__ Partials<typename Op::State> partials;
   const u32 t = threadIdx.x;
   const u32 threads = blockDim.x;
   const u32 row = blockIdx.x;
-  const auto innermost = [&] { return num_dims ? info[num_dims - 1] : 1; };
-  auto state = Op::start();
+  const auto innermost_size = [&] { return num_dims ? info[num_dims - 1] : 1; };
+  auto state = Op::initial();
   Rows rows;
   if ((row + size_t(1)) * length <= numel && length >> 31 == 0 && find_rows(length, num_dims, info, rows)) {
-    const bool one_each = gridDim.x * length == numel;
-    const bool is_short = one_each && Short::fits(rows, u32(length), threads);
-    const bool abreast = one_each && !is_short && Side::fits(rows, src, threads);
-    if (is_short || abreast) {
-      const u32 several = is_short ? Short::rows : Side::rows, blocks = gridDim.x / several;
-      const u32 first = row * several, own = first + t / group_lanes;
+    const bool one_row_per_block = gridDim.x * length == numel;
+    const bool is_short = one_row_per_block && Short::fits(rows, u32(length), threads);
+    const bool is_adjacent = one_row_per_block && !is_short && Adjacent::fits(rows, src, threads);
+    if (is_short || is_adjacent) {
+      const u32 rows_per_block = is_short ? Short::rows : Adjacent::rows, blocks = gridDim.x / rows_per_block;
+      const u32 first = row * rows_per_block, output_row = first + t / logical_wave_size;
       if (row < blocks) {
-        state = is_short ? Short::reduce(src + first * rows.step, rows.step, u32(length), shelf, t)
-                         : Side::reduce(src + first, rows.stride, u32(length), shelf, t);
-        if (t % group_lanes == 0 && t / group_lanes < several) dst[own] = Op::result(state, own, length, innermost());
+        state = is_short ? Short::reduce(src + first * rows.row_stride, rows.row_stride, u32(length), partials, t)
+                         : Adjacent::reduce(src + first, rows.stride, u32(length), partials, t);
+        if (t % logical_wave_size == 0 && t / logical_wave_size < rows_per_block)
+          dst[output_row] = Op::result(state, output_row, length, innermost_size());
         return;
       }
-      if (row < blocks * several) return;
+      if (row < blocks * rows_per_block) return;
     }
-    state = visit_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
+    state = accumulate_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
   } else {
     const bool wide = numel >> 32;
     const size_t start = row * length;
     const size_t end = start + length < numel ? start + length : numel;
     for (size_t i = start + t; i < end; i += threads) {
-      Op::visit(state, src[offsets<1>(i, num_dims, info, wide).at[0]], u32(i - start));
+      Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).operand[0]], u32(i - start));
     }
   }
-  state = join_block<Op>(state, shelf, t, threads);
-  if (t == 0) dst[row] = Op::result(state, row, length, innermost());
+  state = block_reduce<Op>(state, partials, t, threads);
+  if (t == 0) dst[row] = Op::result(state, row, length, innermost_size());
 }
 
 // out[j] += inp[i], in any order of i. Every summed dimension, in the order given, is divided out of the index: info is
-// dims, strides, then sizes and strides of the summed dimensions. Where the innermost dimension is summed, what a block
-// has for one output is added up before it goes there.
+// dims, strides, then sizes and strides of the summed dimensions. Where the innermost dimension is summed, a block
+// first adds up what goes to the same output, to save atomics.
 template <class T>
 __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t *__restrict__ info,
                            const T *__restrict__ inp, T *out) {
-  __shared__ Addend<T> shelf[group_lanes];
+  __shared__ Addend<T> partials[logical_wave_size];
   const size_t *sizes = info + 2 * num_dims;
   const size_t *strides = sizes + num_sum_dims;
   const bool wide = numel >> 32;
   const u32 t = threadIdx.x;
-  const u32 groups = blockDim.x / group_lanes;
-  const bool meet = !wide && blockDim.x % group_lanes == 0 && num_sum_dims > 0 && strides[num_sum_dims - 1] == 1;
+  const u32 waves = blockDim.x / logical_wave_size;
+  const bool combine_in_block =
+      !wide && blockDim.x % logical_wave_size == 0 && num_sum_dims > 0 && strides[num_sum_dims - 1] == 1;
   for (size_t first = size_t(blockIdx.x) * blockDim.x; first < numel; first += thread_count()) {
     const size_t i = first + t;
     size_t j = i;
@@ -78,24 +80,24 @@ __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, c
       divide(j, sizes[k], wide);
       j = j * strides[k] + low;
     }
-    const T x = i < numel ? inp[offsets<1>(i, num_dims, info, wide).at[0]] : T{};
-    if (!meet) {
+    const T x = i < numel ? inp[offsets<1>(i, num_dims, info, wide).operand[0]] : T{};
+    if (!combine_in_block) {
       if (i < numel) atomic_add(out + j, x);
       continue;
     }
-    Addend<T> own{i < numel ? u32(j) : Addend<T>::nowhere, widened(x)};
-    own.meet();
-    if (t % group_lanes == 0) {
-      shelf[t / group_lanes] = own;
+    Addend<T> addend{i < numel ? u32(j) : Addend<T>::no_index, widen_half(x)};
+    addend.combine_lanes();
+    if (t % logical_wave_size == 0) {
+      partials[t / logical_wave_size] = addend;
     } else {
-      own.add_to(out);
+      addend.add_to(out);
     }
     __syncthreads();
-    if (t < group_lanes) {
-      own.to = Addend<T>::nowhere;
-      if (t < groups) own = shelf[t];
-      own.meet();
-      own.add_to(out);
+    if (t < logical_wave_size) {
+      addend.index = Addend<T>::no_index;
+      if (t < waves) addend = partials[t];
+      addend.combine_lanes();
+      addend.add_to(out);
     }
     __syncthreads();
   }
@@ -110,12 +112,12 @@ __device__ inline void sum(size_t numel, size_t num_dims, size_t num_sum_dims, c
     fast_reduce<Op>(src_numel, el_to_sum_per_block, num_dims, info, src, dst);                           \
   }
 
-#define FAST_REDUCTIONS(T)                 \
-  FAST(sum, T, T, Sum<T>)                  \
-  FAST(min, T, T, Least<T>)                \
-  FAST(max, T, T, Greatest<T>)             \
-  FAST(argmin, T, u32, PositionOfLeast<T>) \
-  FAST(argmax, T, u32, PositionOfGreatest<T>)
+#define FAST_REDUCTIONS(T)        \
+  FAST(sum, T, T, Sum<T>)         \
+  FAST(min, T, T, Min<T>)         \
+  FAST(max, T, T, Max<T>)         \
+  FAST(argmin, T, u32, ArgMin<T>) \
+  FAST(argmax, T, u32, ArgMax<T>)
 
 FAST_REDUCTIONS(bf16)
 FAST_REDUCTIONS(f16)

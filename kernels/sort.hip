@@ -1,5 +1,5 @@
-// Argsort of the rows of a contiguous matrix, a block per row. The launch gives 4 * ncols_pad bytes of LDS; ncols_pad
-// is the power of two from ncols on.
+// Argsort of the rows of a contiguous matrix, one block per row. The launch gives 4 * ncols_pad bytes of LDS; ncols_pad
+// is ncols rounded up to a power of two.
 #include "include/bitonic.h"
 
 using namespace candle;
@@ -11,7 +11,7 @@ extern __shared__ int indices[];
 template <class T, bool descending>
 __device__ inline void argsort(const T *__restrict__ x, u32 *__restrict__ dst, int ncols, int ncols_pad) {
   using Network = Bitonic<T, descending>;
-  __shared__ typename Network::Key keys[most_threads];
+  __shared__ typename Network::Key keys[max_threads];
   const size_t start = size_t(blockIdx.x) * ncols;
   const Network network{x + start, ncols};
   network.sort(indices, keys, dst + start, ncols_pad, int(threadIdx.x), int(blockDim.x));

@@ -1,6 +1,6 @@
-// out[i] = ids[i] != 0 ? t[i] : f[i], bits copied.
+// out[i] = ids[i] != 0 ? t[i] : f[i], bit for bit.
 //
-// info is dims, ids strides, t strides, f strides. Candle always passes it; a null one is taken as contiguous.
+// info is dims, ids strides, t strides, f strides. Candle always passes it; null means contiguous.
 #include "include/elementwise.h"
 
 using namespace candle;
@@ -9,7 +9,7 @@ namespace {
 
 template <class Id, class T>
 struct Where {
-  static constexpr int most_per_thread = any_number;
+  static constexpr int max_per_thread = default_max_per_thread;
 
   __device__ T operator()(Id id, T t, T f) const { return id != 0 ? t : f; }
 };

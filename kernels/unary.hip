@@ -1,8 +1,8 @@
 // out[i] = op(inp[i]) and out[i] = op(inp[i], param).
 //
-// A null info means contiguous; a null inp means in place: out is read and the strides are ignored.
+// A null info means contiguous. A null inp means in place: inp is out, and the strides are ignored.
 #include "include/elementwise.h"
-#include "include/functions.h"
+#include "include/unary_ops.h"
 
 using namespace candle;
 
@@ -10,14 +10,14 @@ namespace {
 
 template <class Op, class T>
 struct Unary {
-  static constexpr int most_per_thread = Op::most_per_thread;
+  static constexpr int max_per_thread = Op::max_per_thread;
 
   __device__ T operator()(T x) const { return apply<Op>(x); }
 };
 
 template <class Op, class T>
 struct UnaryWithParam {
-  static constexpr int most_per_thread = Op::most_per_thread;
+  static constexpr int max_per_thread = Op::max_per_thread;
   T param;
 
   __device__ T operator()(T x) const { return apply<Op>(x, param); }

@@ -7,7 +7,7 @@ usage document describes under "Code Object Metadata".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import NoteSegment
 
+from conformance.amd.bundles import UNKNOWN, amd_entries, choose
 from conformance.amd.errors import AmdError
 from conformance.reading import MIB, read_bytes
 
@@ -33,8 +34,6 @@ _OTHER_MACHINES = {
     247: "the BPF machine",
 }
 _NOTE_METADATA = 32
-_BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
-_COMPRESSED_BUNDLE = b"CCOB"
 
 
 @dataclass(frozen=True)
@@ -96,30 +95,30 @@ def read_code_objects(path: Path) -> list[CodeObject]:
         data = read_bytes(path, _MOST)
     except OSError as error:
         raise AmdError(f"{path}: cannot be read ({error.strerror})") from error
-    if data.startswith(_COMPRESSED_BUNDLE):
-        raise AmdError(f"{path}: is a compressed offload bundle; build it with --no-gpu-bundle-output")
-    if not data.startswith(_BUNDLE):
+    entries = amd_entries(data, str(path))
+    if entries is None:
         return [parse(data, str(path))]
-    found = [parse(code, f"{path} ({triple})") for triple, code in _bundled(data, path) if "amdgcn" in triple]
-    if not found:
-        raise AmdError(f"{path}: is an offload bundle with no code object for an AMD GPU; give one that has")
-    return found
+    return [parse(code, f"{path} ({target})") for target, code in entries]
 
 
-def _bundled(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
-    """The entries of an offload bundle: target triple, content."""
-    try:
-        (count,) = struct.unpack_from("<Q", data, len(_BUNDLE))
-        place = len(_BUNDLE) + 8
-        for _ in range(count):
-            offset, size, length = struct.unpack_from("<QQQ", data, place)
-            triple = data[place + 24 : place + 24 + length].decode("ascii")
-            place += 24 + length
-            if offset + size > len(data):
-                raise ValueError("an entry beyond the end of the file")
-            yield triple, data[offset : offset + size]
-    except (struct.error, ValueError) as error:
-        raise AmdError(f"{path}: is an offload bundle that is cut short or damaged; build it again") from error
+def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
+    """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes, and its bytes.
+
+    Raises ``AmdError``, also where there is none for that device, and ``CompressedBundle``.
+    """
+    entries = amd_entries(data, label)
+    if entries is None:
+        entries = [(parse(data, label).target, data)]
+    targets = [target for target, _ in entries]
+    number = choose(targets, arch)
+    if number is None:
+        processor = arch.partition(":")[0]
+        raise AmdError(
+            f"{label}: is for {', '.join(targets)}, the device is {arch}; build it with --offload-arch={processor}, or "
+            "give the sources"
+        )
+    code = entries[number][1]
+    return parse(code, label), code
 
 
 def parse(data: bytes, label: str) -> CodeObject:
@@ -150,7 +149,7 @@ def _parse(data: bytes, label: str) -> CodeObject:
 
 
 def _code_object(metadata: Mapping[str, Any]) -> CodeObject:
-    name = metadata.get("amdhsa.target", "").partition("amdgcn-amd-amdhsa--")[2] or "unknown"
+    name = metadata.get("amdhsa.target", "").partition("amdgcn-amd-amdhsa--")[2] or UNKNOWN
     kernels = (_kernel(row) for row in metadata.get("amdhsa.kernels", ()))
     return CodeObject(name, {kernel.name: kernel for kernel in kernels})
 

@@ -28,6 +28,8 @@ from conformance.processes.bounded import run_bounded
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
 
+ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
+
 OWN_HEADERS = Path(__file__).parent / "include"
 _SECONDS = 900
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
@@ -35,12 +37,14 @@ _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-lib
 
 
 class CompileFailure(Exception):
-    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it said."""
+    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it said, and ``code``
+    its exit code (negative: a signal ended it)."""
 
-    def __init__(self, first: str, log: str) -> None:
+    def __init__(self, first: str, log: str, code: int = 1) -> None:
         super().__init__(first)
         self.first = first
         self.log = log
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Toolchain:
                     "\n(HIP's own headers were not found, so that a minimal one was used; a port that needs more needs "
                     f"ROCm or, {_PACKAGES})"
                 )
-            raise CompileFailure(first, done.err)
+            raise CompileFailure(first, done.err, done.code)
 
 
 def _dependencies(text: str) -> list[Path]:
@@ -119,9 +123,9 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
     Raises ``AmdError`` that says what each would need.
     """
     if kinds is None:
-        chosen = os.environ.get("CANDLE_PARITY_AMD_COMPILER", "")
+        chosen = os.environ.get(ENVIRONMENT, "")
         if chosen and chosen not in KINDS:
-            raise AmdError(f"CANDLE_PARITY_AMD_COMPILER is {chosen!r}; expected one of {', '.join(KINDS)}")
+            raise AmdError(f"{ENVIRONMENT} is {chosen!r}; expected one of {', '.join(KINDS)}")
         kinds = tuple(kind for kind in KINDS if not chosen or kind == chosen)
     lacks: list[str] = []
     for kind in kinds:
@@ -133,10 +137,19 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
 
 
 def rocm_roots() -> list[Path]:
-    """Folders where ROCm may be installed, as they exist."""
-    named = [Path(os.environ[name]) for name in ("ROCM_PATH", "HIP_PATH") if os.environ.get(name)]
+    """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
+    packages = [package_folder(name) for name in ("_rocm_sdk_devel", "_rocm_sdk_core")]
+    wheels = [folder for folder in packages if folder is not None]
+    named = [Path(os.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH") if os.environ.get(name)]
     usual = [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
-    return [root for root in dict.fromkeys((*named, *usual)) if root.is_dir()]
+    return [root for root in dict.fromkeys((*wheels, *named, *usual)) if root.is_dir()]
+
+
+def package_folder(name: str) -> Path | None:
+    """The folder of an installed Python package, which is not imported."""
+    found = importlib.util.find_spec(name)
+    places = found.submodule_search_locations if found is not None else None
+    return Path(next(iter(places))) if places else None
 
 
 def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
@@ -155,7 +168,16 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
 
 def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     version = _version((str(compiler),))
-    return Toolchain("rocm", (str(compiler),), options, f"ROCm's {compiler.name}, {version}", f"{compiler} {version}")
+    name = f"ROCm's {compiler.name}, {version}"
+    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options]
+    headers = "".join(f" {_of_file(file)}" for file in files if file.is_file())
+    return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
+
+
+def _of_file(compiler: Path) -> str:
+    """The file behind links, with size and time of change: builds of one version differ, and an upgrade may keep it."""
+    real = compiler.resolve()
+    return f"{real} {real.stat().st_size} {real.stat().st_mtime_ns}"
 
 
 def _clang(targets: Sequence[Target]) -> Toolchain | str:
@@ -174,7 +196,9 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     if include is None:
         options = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"]
     name = f"{version} with {_of_libraries(libraries)}"
-    return Toolchain("clang", (clang,), tuple(options), name, f"{clang} {version} {tree.name}", include is None)
+    return Toolchain(
+        "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
+    )
 
 
 _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))

@@ -1,7 +1,9 @@
 """The process that compiles one source, started by ``conformance.build.compiling``.
 
 ``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
-source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong), with ``warnings``.
+source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``headers`` where
+it is that ROCm's are missing), with ``warnings``. A request with a ``toolchain`` is for that compiler, any other for
+the runtime's hiprtc.
 """
 
 from __future__ import annotations
@@ -9,10 +11,13 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import msgpack
 
+from conformance.build.headers import folder_words, missing_header
+from conformance.build.logs import without_comgr
 from conformance.build.notices import take_warnings
 from conformance.device.errors import CompileError
 from conformance.device.rtc import compile_source
@@ -35,15 +40,52 @@ def main() -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
-        options = open_compiler(request["runtime"], request["wave"])
-        _limit(request["memory"])
-        return {"code": compile_source(request["text"], request["label"], (*options, *request["words"]))}
+        return {"code": _driver(request) if request.get("toolchain") else _hiprtc(request)}
     except CompileError as error:
         return {"log": error.log[:_LOG]}
+    except _MissingHeaderError as error:
+        return {"machine": str(error), "headers": True}
     except MemoryError:
         return {"memory": True}
     except (RuntimeError, OSError, ValueError) as error:
         return {"machine": str(error)}
+
+
+class _MissingHeaderError(RuntimeError):
+    """A header of ROCm's that the source needs and the machine does not have."""
+
+
+def _hiprtc(request: dict[str, Any]) -> bytes:
+    words = compiler_options(request["runtime"], request["wave"], request["words"])
+    _limit(request["memory"])
+    try:
+        return compile_source(request["text"], request["label"], words)
+    except CompileError as error:
+        if request["runtime"] != "rocm":
+            raise
+        log = without_comgr(error.log)
+        lacks = missing_header(log, words)
+        raise (CompileError(error.name, log) if lacks is None else _MissingHeaderError(lacks)) from None
+
+
+def _driver(request: dict[str, Any]) -> bytes:
+    from conformance.build.driver import compile_with
+    from conformance.processes.bounded import stop_all
+
+    _limit(request["memory"])
+    try:
+        return compile_with(request["toolchain"], request["text"], request["label"], request["words"], request["arch"])
+    finally:
+        stop_all()  # this process ends without the functions that would
+
+
+def compiler_options(runtime: str, wave: int | None, words: Sequence[str]) -> tuple[str, ...]:
+    """Load the libraries of ``runtime``; all options for its hiprtc, of which a source brings ``words``.
+
+    Raises ``RuntimeError`` and ``OSError`` as ``open_compiler``.
+    """
+    own = open_compiler(runtime, wave)
+    return folder_words(words, own) if runtime == "rocm" else (*own, *words)
 
 
 def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
+from conformance.build.logs import ENDED_BY
 from conformance.build.notices import warn
 from conformance.build.target import Limits, Target
 from conformance.device.errors import CompileError
@@ -24,8 +26,11 @@ from conformance.files import own_python
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.scratch import has_room
 
-ENDED_BY = "the compiler was ended by signal "
-"""How the cpu runtime's hiprtc tells, in the last line of its log, that a compiler did not end by itself."""
+if TYPE_CHECKING:
+    from conformance.amd.toolchain import Toolchain
+
+STOPPED = "the compiler was stopped after "
+"""How the log begins of a source that takes a compiler more than its time."""
 
 _PROGRAM = "from conformance.build.child import main; main()"
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -39,6 +44,10 @@ _PROBE = 4 << 20
 
 _LARGEST = 1 << 30
 _QUOTED = 64 << 10
+
+
+class MissingHeaders(InfrastructureError):
+    """A source includes headers of ROCm's that are not installed, and hiprtc does not supply them."""
 
 
 class _KilledError(Exception):
@@ -75,11 +84,18 @@ _company = _Company()
 
 
 def compile_in_child(
-    text: str, label: str, words: Sequence[str], target: Target, supervisor: Supervisor, limits: Limits
+    text: str,
+    label: str,
+    words: Sequence[str],
+    target: Target,
+    supervisor: Supervisor,
+    limits: Limits,
+    toolchain: Toolchain | None = None,
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
-    A child that is killed from outside gets a second try, when nothing else compiles in this process.
+    The compiler is ``toolchain`` or, without one, the runtime's hiprtc; both get ``words`` as options. A child that is
+    killed from outside gets a second try, when nothing else compiles in this process.
     """
     request = msgpack.packb(
         {
@@ -88,6 +104,8 @@ def compile_in_child(
             "words": list(words),
             "runtime": target.runtime,
             "wave": target.wave,
+            "arch": target.arch,
+            "toolchain": None if toolchain is None else asdict(toolchain),
             "memory": limits.bytes_here(),
         }
     )
@@ -119,7 +137,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         finally:
             child.kill()
         if code is None and time.monotonic() - started >= limits.seconds:
-            raise CompileError(label, f"the compiler was stopped after {limits.seconds:g} s (--compile-timeout)")
+            raise CompileError(label, f"{STOPPED}{limits.seconds:g} s (--compile-timeout)")
         messages = _head(said).decode(errors="replace")
         if code is None or -code in _FROM_OUTSIDE:
             raise _KilledError(child.ended_how())
@@ -140,7 +158,8 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
     if "code" in answer:
         return bytes(answer["code"])
     if "machine" in answer:
-        raise InfrastructureError(f"{label} cannot be compiled: {answer['machine']}")
+        kind = MissingHeaders if answer.get("headers") else InfrastructureError
+        raise kind(f"{label} cannot be compiled: {answer['machine']}")
     if "memory" in answer:
         raise CompileError(label, _memory(limits))
     log = str(answer["log"])

@@ -25,9 +25,10 @@ class Target:
     identity: str
 
     def words(self) -> tuple[str, ...]:
-        """The compiler options that name the architecture, where hiprtc would ask a device for it."""
-        if self.runtime == "rocm" and self.arch:
-            return (f"--offload-arch={self.arch}",)
+        """hiprtc's options: the architecture, for which it would ask a device, and for AMD's the language, which is
+        C++14 in ROCm 6 and C++17 in ROCm 7."""
+        if self.runtime == "rocm":
+            return ("-std=c++17", *((f"--offload-arch={self.arch}",) if self.arch else ()))
         if self.runtime == "cuda" and self.arch.startswith("sm_"):
             return (f"--gpu-architecture={self.arch}",)
         return ()

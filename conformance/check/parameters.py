@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from conformance.dtypes import dtype
-from conformance.sources import CType, Param, c_type
+from conformance.sources import CType, Param, c_type, is_other_float8
 from conformance.spec.kernel import Kernel, Parameter
 
 # Names that ports give to their own narrow floats; searched for in the last part of a type's name, in this order.
@@ -88,7 +88,7 @@ def _fits(kind: CType, wanted: str) -> bool | None:
         return True
     if wanted in _NARROW and base in _STORAGE[dtype(wanted).size]:
         return True
-    if dtypes or base in ("unsigned short", "short unsigned int", "char", "signed char"):
+    if dtypes or is_other_float8(base) or base in ("unsigned short", "short unsigned int", "char", "signed char"):
         return False
     own = next((name for name, pattern in _OWN_FLOATS if pattern.search(base.rpartition("::")[2])), None)
     return None if own is None else own == wanted

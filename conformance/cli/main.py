@@ -32,6 +32,7 @@ from conformance.files import checkout, version
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+COMPILERS = ("auto", "hiprtc", "hipcc")
 DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = ("auto", "rocm", "cpu", "cuda")
 
@@ -211,6 +212,12 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         choices=DIALECTS,
         help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+    )
+    parser.add_argument(
+        "--compiler",
+        choices=COMPILERS,
+        default="auto",
+        help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
     )
     parser.add_argument(
         "--compile-timeout", type=_seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.build import NO_OPTIONS, BuildOptions, find_sources, options_for
+from conformance.build.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.cli.usage import UsageError
 from conformance.engine.run import Said
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
@@ -40,6 +41,7 @@ def setup_from(
     kernels = arguments.kernels or kernels_folder()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
+    compiler = compiler_for(getattr(arguments, "compiler", "auto"), runtime)
     asked = getattr(arguments, "order", None)
     orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
     for order in orders:
@@ -52,6 +54,8 @@ def setup_from(
         command += ["--runtime", runtime]
         if runtime == "cpu":
             command += ["--wave", str(wave)]
+        if compiler != "auto":
+            command += ["--compiler", compiler]
         if arguments.kernels:
             command += ["--kernels", shlex.quote(str(arguments.kernels))]
         command += map(shlex.quote, option_words(arguments))
@@ -72,7 +76,23 @@ def setup_from(
         compile_seconds=getattr(arguments, "compile_timeout", COMPILE_SECONDS),
         sandbox=not getattr(arguments, "no_sandbox", False),
         choice=choice,
+        compiler=compiler,
     )
+
+
+def compiler_for(asked: CompilerChoice, runtime: str) -> CompilerChoice:
+    """Who compiles; raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there."""
+    if asked == "auto":
+        return asked
+    if runtime != "rocm":
+        here = "nothing is compiled here" if runtime == "none" else f"the {runtime} runtime has one compiler, its own"
+        raise UsageError(f"--compiler {asked} is for the rocm runtime; {here}: leave the option out")
+    if asked == "hipcc":
+        try:
+            require_hipcc()
+        except NoHipcc as error:
+            raise UsageError(f"--compiler hipcc: {error}; or let hiprtc compile, with --compiler hiprtc") from None
+    return asked
 
 
 def build_options(arguments: argparse.Namespace, kernels: Path) -> BuildOptions:

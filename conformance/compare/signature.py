@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance.sources.types import is_other_float8
 from conformance.spec.kernel import Kernel, Parameter
 
 _C_TYPES: dict[str, tuple[str, ...]] = {
@@ -79,6 +80,8 @@ def _matches(have: CompiledParameter, want: Parameter) -> bool:
     if allowed is not None:
         return have.pointee in allowed
     # 16- and 8-bit floats: any struct of the port's, or the storage integer of that size; never another number type.
+    if is_other_float8(have.pointee):
+        return False
     storage = {2: ("unsigned short",), 1: ("unsigned char",)}[_BYTES[want.dtype]]
     return have.pointee not in _BUILTIN or have.pointee in storage
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 FAULTS = (700, 710, 715, 716, 717, 718, 719)
 """HIP results that say that the kernel itself went wrong: illegal address, assert, trap, launch failure."""
 
@@ -13,11 +15,14 @@ class HipError(RuntimeError):
     """A HIP call that failed.
 
     ``call`` is the HIP function, ``code`` its numeric result, ``name`` the result's name, ``what`` what was launched
-    or loaded, ``detail`` what the runtime adds.
+    or loaded, ``detail`` what the runtime adds. ``before_launch`` says that a launch was being prepared.
     """
 
-    def __init__(self, call: str, code: int, name: str, what: str = "", detail: str = "") -> None:
+    def __init__(
+        self, call: str, code: int, name: str, what: str = "", detail: str = "", before_launch: bool = False
+    ) -> None:
         self.call, self.code, self.name, self.what, self.detail = call, code, name, what, detail
+        self.before_launch = before_launch
         text = f"{call} returned {name} ({code})"
         if what:
             text += f" for {what}"
@@ -38,6 +43,16 @@ class HipError(RuntimeError):
     def lacks_memory(self) -> bool:
         """Whether there was no room for a launch's buffers: nothing of the kernel's doing."""
         return self.call == "hipMalloc" and self.code == OUT_OF_MEMORY
+
+    @property
+    def status(self) -> Literal["crash", "timeout"]:
+        """What a kernel is whose launch ended with this: which code a fault has differs between releases of ROCm."""
+        return "timeout" if self.is_timeout else "crash"
+
+    def with_detail(self, *more: str) -> HipError:
+        """The same error with ``more`` of what is known."""
+        detail = "; ".join(text for text in (self.detail, *more) if text)
+        return HipError(self.call, self.code, self.name, self.what, detail, self.before_launch)
 
 
 class CompileError(RuntimeError):

@@ -40,10 +40,10 @@ _CACHE_LIMIT = 256 << 20
 
 @dataclass(frozen=True)
 class Module:
-    """A loaded code object."""
+    """A loaded code object; ``code`` is its bytes, which HIP may read as long as the module lives."""
 
     handle: Any
-    digest: str
+    code: bytes
     functions: dict[str, Function | None]
 
 
@@ -168,7 +168,7 @@ class Device:
         module = self._modules.get(digest)
         if module is None:
             handle = self.check("hipModuleLoadData", self.hip.hipModuleLoadData(code), what)
-            module = self._modules[digest] = Module(handle, digest, {})
+            module = self._modules[digest] = Module(handle, code, {})
         return module
 
     def function(self, module: Module, name: str) -> Function | None:

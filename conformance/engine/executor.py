@@ -23,6 +23,8 @@ from conformance.build.notices import take_warnings
 from conformance.device.errors import HipError
 from conformance.device.hip import CANARY_BYTES, Device, Prepared
 from conformance.engine.arena import Arena
+from conformance.engine.cores import no_core_files
+from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.processes import die_with_parent
@@ -31,7 +33,7 @@ from conformance.runtimes import open_runtime
 SECONDS_TO_OPEN = 30.0
 """For the first message of the process that started us."""
 
-LAST_WORDS = 4096
+LAST_WORDS = 64 * 1024
 PRINTED = 64 * 1024
 """Bytes of a child's standard error and standard output that are handed on."""
 
@@ -39,6 +41,8 @@ CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
 
 _KEPT_ERROR = 2000
+
+_STANDARD_ERROR = 2
 
 
 class Server:
@@ -52,6 +56,7 @@ class Server:
         self._modules: list[Any] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
+        self._launched = False
 
     def run(self) -> None:
         """Until every link is closed."""
@@ -77,7 +82,7 @@ class Server:
         try:
             body = getattr(self, f"_{message['do']}")(link, message)
         except HipError as error:
-            body = {"error": _plain(error)}
+            body = {"error": _plain(error), "context lost": self._is_lost(error) and error.is_fault}
         if not body.get("context lost"):  # else the others are to know that it was not they
             self._page.begin("")
         return {"id": message["id"], **body}
@@ -110,17 +115,24 @@ class Server:
         orders: list[dict[str, Any] | None] = []
         for number, order in enumerate(message["orders"]):
             self._device.runtime.set_order(order)
+            said = _written()
+            self._launched = False
             try:
                 run(arena, message, total * (number + 1))
             except HipError as error:
-                orders.append(_plain(error))
-                if not self._device.runtime.guards_memory and (error.is_fault or error.is_timeout):
+                words = fault_line(_text(_tail(_STANDARD_ERROR, min(_written() - said, LAST_WORDS))))
+                orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
+                if self._is_lost(error):
                     return {"orders": orders, "context lost": True}
                 if not message["must_fault"]:
                     break
             else:
                 orders.append(None)
         return {"orders": orders}
+
+    def _is_lost(self, error: HipError) -> bool:
+        """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
+        return not (self._device.runtime.guards_memory or error.lacks_memory)
 
     def _guarded(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
         """An allocation for each buffer: the runtime itself sees an access outside of one."""
@@ -157,7 +169,9 @@ class Server:
             for slot in message["slots"]
         ]
         what = message["what"]
-        Prepared(self._device, self._functions[message["function"]], message["shape"], slots, what).start()
+        prepared = Prepared(self._device, self._functions[message["function"]], message["shape"], slots, what)
+        self._launched = True
+        prepared.start()
         self._device.synchronize(what)
 
     def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
@@ -288,12 +302,18 @@ def _tail(file: int, size: int) -> bytes:
     return os.pread(file, size, max(0, length - size))
 
 
+def _written() -> int:
+    """The bytes of this process's standard error so far; 0 where it is not a file."""
+    return os.fstat(_STANDARD_ERROR).st_size
+
+
 def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
 def main() -> None:
     die_with_parent(int(sys.argv[2]))
+    no_core_files()
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, signal.SIG_IGN)  # the process that started us says when to end
     control = Channel.adopt(int(sys.argv[1]))

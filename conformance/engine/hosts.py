@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO
 
+from conformance.engine.last_words import telling_line
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import Ready, Setup, from_map
 from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
@@ -21,7 +22,7 @@ SECONDS_TO_START = 180.0
 SECONDS_TO_END = 15.0
 
 _LOOK = 0.5
-_SHOWN = 300
+_LAST_WORDS = 64 * 1024
 
 
 class Unusable(RuntimeError):
@@ -53,6 +54,8 @@ class Host:
         self._errors: IO[bytes] | None = None
         self._count = 0
         self._living: dict[int, ExecutorState] = {}
+        self.hung = ""
+        """Why no more executors are started: the device did not open in time. Every further try would take as long."""
 
     def start(self, judges: list[int]) -> ExecutorState:
         """A fresh executor with a link for each of ``judges``.
@@ -60,6 +63,8 @@ class Host:
         Raises ``Unusable`` and ``InfrastructureError``.
         """
         for attempt in (1, 2):
+            if self.hung:
+                raise InfrastructureError(self.hung)
             self._open()
             state = self._fork(judges)
             deadline = time.monotonic() + SECONDS_TO_START
@@ -69,7 +74,11 @@ class Host:
                 return state
             if state.how is None:
                 state.how = f"it was not set up within {SECONDS_TO_START:g} s"
+                if self._setup.runtime != "cpu":
+                    self.hung = _hung(self._setup)
             self._close_host()
+            if self.hung:
+                continue
             if attempt == 2:
                 raise InfrastructureError(f"an executor ended while it was set up: {state.how}")
         raise AssertionError
@@ -191,13 +200,21 @@ class Host:
             return "it ended"
         self._child.wait(SECONDS_TO_END)
         size = os.fstat(self._errors.fileno()).st_size
-        words = os.pread(self._errors.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
+        words = os.pread(self._errors.fileno(), _LAST_WORDS, max(0, size - _LAST_WORDS)).decode(errors="replace")
         return _sentence(self._child.ended_how(), words)
+
+
+def _hung(setup: Setup) -> str:
+    return (
+        f"device {setup.device} of the {setup.runtime} runtime did not open within {SECONDS_TO_START:g} s, and its "
+        "process was killed: the GPU or its driver hangs; see dmesg, reset the GPU or restart the machine, and run it "
+        "again"
+    )
 
 
 _READY = frozenset(Ready.__dataclass_fields__)
 
 
 def _sentence(how: str, words: str) -> str:
-    last = (words.strip().splitlines() or [""])[-1].strip()[:_SHOWN]
+    last = telling_line(words)
     return f"its process ended with {how}{': ' + last if last else ''}"

@@ -86,9 +86,7 @@ def put_on_trial(
             except HipError as error:
                 if case.must_fault and error.is_fault:
                     continue
-                if error.lacks_memory:
-                    raise InfrastructureError(f"the device has no room for {case.id}: {error}") from None
-                faults.append("timeout" if error.is_timeout else "crash" if error.is_fault else "fail")
+                faults.append(verdict(case, error, outcome.launches > 1))
                 failure = CaseFailure(case.id, str(error), reproduce=reproduce)
                 break
             except Damage as error:
@@ -118,6 +116,19 @@ def put_on_trial(
     if outcome.cases and not outcome.failed and only_empty:
         return Outcome(kernel.name, "not_run", launches=outcome.launches, seconds=outcome.seconds, message=ONLY_EMPTY)
     return outcome
+
+
+def verdict(case: TrialCase, error: HipError, later: bool) -> Status:
+    """What ``error`` makes of the kernel. ``later`` says that this is not its first launch here, so that a fault which
+    shows before the launch is its own.
+
+    Raises ``InfrastructureError`` for other errors before the launch.
+    """
+    if error.lacks_memory:
+        raise InfrastructureError(f"the device has no room for {case.id}: {error}")
+    if error.before_launch and not (later and error.is_fault):
+        raise InfrastructureError(f"the device failed before {case.id} was launched: {error}")
+    return error.status
 
 
 def is_empty(case: TrialCase) -> bool:

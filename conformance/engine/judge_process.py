@@ -65,7 +65,15 @@ class Judge:
         self._library: Library | None = None
         if setup.kernels is not None:
             compiled, loader = self._compiler.compiled, self._supply.current
-            self._library = Library(setup.kernels, setup.options, setup.runtime, compiled, loader, progress.begin)
+            self._library = Library(
+                setup.kernels,
+                setup.options,
+                setup.runtime,
+                compiled,
+                loader,
+                progress.begin,
+                lambda: self._supply.ready.arch,
+            )
 
     def compile(self, request: Compile) -> Compiled:
         """Compile and load one source."""
@@ -115,6 +123,7 @@ class Judge:
             outcome = self._trial(self._library, kernel, request)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
+        self._compiler.sign(outcome)
         outcome.warnings.extend(self._compiler.told())
         return outcome
 
@@ -129,6 +138,7 @@ class Judge:
         for attempt in range(TRIES):
             library.broken = {**request.broken, **self._deadly}
             library.unavailable = dict(request.unavailable)
+            library.refused.clear()
             fresh = self._supply.touch()
             try:
                 outcome = self._attempt(library, kernel, request)
@@ -164,7 +174,7 @@ class Judge:
     def _doubtful(self, library: Library, request: Trial, outcome: Outcome) -> bool:
         """Whether another kernel, earlier in the same process, may have caused this."""
         if not self._supply.ready.guards_memory:
-            return outcome.poisoned
+            return outcome.poisoned or bool(library.refused)
         return bool(outcome.launches) or library.broken != {**request.broken, **self._deadly}
 
     def _attempt(self, library: Library, kernel: Kernel, request: Trial) -> Outcome:

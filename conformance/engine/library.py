@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from conformance.amd import AmdError, read_code_objects
 from conformance.build import BuildOptions, KernelSource, SourceError, find_sources
-from conformance.compare.signature import CompiledParameter, signature_difference
 from conformance.device.errors import CompileError, HipError, first_error
-from conformance.engine.remote import CompiledParameterRow, Function, KernelRow, Lost
+from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.engine.tables import Defined, Table, amd_table, host_table, told_table
 from conformance.engine.tasks import Status
 from conformance.processes import InfrastructureError
 from conformance.record.model import INFRASTRUCTURE
-from conformance.runtimes.cpu.table import host_kernels
 from conformance.sources import CUDA_DEFINES, HIP_DEFINES, ScanError, defined_kernels
 from conformance.spec.kernel import Kernel
 
@@ -53,7 +52,8 @@ class Library:
     """The sources under one path, compiled with ``compiled`` and loaded on demand where ``loader`` says.
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's. ``begin`` is told what is looked into.
+    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. ``begin``
+    is told what is looked into, ``arch`` says what devices of the rocm runtime are.
     Raises ``SourceError`` when the path cannot be used.
     """
 
@@ -65,19 +65,22 @@ class Library:
         compiled: Callable[[KernelSource], bytes],
         loader: Callable[[], Loader],
         begin: Callable[[str], None] = lambda _: None,
+        arch: Callable[[], str] = lambda: "",
     ) -> None:
         self.sources = find_sources(path)
         self.broken: dict[int, str] = {}
         self.unavailable: dict[int, str] = {}
+        self.refused: set[int] = set()
         self._options = options
         self._runtime = runtime
         self._compiled = compiled
         self._loader = loader
         self._begin = begin
+        self._arch = arch
         self._code: dict[int, bytes] = {}
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, int] = {}
-        self._tables: dict[int, list[KernelRow] | None] = {}
+        self._tables: dict[int, Table | None] = {}
         self._functions: dict[tuple[int, str], Function | None] = {}
 
     def renewed(self) -> None:
@@ -106,14 +109,14 @@ class Library:
                 continue
             if not self._loaded(index):
                 continue
-            function = self._function(index, kernel.name)
-            if function is None:
-                continue
-            label, parameters = self._defined(index, kernel.name)
-            difference = signature_difference(kernel, parameters)
+            defined, label = self._defined(index, kernel.name)
+            difference = None if defined is None else defined.difference(kernel)
             if difference is not None:
                 return Found(None, "signature", label, difference)
-            return Found(function, "pass", label, None)
+            function = self._function(index, kernel.name)
+            if function is not None:
+                most = None if defined is None else defined.most_threads
+                return Found(replace(function, most_threads=most), "pass", label, None)
         for index, why in self.unavailable.items():
             if self._would_define(index, kernel):
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
@@ -125,20 +128,25 @@ class Library:
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""
         table = self._tables[index]
-        if table is not None and all(row.name != name for row in table):
+        if table is not None and name not in table:
             return None
         if (index, name) not in self._functions:
-            self._functions[index, name] = self._loader().function(self._modules[index], name)
+            try:
+                self._functions[index, name] = self._loader().function(self._modules[index], name)
+            except HipError as error:
+                self._refuse(index, error)
+                return None
         return self._functions[index, name]
 
-    def _defined(self, index: int, name: str) -> tuple[str, tuple[CompiledParameter, ...] | None]:
-        """Where source ``index`` defines kernel ``name``, and its parameters where the runtime can tell them."""
+    def _defined(self, index: int, name: str) -> tuple[Defined | None, str]:
+        """What the table of source ``index`` says of kernel ``name``, and where that is defined."""
         label = self.sources[index].label
-        row = next((row for row in self._tables[index] or () if row.name == name), None)
-        if row is None:
-            return label, None
-        where = label if row.line is None else f"{label}:{row.line}"
-        return where, tuple(CompiledParameter(parameter.type, parameter.size) for parameter in row.params)
+        defined = (self._tables[index] or {}).get(name)
+        return defined, label if defined is None or defined.line is None else f"{label}:{defined.line}"
+
+    def _refuse(self, index: int, error: HipError) -> None:
+        self.broken[index] = str(error)
+        self.refused.add(index)
 
     def _would_define(self, index: int, kernel: Kernel) -> bool:
         """Whether the broken source ``index`` is where ``kernel`` was meant to be."""
@@ -166,7 +174,9 @@ class Library:
             self._load(index)
         except CompileError as error:
             self.broken[index] = first_error(error.log)
-        except (HipError, SourceError) as error:
+        except HipError as error:
+            self._refuse(index, error)
+        except SourceError as error:
             self.broken[index] = str(error)
         except InfrastructureError as error:
             self.unavailable[index] = str(error)
@@ -182,30 +192,16 @@ class Library:
             code = self._compiled(source)
             if source.is_code_object and self._runtime == "cpu":
                 _refuse_foreign(source)
+            if self._runtime == "rocm":
+                self._tables[index], code = amd_table(source, code, self._arch())
             self._code[index] = code
         try:
             self._modules[index], told = self._loader().load(self._code[index], source.label)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         if index not in self._tables:
-            self._tables[index] = _own_table(source, self._code[index]) if self._runtime == "cpu" else told
-
-
-def _own_table(source: KernelSource, code: bytes) -> list[KernelRow]:
-    """The kernels of host code as its bytes say, whatever the code itself would answer; raises ``SourceError``."""
-    try:
-        kernels = host_kernels(code)
-    except ValueError as error:
-        raise SourceError(f"{source.label}: {error}") from None
-    return [
-        KernelRow(
-            name=kernel.name,
-            line=kernel.line,
-            file=kernel.file,
-            params=[CompiledParameterRow(type=words, size=size) for words, size in kernel.params],
-        )
-        for kernel in kernels
-    ]
+            own = host_table(source, self._code[index]) if self._runtime == "cpu" else None
+            self._tables[index] = told_table(told) if own is None and told is not None else own
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from conformance.engine.hosts import ExecutorState, Host, Unusable
+from conformance.engine.last_words import fault_line, telling_line
 from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import (
@@ -116,8 +117,8 @@ class _Member:
         """How the process ended and the last thing that it wrote to standard error."""
         size = os.fstat(self._errors.fileno()).st_size
         words = os.pread(self._errors.fileno(), 8192, max(0, size - 8192)).decode(errors="replace")
-        lines = words.strip().splitlines()
-        fatal = next((line for line in lines if line.startswith("Fatal")), lines[-1] if lines else "")
+        python = next((line for line in words.splitlines() if line.startswith("Fatal")), "")
+        fatal = fault_line(words) or python or telling_line(words)
         return f"{self.child.ended_how()}{': ' + fatal if fatal else ''}"
 
     def stop(self) -> None:
@@ -125,6 +126,13 @@ class _Member:
         self.channel.close()
         self.progress.close()
         self._errors.close()
+
+
+def _has_no_verdict(answer: Answer) -> bool:
+    """Whether ``answer`` says nothing of what it was asked about, for lack of an executor."""
+    if isinstance(answer, Outcome):
+        return answer.status == "not_run"
+    return isinstance(answer, Compiled) and answer.infrastructure is not None
 
 
 def _environment() -> dict[str, str]:
@@ -193,7 +201,7 @@ class Pool:
         try:
             while waiting or any(member.asked for member in self._members):
                 for member in self._members:
-                    if waiting and member.asked is None:
+                    if waiting and member.asked is None and not self._leaves_to_others(member):
                         member.send(waiting.popleft())
                 for member in self._awake():
                     yield from self._hear(member, waiting)
@@ -247,9 +255,20 @@ class Pool:
         if isinstance(answer, Refused):
             raise EngineError(answer.why)
         assert asked is not None
+        if self._leaves_to_others(member) and _has_no_verdict(answer):
+            waiting.appendleft(asked)
+            return
         if isinstance(answer, Timed) and answer.poisoned:
             self._replace(member)
         yield answer
+
+    def _leaves_to_others(self, member: _Member) -> bool:
+        """Whether the device of ``member`` hangs, while there are others."""
+        return self._hangs(member) and not all(self._hangs(other) for other in self._members)
+
+    def _hangs(self, member: _Member) -> bool:
+        host = self._hosts.get(member.setup.device)
+        return host is not None and bool(host.hung)
 
     def _lost(self, member: _Member, waiting: deque[_Asked], why: str) -> Iterator[Answer]:
         """Replace a dead or hung member; its request is asked once more, then it has no verdict."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer
 from conformance.device.errors import HipError
-from conformance.engine.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage
+from conformance.engine.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage, verdict
 from conformance.engine.tasks import CaseFailure, Outcome, Status
 from conformance.engine.trials import TrialCase
 from conformance.replay.recorder import Recorder
@@ -35,6 +35,8 @@ def record(
     The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
     not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept. A case whose
     right answer is a fault is left out and counted in ``left_out``.
+
+    Raises ``InfrastructureError`` when the device fails before a launch.
     """
     started = time.perf_counter()
     outcome = Outcome(kernel.name, "pass")
@@ -56,7 +58,7 @@ def record(
             met.append("fail")
         except HipError as error:
             why = str(error)
-            met.append("timeout" if error.is_timeout else "crash" if error.is_fault else "fail")
+            met.append(verdict(case, error, outcome.launches > 1))
             faults += 1
         else:
             recorder.add(case.id, case.launch, after)

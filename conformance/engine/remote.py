@@ -52,6 +52,7 @@ class _Error(_Shape):
     name: Text
     what: Text
     detail: Text
+    before_launch: bool = False
 
 
 class CompiledParameterRow(_Shape):
@@ -92,10 +93,11 @@ _Answer = TypeVar("_Answer", _Loaded, _Function, _Launched)
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel of a loaded code object, in this executor."""
+    """A kernel of a loaded code object, in this executor, and the most threads of a block of it, where known."""
 
     name: str
     number: int
+    most_threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Submitted:
     slot: int
     places: Places
     orders: tuple[str, ...]
+    limit: str = ""
     errors: list[HipError | None] | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
@@ -192,7 +195,7 @@ class Executor:
             "must_fault": must_fault,
             "what": describe(launch),
         }
-        submitted = Submitted(0, slot, places, orders)
+        submitted = Submitted(0, slot, places, orders, _limit(function, launch))
         try:
             submitted.id = self._send(message)
         except Lost as lost:
@@ -214,7 +217,7 @@ class Executor:
             raise Lost("garbled", "its answer about a launch is incomplete")
         error = submitted.errors[number]
         if error is not None:
-            raise error
+            raise error.with_detail(submitted.limit)
         if submitted.first is None:
             submitted.first = self._buffers(submitted, number)
         elif not self._equal(submitted, number):
@@ -332,6 +335,17 @@ def _fill(arena: Arena, places: Places, pad: int) -> None:
             content[offset : offset + size] = buffer.data.view(np.uint8)
 
 
+def _limit(function: Function, launch: Launch) -> str:
+    """What the code object says against the launch, for an error of it."""
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    if function.most_threads is None or threads <= function.most_threads:
+        return ""
+    return (
+        f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), Candle "
+        f"launches {threads}"
+    )
+
+
 def _slots(launch: Launch) -> list[Any]:
     slots: list[Any] = []
     number = 0
@@ -345,4 +359,4 @@ def _slots(launch: Launch) -> list[Any]:
 
 
 def _hip_error(error: _Error) -> HipError:
-    return HipError(error.call, error.code, error.name, error.what, error.detail)
+    return HipError(error.call, error.code, error.name, error.what, error.detail, error.before_launch)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from conformance.bench.measure import Measurement
 from conformance.build import BuildOptions
+from conformance.build.choice import CompilerChoice
 from conformance.record.model import INFRASTRUCTURE
 from conformance.runtimes.choice import Choice
 
@@ -52,6 +53,8 @@ class Setup:
     """Whether executors of the cpu runtime confine themselves."""
     choice: Choice = field(default_factory=lambda: Choice("cpu"))
     """How the runtime and its devices were chosen."""
+    compiler: CompilerChoice = "auto"
+    """Who compiles for an AMD GPU; the other runtimes have one compiler."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""
@@ -157,6 +160,10 @@ class Outcome:
     """Cases that were not recorded because their right answer is a fault."""
     warnings: list[str] = field(default_factory=list)
     """What went wrong on the way without costing the verdict, such as a damaged cache entry."""
+    compiler: str | None = None
+    """``hiprtc`` or ``hipcc``, on the rocm runtime."""
+    compiler_name: str | None = None
+    """What ``hipcc`` was, in full."""
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

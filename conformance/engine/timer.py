@@ -16,6 +16,7 @@ from conformance.bench.workload import large_launch
 from conformance.build import BuildOptions, SourceError
 from conformance.device import CompileError, Device, Function, HipError
 from conformance.engine.compiling import Compiler
+from conformance.engine.cores import no_core_files
 from conformance.engine.library import Library
 from conformance.engine.member import defect, run_member
 from conformance.engine.progress import Progress
@@ -76,7 +77,11 @@ class Timer:
 
         def add(path: Path, options: BuildOptions) -> None:
             compiler = Compiler(setup, options, supervisor, progress.begin, lambda: self.ready)
-            self._libraries.append(Library(path, options, setup.runtime, compiler.compiled, lambda: self._loader))
+            self._libraries.append(
+                Library(
+                    path, options, setup.runtime, compiler.compiled, lambda: self._loader, arch=lambda: self.ready.arch
+                )
+            )
 
         add(setup.kernels, setup.options)
         if setup.against is not None:
@@ -116,17 +121,23 @@ class Timer:
             launch = large_launch(kernel, case)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:
-            return Timed(kernel.name, case, error=str(error), poisoned=error.is_fault or error.is_timeout)
+            return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
         except ValueError as error:
             return Timed(kernel.name, case, error=str(error))
         return Timed(kernel.name, case, measured)
 
+    def _poisoned(self, error: HipError) -> bool:
+        """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
+        survives = self._device.runtime.guards_memory or error.lacks_memory
+        return error.is_fault or error.is_timeout or not survives
+
 
 def serve(channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
     """Take a ``Setup``, answer ``Ready`` or ``Refused``, then answer requests until the other side closes."""
     setup = from_map(channel.receive(SECONDS_TO_SET_UP)[0])
+    no_core_files()
     try:
         timer = Timer(progress, setup, supervisor)
     except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:

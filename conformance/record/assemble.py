@@ -40,6 +40,7 @@ def assemble(
             "weakened": result.ready.weakened,
             "infrastructure": result.infrastructure,
             **_choice(result.setup.choice),
+            "compiler": result.setup.compiler if result.setup.runtime == "rocm" else None,
         }
     )
     return Record.of(run, every_kernel(specs, [*rows, *waiting]))
@@ -97,6 +98,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         message=outcome.message,
         seconds=round(outcome.seconds, 6),
         left_out=outcome.left_out,
+        compiler=outcome.compiler,
+        compiler_name=outcome.compiler_name,
     )
 
 

@@ -15,9 +15,9 @@ def merge(records: Sequence[Record]) -> list[Record]:
     """One record per run, in the order of their first appearance.
 
     Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
-    commits of port and harness, subject, traces, specs, sandbox and weakened checks are all equal and no kernel was run
-    in both; where one was, they stay apart, so that no result hides another. The merged run starts with the earliest
-    shard and lasts as long as all together.
+    commits of port and harness, subject, traces, specs, sandbox, weakened checks and compiler are all equal and no
+    kernel was run in both; where one was, they stay apart, so that no result hides another. The merged run starts with
+    the earliest shard and lasts as long as all together.
 
     Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's
     kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``RecordError``
@@ -103,6 +103,7 @@ def _machine(record: Record) -> Hashable:
         run.specs_digest,
         run.sandbox,
         run.weakened,
+        run.compiler,
     )
 
 

@@ -91,6 +91,8 @@ class KernelResult(Row):
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
     ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
+    ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
+    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0".
     """
 
     name: str
@@ -109,6 +111,8 @@ class KernelResult(Row):
     compiles_for: dict[str, Resources] = {}
     wired_at: tuple[str, ...] | None = None
     left_out: Count = 0
+    compiler: str | None = None
+    compiler_name: str | None = None
 
     @property
     def lost(self) -> bool:
@@ -144,7 +148,8 @@ class RunInfo(Row):
     went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
     AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
-    set, and ``left_out_devices`` those of another architecture.
+    set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
+    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc".
     """
 
     runtime: str
@@ -181,6 +186,7 @@ class RunInfo(Row):
     driver: str | None = None
     visible: tuple[str, ...] = ()
     left_out_devices: tuple[str, ...] = ()
+    compiler: str | None = None
 
 
 class Summary(Row):

@@ -87,6 +87,8 @@ def rerun(run: RunInfo, kernel: str) -> str:
         words += ["--runtime", run.runtime]
         if run.runtime == "cpu" and run.wave is not None:
             words += ["--wave", str(run.wave)]
+        if run.compiler not in (None, "auto"):
+            words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
             words += ["--kernels", str(run.kernels)]
     if run.specs is not None:

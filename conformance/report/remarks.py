@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", said) for said in run.infrastructure),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
+        ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         ("note", _other_specs(record, specs)),
     ]
@@ -49,6 +51,20 @@ def _lost(rows: Sequence[KernelResult]) -> str | None:
         return None
     names = ", ".join(row.name for row in rows[:_NAMED]) + (" ..." if len(rows) > _NAMED else "")
     return f"{len(rows)} selected kernels were not judged, which is not their doing: {names}: {rows[0].message}"
+
+
+def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
+    """How many kernels each compiler compiled, where there are two to choose from."""
+    counts = Counter((row.compiler, row.compiler_name) for row in rows if row.compiler)
+    if not counts:
+        return None
+    said = []
+    for (compiler, name), count in sorted(counts.items(), key=lambda item: (item[0][0] != "hiprtc", str(item[0]))):
+        called = compiler if name is None else f"{compiler} ({name})"
+        refused = compiler == "hipcc" and record.run.compiler == "auto"
+        why = f" (hiprtc refuses {'its file' if count == 1 else 'their files'})" if refused else ""
+        said.append(f"by {called}: {count} kernel{'' if count == 1 else 's'}{why}")
+    return f"compiled {'; '.join(said)}"
 
 
 def _left_out(rows: Sequence[KernelResult]) -> str | None:

@@ -8,7 +8,7 @@ from conformance.sources.definitions import Definition, Param
 from conformance.sources.errors import ScanError
 from conformance.sources.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.sources.scan import defined_kernels, scan
-from conformance.sources.types import CType, c_type
+from conformance.sources.types import CType, c_type, is_other_float8
 
 __all__ = [
     "CUDA_DEFINES",
@@ -19,5 +19,6 @@ __all__ = [
     "ScanError",
     "c_type",
     "defined_kernels",
+    "is_other_float8",
     "scan",
 ]

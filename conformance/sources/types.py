@@ -21,6 +21,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "bool": ("bool",),
     "void*": ("void",),
 }
+_OTHER_FLOAT8 = re.compile(r"e5m2|fnuz|e8m0|e3m4|e4m3b11|f(?:p|loat)?8_?x_?[24]", re.IGNORECASE)
 _QUALIFIER = re.compile(r"\b(const|volatile)\b|\bstd::")
 
 
@@ -46,3 +47,12 @@ def c_type(text: str) -> CType:
     pointers = text.count("*")
     base = " ".join(_QUALIFIER.sub(" ", text.replace("*", " ").replace("&", " ")).split())
     return CType(base, frozenset(dtype for dtype, names in _NAMES.items() if base in names), pointers)
+
+
+def is_other_float8(name: str) -> bool:
+    """Whether the type ``name`` is an 8-bit float other than ``f8e4m3``, or a vector of 8-bit floats.
+
+    ``f8e4m3`` is OCP's e4m3 (e4m3fn), HIP's ``__hip_fp8_e4m3``. The other formats have the same size and other values:
+    e5m2, and AMD's FNUZ forms on gfx942.
+    """
+    return _OTHER_FLOAT8.search(name.rpartition("::")[2]) is not None

@@ -1,16 +1,16 @@
-// Argsort of rows by a bitonic network: which of two equal values comes first is the network's doing, and the same
-// for every block size and wave size.
+// Argsort of rows by a bitonic network. The order of equal values is that of the network, and the same for every block
+// size and wave size.
 #pragma once
 
-#include "lanes.h"
 #include "reduction.h"
+#include "shuffle.h"
 
 namespace candle {
 
-constexpr int most_threads = 1024;
+constexpr int max_threads = 1024;
 
-// Sorts the indices 0..padded-1 of a row of n columns; indices from n on are padding and go last. padded is a power of
-// two. Comparisons are strict and false for NaN.
+// Sorts the indices 0..padded-1 of a row of n columns; indices from n on are padding and are sorted to the end. padded
+// is a power of two. Comparisons are strict, and false for NaN.
 template <class T, bool descending>
 struct Bitonic {
   using Key = decltype(comparable(T{}));
@@ -23,131 +23,136 @@ struct Bitonic {
     Key key;
   };
 
-  __device__ Entry entry(int index) const { return Entry{index, index < n ? comparable(row[index]) : Key{}}; }
+  __device__ Entry load_entry(int index) const { return Entry{index, index < n ? comparable(row[index]) : Key{}}; }
 
   template <bool with_padding>
-  __device__ bool after(const Entry &x, const Entry &y) const {
+  __device__ bool comes_after(const Entry &x, const Entry &y) const {
     const bool strictly = descending ? x.key < y.key : x.key > y.key;
     return with_padding ? (x.index >= n) | ((y.index < n) & strictly) : strictly;
   }
 
-  // One stage among the lanes of a group: the own column against column ^ distance, which the lane ^ mask has. Runs of
-  // `merged` columns ascend and descend in turn.
+  // A compare-exchange step within a logical wave: of `column` with column ^ distance, which lane ^ mask holds. Runs of
+  // `run_length` columns are alternately ascending and descending.
   template <int mask, bool with_padding>
-  __device__ void stage(Entry &own, int column, int distance, int merged) const {
-    const Entry other{swap<mask>(own.index), swap<mask>(own.key)};
-    const bool keeps_first = ((column & distance) == 0) == ((column & merged) == 0);
-    const bool taken = keeps_first ? after<with_padding>(own, other) : after<with_padding>(other, own);
-    own = Entry{taken ? other.index : own.index, taken ? other.key : own.key};
+  __device__ void compare_exchange(Entry &entry, int column, int distance, int run_length) const {
+    const Entry other{shuffle_xor<mask>(entry.index), shuffle_xor<mask>(entry.key)};
+    const bool keeps_first = ((column & distance) == 0) == ((column & run_length) == 0);
+    const bool take_other =
+        keeps_first ? comes_after<with_padding>(entry, other) : comes_after<with_padding>(other, entry);
+    entry = Entry{take_other ? other.index : entry.index, take_other ? other.key : entry.key};
   }
 
-  // The stages of runs of `merged` columns whose distances are `unit` times 1 to 16 and less than the run.
+  // The steps of a merge of runs of `run_length` columns with distances below the run length, of 1 to 16 times
+  // column_stride: those within a logical wave.
   template <bool with_padding>
-  __device__ void stages(Entry &own, int column, int unit, int merged) const {
-    if (merged > 16 * unit) stage<16, with_padding>(own, column, 16 * unit, merged);
-    if (merged > 8 * unit) stage<8, with_padding>(own, column, 8 * unit, merged);
-    if (merged > 4 * unit) stage<4, with_padding>(own, column, 4 * unit, merged);
-    if (merged > 2 * unit) stage<2, with_padding>(own, column, 2 * unit, merged);
-    if (merged > unit) stage<1, with_padding>(own, column, unit, merged);
+  __device__ void merge_in_wave(Entry &entry, int column, int column_stride, int run_length) const {
+    if (run_length > 16 * column_stride)
+      compare_exchange<16, with_padding>(entry, column, 16 * column_stride, run_length);
+    if (run_length > 8 * column_stride) compare_exchange<8, with_padding>(entry, column, 8 * column_stride, run_length);
+    if (run_length > 4 * column_stride) compare_exchange<4, with_padding>(entry, column, 4 * column_stride, run_length);
+    if (run_length > 2 * column_stride) compare_exchange<2, with_padding>(entry, column, 2 * column_stride, run_length);
+    if (run_length > column_stride) compare_exchange<1, with_padding>(entry, column, column_stride, run_length);
   }
 
   template <bool with_padding>
-  __device__ void sort_group(Entry &own, int column, int columns) const {
-    for (int merged = 2; merged <= columns; merged *= 2) stages<with_padding>(own, column, 1, merged);
+  __device__ void sort_in_wave(Entry &entry, int column, int columns) const {
+    for (int run_length = 2; run_length <= columns; run_length *= 2)
+      merge_in_wave<with_padding>(entry, column, 1, run_length);
   }
 
-  // Entries in LDS; a group of lanes reads and writes them along either side of a square without bank conflicts.
-  struct Shelf {
+  // Entries in LDS, swizzled so that a logical wave can access both rows and columns of a square without bank
+  // conflicts.
+  struct SharedEntries {
     int *index;
     Key *key;
 
-    __device__ void put(int cell, Entry x) const {
-      index[cell] = x.index;
-      key[cell] = x.key;
+    __device__ void put(int slot, Entry x) const {
+      index[slot] = x.index;
+      key[slot] = x.key;
     }
-    __device__ Entry get(int cell) const { return Entry{index[cell], key[cell]}; }
+    __device__ Entry get(int slot) const { return Entry{index[slot], key[slot]}; }
   };
 
-  // A column a thread. A group of lanes holds 32 neighbouring columns, or for the longer distances columns 32 apart,
-  // so that every stage is one among lanes.
+  // One column per thread. A logical wave holds 32 neighbouring columns, or, for the longer distances, columns that are
+  // 32 apart, so that every step is a shuffle.
   template <bool with_padding>
-  __device__ void sort_columns(const Shelf &shelf, unsigned *out, int padded, int t) const {
-    Entry own = entry(t);
-    sort_group<with_padding>(own, t, padded < group_lanes ? padded : group_lanes);
-    if (padded > group_lanes) {
-      const int rows = padded / group_lanes;
-      const int spread = group_lanes / rows;
-      const int group = t / group_lanes, lane = t % group_lanes;
-      const int near = group * group_lanes + (lane ^ group * spread);
+  __device__ void sort_one_per_thread(const SharedEntries &shared, unsigned *out, int padded, int t) const {
+    Entry entry = load_entry(t);
+    sort_in_wave<with_padding>(entry, t, padded < logical_wave_size ? padded : logical_wave_size);
+    if (padded > logical_wave_size) {
+      const int rows = padded / logical_wave_size;
+      const int swizzle = logical_wave_size / rows;
+      const int wave = t / logical_wave_size, lane = t % logical_wave_size;
+      const int near_slot = wave * logical_wave_size + (lane ^ wave * swizzle);
       const int far_row = lane & (rows - 1);
-      const int far_lane = group * spread + lane / rows;
-      const int far_column = far_row * group_lanes + far_lane;
-      const int far = far_row * group_lanes + (far_lane ^ far_row * spread);
-      for (int merged = 2 * group_lanes; merged <= padded; merged *= 2) {
-        // A thread writes where it was the last to read, so one barrier a move is enough.
-        shelf.put(near, own);
+      const int far_lane = wave * swizzle + lane / rows;
+      const int far_column = far_row * logical_wave_size + far_lane;
+      const int far_slot = far_row * logical_wave_size + (far_lane ^ far_row * swizzle);
+      for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
+        // A thread writes only slots that it was the last to read, so one barrier per exchange is enough.
+        shared.put(near_slot, entry);
         __syncthreads();
-        own = shelf.get(far);
-        stages<with_padding>(own, far_column, group_lanes, merged);
-        shelf.put(far, own);
+        entry = shared.get(far_slot);
+        merge_in_wave<with_padding>(entry, far_column, logical_wave_size, run_length);
+        shared.put(far_slot, entry);
         __syncthreads();
-        own = shelf.get(near);
-        stages<with_padding>(own, t, 1, merged);
+        entry = shared.get(near_slot);
+        merge_in_wave<with_padding>(entry, t, 1, run_length);
       }
     }
-    store(out, t, own);
+    store(out, t, entry);
   }
 
-  // Several columns a thread, whose keys are read from the row.
-  __device__ void sort_row(int *indices, unsigned *out, int padded, int t, int threads) const {
+  // Several columns per thread; keys are read from the row each time.
+  __device__ void sort_many_per_thread(int *indices, unsigned *out, int padded, int t, int threads) const {
     for (int column = t; column < padded; column += threads) {
-      Entry own = entry(column);
-      sort_group<true>(own, column, group_lanes);
-      indices[column] = own.index;
+      Entry entry = load_entry(column);
+      sort_in_wave<true>(entry, column, logical_wave_size);
+      indices[column] = entry.index;
     }
     __syncthreads();
-    for (int merged = 2 * group_lanes; merged <= padded; merged *= 2) {
-      for (int distance = merged / 2; distance >= group_lanes; distance /= 2) {
+    for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
+      for (int distance = run_length / 2; distance >= logical_wave_size; distance /= 2) {
         for (int pair = t; pair < padded / 2; pair += threads) {
           const int column = 2 * pair - (pair & (distance - 1));
-          const Entry low = entry(indices[column]);
-          const Entry high = entry(indices[column + distance]);
-          if ((column & merged) == 0 ? after<true>(low, high) : after<true>(high, low)) {
+          const Entry low = load_entry(indices[column]);
+          const Entry high = load_entry(indices[column + distance]);
+          if ((column & run_length) == 0 ? comes_after<true>(low, high) : comes_after<true>(high, low)) {
             indices[column] = high.index;
             indices[column + distance] = low.index;
           }
         }
         __syncthreads();
       }
-      // Every thread goes on with the columns that it stores itself, so only the next merge needs a barrier.
+      // Every thread continues with the columns that it stores itself, so only the next merge needs a barrier.
       for (int column = t; column < padded; column += threads) {
-        Entry own = entry(indices[column]);
-        stages<true>(own, column, 1, merged);
-        if (merged == padded) {
-          store(out, column, own);
+        Entry entry = load_entry(indices[column]);
+        merge_in_wave<true>(entry, column, 1, run_length);
+        if (run_length == padded) {
+          store(out, column, entry);
         } else {
-          indices[column] = own.index;
+          indices[column] = entry.index;
         }
       }
-      if (merged < padded) __syncthreads();
+      if (run_length < padded) __syncthreads();
     }
   }
 
-  // `indices` are `padded` numbers in LDS, `keys` as many as a block has threads at most.
+  // `indices` has `padded` elements in LDS, `keys` as many as a block has threads at most.
   __device__ void sort(int *indices, Key *keys, unsigned *out, int padded, int t, int threads) const {
     if (padded > threads) {
-      sort_row(indices, out, padded, t, threads);
+      sort_many_per_thread(indices, out, padded, t, threads);
     } else if (t < padded) {
       if (n == padded) {
-        sort_columns<false>(Shelf{indices, keys}, out, padded, t);
+        sort_one_per_thread<false>(SharedEntries{indices, keys}, out, padded, t);
       } else {
-        sort_columns<true>(Shelf{indices, keys}, out, padded, t);
+        sort_one_per_thread<true>(SharedEntries{indices, keys}, out, padded, t);
       }
     }
   }
 
-  __device__ void store(unsigned *out, int column, const Entry &own) const {
-    if (column < n) out[column] = u32(own.index);
+  __device__ void store(unsigned *out, int column, const Entry &entry) const {
+    if (column < n) out[column] = u32(entry.index);
   }
 };
 

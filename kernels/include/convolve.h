@@ -1,35 +1,35 @@
-// Direct convolutions and their transposes. Candle launches a thread per output; here a thread computes a tile of them,
-// so that each value it loads serves several products, and some threads of every block have nothing to do.
+// Direct convolutions and their transposes. Candle launches a thread per output; here a thread computes a tile of
+// outputs, so that each value it loads is used in several products, and the other threads exit at once.
 //
 // info is the dims and strides of the source, then those of the kernel: (b, c, l) and (c_out, c_in, k), in two
-// dimensions (b, c, h, w) and (c_out, c_in, h, w); a transpose's kernel has c_in before c_out. The output is
-// contiguous. Unsigned positions: one before the source wraps to a number beyond it, so that a single comparison finds
-// both.
+// dimensions (b, c, h, w) and (c_out, c_in, h, w); the kernel of a transpose has c_in before c_out. The output is
+// contiguous. Positions are unsigned: one before the source wraps around to a number beyond it, so that a single
+// comparison checks both bounds.
 #pragma once
 
+#include "arithmetic.h"
 #include "elementwise.h"
-#include "number.h"
 
 namespace candle {
 
-// What a sum of T is kept in: f32 for the 16-bit floats, T itself otherwise, so that u8 wraps at 256.
+// The accumulator type: f32 for the 16-bit floats, T itself otherwise, so that u8 wraps at 256.
 template <class T>
-struct sum_of {
+struct sum_type {
   using type = T;
 };
 template <>
-struct sum_of<f16> {
+struct sum_type<f16> {
   using type = f32;
 };
 template <>
-struct sum_of<bf16> {
+struct sum_type<bf16> {
   using type = f32;
 };
 template <class T>
-using Sum_of = typename sum_of<T>::type;
+using SumType = typename sum_type<T>::type;
 
 template <class T>
-__device__ inline Sum_of<T> to_sum(T x) {
+__device__ inline SumType<T> to_sum(T x) {
   if constexpr (is_integer<T>) {
     return x;
   } else {
@@ -38,7 +38,7 @@ __device__ inline Sum_of<T> to_sum(T x) {
 }
 
 template <class T>
-__device__ inline T from_sum(Sum_of<T> sum) {
+__device__ inline T from_sum(SumType<T> sum) {
   if constexpr (is_integer<T>) {
     return sum;
   } else {
@@ -46,201 +46,216 @@ __device__ inline T from_sum(Sum_of<T> sum) {
   }
 }
 
-// Floats round once per step.
+// Floats round once per call.
 template <class T>
-__device__ inline Sum_of<T> plus_product(Sum_of<T> sum, T x, T y) {
+__device__ inline SumType<T> multiply_add(SumType<T> sum, T x, T y) {
   if constexpr (is_integer<T>) {
     return T(u32(x) * u32(y) + u32(sum));
   } else {
-    return fused(to_sum(x), to_sum(y), sum);
+    return fma(to_sum(x), to_sum(y), sum);
   }
 }
 
-// One dimension of the source, the kernel and the output. Steps are the strides of source and kernel.
+// One dimension of the source, the kernel and the output: sizes, memory strides of source and kernel, and the
+// parameters of the convolution.
 template <class Index>
 struct Axis {
-  Index in, out, in_step, tap_step;
+  Index in, out, in_stride, tap_stride;
   u32 taps, stride, padding, dilation;
 };
 
-// A dimension of one element, for a convolution in one.
-constexpr Axis<size_t> flat{1, 1, 0, 0, 1, 1, 0, 1};
+// The second dimension of a one-dimensional convolution.
+constexpr Axis<size_t> unit_axis{1, 1, 0, 0, 1, 1, 0, 1};
 
 template <class Index>
 struct Convolution {
   Index batches, channels, c_out;
-  Index batch_step, in_channel_step;            // of the source
-  Index out_channel_step, kernel_channel_step;  // of the kernel
+  Index batch_stride, in_channel_stride;            // strides of the source
+  Index out_channel_stride, kernel_channel_stride;  // strides of the kernel
   Axis<Index> h, w;
 };
 
 __device__ inline Axis<u32> narrowed(const Axis<size_t> &a) {
-  return {u32(a.in), u32(a.out), u32(a.in_step), u32(a.tap_step), a.taps, a.stride, a.padding, a.dilation};
+  return {u32(a.in), u32(a.out), u32(a.in_stride), u32(a.tap_stride), a.taps, a.stride, a.padding, a.dilation};
 }
 
-__device__ inline Convolution<u32> narrowed(const Convolution<size_t> &of) {
-  return {u32(of.batches),
-          u32(of.channels),
-          u32(of.c_out),
-          u32(of.batch_step),
-          u32(of.in_channel_step),
-          u32(of.out_channel_step),
-          u32(of.kernel_channel_step),
-          narrowed(of.h),
-          narrowed(of.w)};
+__device__ inline Convolution<u32> narrowed(const Convolution<size_t> &conv) {
+  return {u32(conv.batches),
+          u32(conv.channels),
+          u32(conv.c_out),
+          u32(conv.batch_stride),
+          u32(conv.in_channel_stride),
+          u32(conv.out_channel_stride),
+          u32(conv.kernel_channel_stride),
+          narrowed(conv.h),
+          narrowed(conv.w)};
 }
 
-// Every number that convolve computes of an axis, and the offsets in source and kernel, are less than this.
-__device__ inline size_t reach(const Axis<size_t> &a) {
+// An upper bound of every index that convolve computes along an axis; offsets in source and kernel are bounded by
+// fits_32_bits.
+__device__ inline size_t max_index(const Axis<size_t> &a) {
   return (a.out + a.stride) * a.stride + a.padding + size_t(a.taps) * a.dilation;
 }
 
-__device__ inline bool fits_32_bits(const Convolution<size_t> &of, size_t tile) {
-  const size_t source =
-      of.batches * of.batch_step + of.channels * of.in_channel_step + of.h.in * of.h.in_step + of.w.in * of.w.in_step;
-  const size_t kernel = of.c_out * of.out_channel_step + of.channels * of.kernel_channel_step +
-                        of.h.taps * of.h.tap_step + of.w.taps * of.w.tap_step;
-  const size_t outputs = of.batches * (of.c_out + tile) * (of.h.out + of.h.stride) * (of.w.out + of.w.stride);
-  return !((source | kernel | outputs | reach(of.h) | reach(of.w)) >> 32);
+__device__ inline bool fits_32_bits(const Convolution<size_t> &conv, size_t tile) {
+  const size_t source = conv.batches * conv.batch_stride + conv.channels * conv.in_channel_stride +
+                        conv.h.in * conv.h.in_stride + conv.w.in * conv.w.in_stride;
+  const size_t kernel = conv.c_out * conv.out_channel_stride + conv.channels * conv.kernel_channel_stride +
+                        conv.h.taps * conv.h.tap_stride + conv.w.taps * conv.w.tap_stride;
+  const size_t outputs =
+      conv.batches * (conv.c_out + tile) * (conv.h.out + conv.h.stride) * (conv.w.out + conv.w.stride);
+  return !((source | kernel | outputs | max_index(conv.h) | max_index(conv.w)) >> 32);
 }
 
 template <class Index>
-struct Division {
+struct DivMod {
   Index quotient, remainder;
 };
 
 template <class Index>
-__device__ inline Division<Index> divided(Index i, Index d) {
+__device__ inline DivMod<Index> div_mod(Index i, Index d) {
   const Index quotient = i / d;
   return {quotient, i - quotient * d};
 }
 
-// Outputs of a transpose are counted by the remainder of their division by the stride: neighbours have the same taps.
+// The output positions of a transpose are ordered by their remainder modulo the stride: neighbours then use the same
+// taps.
 template <bool transposed, class Index>
-__device__ inline Index places(const Axis<Index> &axis) {
+__device__ inline Index position_count(const Axis<Index> &axis) {
   return transposed ? (axis.out + axis.stride - 1) / axis.stride * axis.stride : axis.out;
 }
 
 template <bool transposed, class Index>
-__device__ inline Index place(Index i, const Axis<Index> &axis) {
+__device__ inline Index position_of(Index i, const Axis<Index> &axis) {
   if (!transposed || axis.stride == 1) return i;
-  const auto [remainder, index] = divided(i, (axis.out + axis.stride - 1) / axis.stride);
+  const auto [remainder, index] = div_mod(i, (axis.out + axis.stride - 1) / axis.stride);
   return index * axis.stride + remainder;
 }
 
-// The source position that a tap takes to an output, or one beyond every source.
+// The source position that a tap of an output position reads, or one beyond every source.
 template <bool transposed, class Index>
-__device__ inline Index source_of(Index place, u32 tap, const Axis<Index> &axis) {
-  if (!transposed) return place * axis.stride + Index(tap) * axis.dilation - axis.padding;
-  const Index to = place + axis.padding, reach = Index(tap) * axis.dilation;
-  if (to < reach) return ~Index(0);
-  const auto [position, remainder] = divided(to - reach, Index(axis.stride));
-  return remainder == 0 ? position : ~Index(0);
+__device__ inline Index source_position(Index position, u32 tap, const Axis<Index> &axis) {
+  if (!transposed) return position * axis.stride + Index(tap) * axis.dilation - axis.padding;
+  const Index padded = position + axis.padding, tap_offset = Index(tap) * axis.dilation;
+  if (padded < tap_offset) return ~Index(0);
+  const auto [quotient, remainder] = div_mod(padded - tap_offset, Index(axis.stride));
+  return remainder == 0 ? quotient : ~Index(0);
 }
 
-// One tap of a tile: the products over the input channels, in order. x and k are where the tile's positions and
-// channels begin.
+// Unroll count of the loop over the input channels. The compiler may sum integers in any order, which takes more
+// registers; outputs that need 64-bit offsets are rare, and their strides already fill the scalar registers.
+template <class T, class Index>
+constexpr int channel_unroll = sizeof(Index) == 8 ? 1 : 4;
+template <>
+constexpr int channel_unroll<u32, u32> = 2;
+
+// One tap of a tile: the products over the input channels, in order. x and k are the offsets of the positions and
+// channels of the tile.
 template <class T, class Index, int channels, int positions>
-__device__ inline void over_channels(Sum_of<T> (&sums)[channels][positions], const Convolution<Index> &of, const T *src,
-                                     const Index (&x)[positions], const T *kernel, const Index (&k)[channels]) {
-#pragma clang loop vectorize(disable)  // sums of integers, in any order, would take more registers than there are
-#pragma unroll 4
-  for (Index c = 0; c < of.channels; ++c) {
+__device__ inline void accumulate_channels(SumType<T> (&sums)[channels][positions], const Convolution<Index> &conv,
+                                           const T *src, const Index (&x)[positions], const T *kernel,
+                                           const Index (&k)[channels]) {
+  constexpr int unroll_count = channel_unroll<T, Index>;
+#pragma clang loop vectorize(disable)  // vectorized sums of integers need more registers than there are
+#pragma unroll unroll_count
+  for (Index c = 0; c < conv.channels; ++c) {
     T value[positions], weight[channels];
 #pragma unroll
-    for (int j = 0; j < positions; ++j) value[j] = src[x[j] + c * of.in_channel_step];
+    for (int j = 0; j < positions; ++j) value[j] = src[x[j] + c * conv.in_channel_stride];
 #pragma unroll
-    for (int i = 0; i < channels; ++i) weight[i] = kernel[k[i] + c * of.kernel_channel_step];
+    for (int i = 0; i < channels; ++i) weight[i] = kernel[k[i] + c * conv.kernel_channel_stride];
 #pragma unroll
     for (int i = 0; i < channels; ++i) {
 #pragma unroll
-      for (int j = 0; j < positions; ++j) sums[i][j] = plus_product<T>(sums[i][j], value[j], weight[i]);
+      for (int j = 0; j < positions; ++j) sums[i][j] = multiply_add<T>(sums[i][j], value[j], weight[i]);
     }
   }
 }
 
-// The tiles of a thread: from `first` on, every step-th.
-struct Share {
+// The tiles of a thread: every step-th from `first` on.
+struct TileRange {
   size_t first, step;
-  bool none;
+  bool is_empty;
 };
 
-// As much of a tile as registers hold.
+// The largest tile whose sums fit in registers.
 constexpr int tile_channels = 4;
 template <class T>
 constexpr int tile_positions = sizeof(T) == 8 ? 1 : 2;
 
-// A tile-th of the threads work: whole blocks, as long as there are enough of them for every multiprocessor of a large
-// GPU, and with fewer blocks a part of more of them. The others must not wait for them.
-constexpr u32 enough_blocks = 128;  // multiprocessors
+// One in (1 << log_tile) threads works: whole blocks as long as these are enough for every multiprocessor of a large
+// GPU, else a part of the threads of more blocks. The others exit at once.
+constexpr u32 blocks_to_fill_gpu = 128;  // one per multiprocessor of a large GPU
 
 template <u32 log_tile>
-__device__ inline Share share_of_tiles() {
-  u32 part = 0;  // a block's threads, halved so often, work
-  while (part < log_tile && gridDim.x >> (log_tile - part) < enough_blocks) ++part;
-  const u32 one_in = 1u << (log_tile - part), threads = (blockDim.x + (1u << part) - 1) >> part;
-  const u32 blocks = (gridDim.x + one_in - 1) >> (log_tile - part);
-  if (blockIdx.x % one_in != 0 || threadIdx.x >= threads) return {0, 0, true};
-  return {size_t(blockIdx.x / one_in) * threads + threadIdx.x, size_t(blocks) * threads, false};
+__device__ inline TileRange assign_tiles() {
+  u32 thread_shift = 0;  // a block uses 1 in (1 << thread_shift) of its threads
+  while (thread_shift < log_tile && gridDim.x >> (log_tile - thread_shift) < blocks_to_fill_gpu) ++thread_shift;
+  const u32 block_interval = 1u << (log_tile - thread_shift),
+            threads = (blockDim.x + (1u << thread_shift) - 1) >> thread_shift;
+  const u32 blocks = (gridDim.x + block_interval - 1) >> (log_tile - thread_shift);
+  if (blockIdx.x % block_interval != 0 || threadIdx.x >= threads) return {0, 0, true};
+  return {size_t(blockIdx.x / block_interval) * threads + threadIdx.x, size_t(blocks) * threads, false};
 }
 
-// A tile is neighbouring output channels of positions that lie their number's fraction of all positions apart.
+// A tile is a few neighbouring output channels at `positions` positions, which are position_stride apart.
 template <bool transposed, int channels, int positions, class Index, class T>
-__device__ inline void convolve(const Convolution<Index> &of, const Share &share, const T *__restrict__ src,
+__device__ inline void convolve(const Convolution<Index> &conv, const TileRange &range, const T *__restrict__ src,
                                 const T *__restrict__ kernel, T *__restrict__ dst) {
-  const Index h_places = places<transposed>(of.h), w_places = places<transposed>(of.w);
-  const Index all = of.batches * h_places * w_places;
-  const Index apart = (all + positions - 1) / positions;
-  const Index tiles = (of.c_out + channels - 1) / channels * apart;
-  for (size_t i = share.first; i < tiles; i += share.step) {
-    const auto [group, first] = divided(Index(i), apart);
-    const Index c = group * channels;
-    Index from[positions], x[positions], y[positions], to[positions];
+  const Index h_positions = position_count<transposed>(conv.h), w_positions = position_count<transposed>(conv.w);
+  const Index total_positions = conv.batches * h_positions * w_positions;
+  const Index position_stride = (total_positions + positions - 1) / positions;
+  const Index tiles = (conv.c_out + channels - 1) / channels * position_stride;
+  for (size_t i = range.first; i < tiles; i += range.step) {
+    const auto [channel_tile, first] = div_mod(Index(i), position_stride);
+    const Index c = channel_tile * channels;
+    Index src_batch[positions], x[positions], y[positions], out_offset[positions];
     bool exists[positions];
 #pragma unroll
     for (int j = 0; j < positions; ++j) {
-      const auto [row, w] = divided(first + j * apart, w_places);
-      const auto [b, h] = divided(row, h_places);
-      x[j] = place<transposed>(w, of.w);
-      y[j] = place<transposed>(h, of.h);
-      exists[j] = b < of.batches && x[j] < of.w.out && y[j] < of.h.out;
-      from[j] = b * of.batch_step;
-      to[j] = ((b * of.c_out + c) * of.h.out + y[j]) * of.w.out + x[j];
+      const auto [row, w] = div_mod(first + j * position_stride, w_positions);
+      const auto [b, h] = div_mod(row, h_positions);
+      x[j] = position_of<transposed>(w, conv.w);
+      y[j] = position_of<transposed>(h, conv.h);
+      exists[j] = b < conv.batches && x[j] < conv.w.out && y[j] < conv.h.out;
+      src_batch[j] = b * conv.batch_stride;
+      out_offset[j] = ((b * conv.c_out + c) * conv.h.out + y[j]) * conv.w.out + x[j];
     }
-    Sum_of<T> sums[channels][positions] = {};
+    SumType<T> sums[channels][positions] = {};
 #pragma unroll 1
-    for (u32 w = 0; w < of.w.taps; ++w) {
+    for (u32 w = 0; w < conv.w.taps; ++w) {
 #pragma unroll 1
-      for (u32 h = 0; h < of.h.taps; ++h) {
-        Index at[positions], weights[channels];
-        bool reached[positions], all_reached = true;
+      for (u32 h = 0; h < conv.h.taps; ++h) {
+        Index src_offset[positions], kernel_offset[channels];
+        bool in_bounds[positions], all_in_bounds = true;
 #pragma unroll
         for (int j = 0; j < positions; ++j) {
-          const Index in_x = source_of<transposed>(x[j], w, of.w), in_y = source_of<transposed>(y[j], h, of.h);
-          reached[j] = exists[j] && in_x < of.w.in && in_y < of.h.in;
-          all_reached &= reached[j];
-          at[j] = from[j] + in_y * of.h.in_step + in_x * of.w.in_step;
+          const Index in_x = source_position<transposed>(x[j], w, conv.w),
+                      in_y = source_position<transposed>(y[j], h, conv.h);
+          in_bounds[j] = exists[j] && in_x < conv.w.in && in_y < conv.h.in;
+          all_in_bounds &= in_bounds[j];
+          src_offset[j] = src_batch[j] + in_y * conv.h.in_stride + in_x * conv.w.in_stride;
         }
 #pragma unroll
-        for (int k = 0; k < channels; ++k) {  // a channel beyond the last is computed as the last, and not stored
-          const Index channel = c + k < of.c_out ? c + k : of.c_out - 1;
-          weights[k] = channel * of.out_channel_step + h * of.h.tap_step + w * of.w.tap_step;
+        for (int k = 0; k < channels; ++k) {  // channels beyond the last are computed as the last, and not stored
+          const Index channel = c + k < conv.c_out ? c + k : conv.c_out - 1;
+          kernel_offset[k] = channel * conv.out_channel_stride + h * conv.h.tap_stride + w * conv.w.tap_stride;
         }
-        if (all_reached) {
-          over_channels(sums, of, src, at, kernel, weights);
+        if (all_in_bounds) {
+          accumulate_channels(sums, conv, src, src_offset, kernel, kernel_offset);
           continue;
         }
         if constexpr (positions > 1) {
 #pragma unroll
           for (int j = 0; j < positions; ++j) {
-            if (!reached[j]) continue;
-            const Index alone[1] = {at[j]};
-            Sum_of<T> own[channels][1];
+            if (!in_bounds[j]) continue;
+            const Index one_position[1] = {src_offset[j]};
+            SumType<T> position_sums[channels][1];
 #pragma unroll
-            for (int k = 0; k < channels; ++k) own[k][0] = sums[k][j];
-            over_channels(own, of, src, alone, kernel, weights);
+            for (int k = 0; k < channels; ++k) position_sums[k][0] = sums[k][j];
+            accumulate_channels(position_sums, conv, src, one_position, kernel, kernel_offset);
 #pragma unroll
-            for (int k = 0; k < channels; ++k) sums[k][j] = own[k][0];
+            for (int k = 0; k < channels; ++k) sums[k][j] = position_sums[k][0];
           }
         }
       }
@@ -249,13 +264,13 @@ __device__ inline void convolve(const Convolution<Index> &of, const Share &share
     for (int k = 0; k < channels; ++k) {
 #pragma unroll
       for (int j = 0; j < positions; ++j) {
-        if (exists[j] && c + k < of.c_out) dst[to[j] + k * of.h.out * of.w.out] = from_sum<T>(sums[k][j]);
+        if (exists[j] && c + k < conv.c_out) dst[out_offset[j] + k * conv.h.out * conv.w.out] = from_sum<T>(sums[k][j]);
       }
     }
   }
 }
 
-// What a kernel's parameters describe; h_out is 1 in one dimension.
+// The convolution that the parameters of a kernel describe; h_out is 1 in one dimension.
 struct Conv1d {
   static constexpr bool transposed = false;
 
@@ -264,7 +279,7 @@ struct Conv1d {
                                                  const size_t *__restrict__ info) {
     const Axis<size_t> w{info[2],      w_out,        info[5], info[11], u32(info[8]), u32(stride * dilation),
                          u32(padding), u32(dilation)};
-    return {info[0], info[1], info[6], info[3], info[4], info[9], info[10], flat, w};
+    return {info[0], info[1], info[6], info[3], info[4], info[9], info[10], unit_axis, w};
   }
 };
 
@@ -274,41 +289,41 @@ struct ConvTranspose1d {
   static __device__ Convolution<size_t> describe(size_t w_out, size_t, size_t stride, size_t padding, size_t dilation,
                                                  const size_t *__restrict__ info) {
     const Axis<size_t> w{info[2], w_out, info[5], info[11], u32(info[8]), u32(stride), u32(padding), u32(dilation)};
-    return {info[0], info[1], info[7], info[3], info[4], info[10], info[9], flat, w};
+    return {info[0], info[1], info[7], info[3], info[4], info[10], info[9], unit_axis, w};
   }
 };
 
 template <bool is_transposed>
-struct AnyConv2d {
+struct Conv2dBase {
   static constexpr bool transposed = is_transposed;
 
   static __device__ Convolution<size_t> describe(size_t w_out, size_t h_out, size_t stride, size_t padding,
                                                  size_t dilation, const size_t *__restrict__ info) {
     const Axis<size_t> h{info[2], h_out, info[6], info[14], u32(info[10]), u32(stride), u32(padding), u32(dilation)};
     const Axis<size_t> w{info[3], w_out, info[7], info[15], u32(info[11]), u32(stride), u32(padding), u32(dilation)};
-    const size_t out = transposed ? 1 : 0;  // which dimension of the kernel is of output channels
+    const size_t out = transposed ? 1 : 0;  // the dimension of the kernel that counts output channels
     return {info[0], info[1], info[8 + out], info[4], info[5], info[12 + out], info[13 - out], h, w};
   }
 };
 
-using Conv2d = AnyConv2d<false>;
-using ConvTranspose2d = AnyConv2d<true>;
+using Conv2d = Conv2dBase<false>;
+using ConvTranspose2d = Conv2dBase<true>;
 
 template <class Kind, class T>
 __device__ inline void convolve(size_t w_out, size_t h_out, size_t stride, size_t padding, size_t dilation,
                                 const size_t *__restrict__ info, const T *src, const T *kernel, T *dst) {
-  constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small = 1;
+  constexpr u32 log_tile = sizeof(T) == 8 ? 2 : 3, log_small_tile = 1;
   static_assert(1 << log_tile == tile_channels * tile_positions<T>, "a power of two");
-  const bool few = gridDim.x <= 2 * enough_blocks;
-  const Share share = few ? share_of_tiles<log_small>() : share_of_tiles<log_tile>();
-  if (share.none) return;
-  const Convolution<size_t> of = Kind::describe(w_out, h_out, stride, padding, dilation, info);
-  if (!fits_32_bits(of, tile_channels)) {
-    convolve<Kind::transposed, 1, 1>(of, share, src, kernel, dst);
-  } else if (few) {
-    convolve<Kind::transposed, 1 << log_small, 1>(narrowed(of), share, src, kernel, dst);
+  const bool is_small_grid = gridDim.x <= 2 * blocks_to_fill_gpu;
+  const TileRange range = is_small_grid ? assign_tiles<log_small_tile>() : assign_tiles<log_tile>();
+  if (range.is_empty) return;
+  const Convolution<size_t> conv = Kind::describe(w_out, h_out, stride, padding, dilation, info);
+  if (!fits_32_bits(conv, tile_channels)) {
+    convolve<Kind::transposed, 1, 1>(conv, range, src, kernel, dst);
+  } else if (is_small_grid) {
+    convolve<Kind::transposed, 1 << log_small_tile, 1>(narrowed(conv), range, src, kernel, dst);
   } else {
-    convolve<Kind::transposed, tile_channels, tile_positions<T>>(narrowed(of), share, src, kernel, dst);
+    convolve<Kind::transposed, tile_channels, tile_positions<T>>(narrowed(conv), range, src, kernel, dst);
   }
 }
 

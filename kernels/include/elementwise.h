@@ -1,18 +1,18 @@
 // out[i] = op(in0[i], in1[i], ...) over strided inputs: the body of every elementwise kernel.
 //
-// Four ways, the first that fits: all inputs contiguous; the rows of each contiguous or one value; an input transposed,
-// through a tile in LDS; anything else, element by element.
+// There are four paths, of which the first applicable one is taken: all inputs are contiguous; the rows of each are
+// contiguous or broadcast; an input is transposed, and goes through a tile in LDS; anything else, element by element.
 #pragma once
 
 #include "strided.h"
 
 namespace candle {
 
-// Elements per thread and step: 16 bytes of the widest operand, at most what the operation allows. An operation that
-// sets a limit has long code; two of it for two f64 would cost registers and save no memory transaction.
-constexpr int pack_width(int most, size_t widest) {
-  if (most < any_number && widest == 8) return 1;
-  return most < int(16 / widest) ? most : int(16 / widest);
+// Elements per thread and iteration: 16 bytes of the widest operand, but no more than the operation allows. An
+// operation that sets a limit has long code; two f64 at a time would cost it registers and save no memory transaction.
+constexpr int pack_width(int max_per_thread, size_t widest) {
+  if (max_per_thread < default_max_per_thread && widest == 8) return 1;
+  return max_per_thread < int(16 / widest) ? max_per_thread : int(16 / widest);
 }
 
 constexpr u32 log2_of(u32 power) { return power > 1 ? 1 + log2_of(power / 2) : 0; }
@@ -28,88 +28,89 @@ template <class Op, int N, class Out, class... In>
 __device__ inline Pack<Out, N> apply_pack(const Op &op, const Pack<In, N> &...in) {
   Pack<Out, N> result;
 #pragma unroll
-  for (int k = 0; k < N; ++k) result.at[k] = op(in.at[k]...);
+  for (int k = 0; k < N; ++k) result.data[k] = op(in.data[k]...);
   return result;
 }
 
 template <int... K>
-struct Indices {};
+struct IndexSequence {};
 template <int N>
-struct first_indices;
+struct make_index_sequence;
 template <>
-struct first_indices<1> {
-  using type = Indices<0>;
+struct make_index_sequence<1> {
+  using type = IndexSequence<0>;
 };
 template <>
-struct first_indices<2> {
-  using type = Indices<0, 1>;
+struct make_index_sequence<2> {
+  using type = IndexSequence<0, 1>;
 };
 template <>
-struct first_indices<3> {
-  using type = Indices<0, 1, 2>;
+struct make_index_sequence<3> {
+  using type = IndexSequence<0, 1, 2>;
 };
 
 // ---- contiguous
 
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_INLINED void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_pack(size_t p, const Op &op, Out *out, const In *...in) {
   *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
       apply_pack<Op, width, Out, In...>(op, load_pack<width>(in + p * width)...);
 }
 
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_INLINED void map_packs(size_t numel, const Part &part, const Op &op, Out *out, const In *...in) {
+__device__ CANDLE_FORCE_INLINE void map_packs(size_t numel, const ActiveGrid &grid, const Op &op, Out *out,
+                                              const In *...in) {
   const size_t packs = numel / width;
-  for (size_t p = part.first(); p < packs; p += part.step()) map_pack<width>(p, op, out, in...);
-  for (size_t i = packs * width + part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
+  for (size_t p = grid.first(); p < packs; p += grid.step()) map_pack<width>(p, op, out, in...);
+  for (size_t i = packs * width + grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
 }
 
-// ---- strided: one thread of a block finds out how, for all
+// ---- strided: one thread of each block chooses the path for all
 
-// Along the last dimension, input k is contiguous (bit k of `moving`) or does not move, and packs lie in one row; or
-// input k is contiguous along dimension `rows_dim` (bit k of `transposed`).
+// Along the last dimension, input k is contiguous (bit k of `varying` is set) or broadcast, and no pack crosses the end
+// of a row; or input k is contiguous along dimension `rows_dim` (bit k of `transposed`).
 template <int N>
 struct Plan {
   Strides<N> strides;
-  u32 moving, transposed, rows_dim, tiles, side;
+  u32 varying, transposed, rows_dim, tile_count, tile_side;
   size_t out_row;  // the output's stride along rows_dim
-  bool flat, rows;
+  bool contiguous, packed_rows;
 };
 
-// Tiles of 8 KB or 16 KB: two thread blocks have room in any target's LDS.
+// Tiles of 8 KB or 16 KB: the tiles of two blocks fit in any target's LDS.
 template <size_t widest>
-constexpr u32 side_of_tile = widest == 8 ? 32 : 64;
+constexpr u32 tile_side_for = widest == 8 ? 32 : 64;
 constexpr u32 tile_threads = 1024;
-constexpr u32 least_tiled = 16;
+constexpr u32 min_tiled_size = 16;
 
-// Whether rows are made of packs of `width` elements.
+// Whether every row is a whole number of packs of `width` elements, in all inputs.
 template <int N>
-__device__ inline void find_rows(Plan<N> &plan, u32 width) {
+__device__ inline void find_packed_rows(Plan<N> &plan, u32 width) {
   const u32 inner = plan.strides.dims - 1;
-  plan.rows = (plan.strides.size[inner].size & (width - 1)) == 0;
+  plan.packed_rows = (plan.strides.size[inner].size & (width - 1)) == 0;
   for (int k = 0; k < N; ++k) {
-    const size_t *strides = plan.strides.at[k];
+    const size_t *strides = plan.strides.stride[k];
     if (strides[inner] == 0) continue;
-    plan.moving |= 1u << k;
-    size_t any = 0;
-    for (u32 d = 0; d < inner; ++d) any |= strides[d];
-    plan.rows = plan.rows && strides[inner] == 1 && (any & (width - 1)) == 0;
+    plan.varying |= 1u << k;
+    size_t all_strides = 0;
+    for (u32 d = 0; d < inner; ++d) all_strides |= strides[d];
+    plan.packed_rows = plan.packed_rows && strides[inner] == 1 && (all_strides & (width - 1)) == 0;
   }
 }
 
 template <int N>
-__device__ inline void find_tiles(Plan<N> &plan) {
+__device__ inline void find_transposed_inputs(Plan<N> &plan) {
   const Strides<N> &s = plan.strides;
   const u32 inner = s.dims - 1;
-  if (s.size[inner].size < least_tiled) return;
+  if (s.size[inner].size < min_tiled_size) return;
   for (int k = 0; k < N; ++k) {
-    if (s.at[k][inner] <= 1) continue;
+    if (s.stride[k][inner] <= 1) continue;
     if (plan.transposed) {
-      plan.transposed |= u32(s.at[k][plan.rows_dim] == 1) << k;
+      plan.transposed |= u32(s.stride[k][plan.rows_dim] == 1) << k;
       continue;
     }
     for (u32 d = 0; d < inner; ++d) {
-      if (s.at[k][d] != 1 || s.size[d].size < least_tiled) continue;
+      if (s.stride[k][d] != 1 || s.size[d].size < min_tiled_size) continue;
       plan.rows_dim = d;
       plan.transposed = 1u << k;
       break;
@@ -120,54 +121,54 @@ __device__ inline void find_tiles(Plan<N> &plan) {
 template <int N>
 __device__ inline void count_tiles(Plan<N> &plan) {
   const Strides<N> &s = plan.strides;
-  plan.tiles = 1;
+  plan.tile_count = 1;
   plan.out_row = 1;
   for (u32 d = 0; d < s.dims; ++d) {
     const u32 size = s.size[d].size;
-    plan.tiles *= d == plan.rows_dim || d == s.dims - 1 ? (size + plan.side - 1) / plan.side : size;
+    plan.tile_count *= d == plan.rows_dim || d == s.dims - 1 ? (size + plan.tile_side - 1) / plan.tile_side : size;
     if (d > plan.rows_dim) plan.out_row *= size;
   }
 }
 
 template <int N>
-__device__ CANDLE_ONE_COPY void make_plan(size_t numel, size_t num_dims, const size_t *info, u32 width, u32 side,
-                                          Plan<N> &plan) {
-  plan.side = side;
-  plan.moving = plan.transposed = plan.rows_dim = 0;
-  plan.rows = false;
-  plan.flat = width > 1 && is_contiguous<N>(num_dims, info);  // else one way more is only code
-  if (plan.flat) return;
-  join_dims<N>(numel, num_dims, info, plan.strides);
-  if (plan.strides.dims == 0 || plan.strides.dims > Strides<N>::most) return;
-  if (width > 1) find_rows(plan, width);
-  if (!plan.rows && blockDim.x == tile_threads) find_tiles(plan);
+__device__ CANDLE_SHARED_HELPER void make_plan(size_t numel, size_t num_dims, const size_t *info, u32 width, u32 side,
+                                               Plan<N> &plan) {
+  plan.tile_side = side;
+  plan.varying = plan.transposed = plan.rows_dim = 0;
+  plan.packed_rows = false;
+  plan.contiguous = width > 1 && is_contiguous<N>(num_dims, info);  // otherwise an extra path only adds code
+  if (plan.contiguous) return;
+  merge_dims<N>(numel, num_dims, info, plan.strides);
+  if (plan.strides.dims == 0 || plan.strides.dims > Strides<N>::max_dims) return;
+  if (width > 1) find_packed_rows(plan, width);
+  if (!plan.packed_rows && blockDim.x == tile_threads) find_transposed_inputs(plan);
   if (plan.transposed) count_tiles(plan);
 }
 
 template <int width, class T>
-__device__ inline Pack<T, width> load_row_pack(const T *p, bool moving) {
-  if (moving) return load_pack<width>(p);
+__device__ inline Pack<T, width> load_row_pack(const T *p, bool varying) {
+  if (varying) return load_pack<width>(p);
   const T value = *p;
   Pack<T, width> result;
 #pragma unroll
-  for (int k = 0; k < width; ++k) result.at[k] = value;
+  for (int k = 0; k < width; ++k) result.data[k] = value;
   return result;
 }
 
 template <int width, class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_rows(Indices<K...>, size_t numel, const Part &part, const Plan<sizeof...(In)> &plan,
-                                        const Op &op, Out *out, const In *...in) {
-  const u32 packs = u32(numel / width), step = u32(part.step()), moving = plan.moving;
-  for (u32 p = u32(part.first()); p < packs; p += step) {
-    const auto where = plan.strides.offsets(p * width);
+__device__ CANDLE_FORCE_INLINE void map_rows(IndexSequence<K...>, size_t numel, const ActiveGrid &grid,
+                                             const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
+  const u32 packs = u32(numel / width), step = u32(grid.step()), varying = plan.varying;
+  for (u32 p = u32(grid.first()); p < packs; p += step) {
+    const auto offset = plan.strides.offsets(p * width);
     *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
-        apply_pack<Op, width, Out, In...>(op, load_row_pack<width>(in + where.at[K], moving >> K & 1)...);
+        apply_pack<Op, width, Out, In...>(op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...);
   }
 }
 
-// ---- tiles: an input whose neighbours in memory lie along another dimension than the output's
+// ---- tiles: for inputs that are contiguous along another dimension than the output
 
-// Where a tile begins, in the output and in each input, and where in its dimensions.
+// Where a tile begins: offsets in the output and in each input, and row and column in the two tiled dimensions.
 template <int N>
 struct Tile {
   size_t out;
@@ -176,36 +177,37 @@ struct Tile {
 };
 
 template <int N>
-__device__ CANDLE_ONE_COPY void start_tile(u32 index, const Plan<N> &plan, Tile<N> &tile) {
+__device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, Tile<N> &tile) {
   const Strides<N> &s = plan.strides;
   size_t out_stride = 1;
   tile.out = 0;
   for (int k = 0; k < N; ++k) tile.in[k] = 0;
   for (u32 d = s.dims; d-- > 0;) {
     const bool is_column = d == s.dims - 1, is_row = d == plan.rows_dim;
-    const u32 size = s.size[d].size, pieces = is_column || is_row ? (size + plan.side - 1) / plan.side : size;
-    const u32 rest = index / pieces;
-    const u32 first = (index - rest * pieces) * (is_column || is_row ? plan.side : 1);
+    const u32 size = s.size[d].size,
+              tiles_along_dim = is_column || is_row ? (size + plan.tile_side - 1) / plan.tile_side : size;
+    const u32 rest = index / tiles_along_dim;
+    const u32 first = (index - rest * tiles_along_dim) * (is_column || is_row ? plan.tile_side : 1);
     index = rest;
     if (is_column) tile.column = first;
     if (is_row) tile.row = first;
     tile.out += first * out_stride;
     out_stride *= size;
-    for (int k = 0; k < N; ++k) tile.in[k] += first * s.at[k][d];
+    for (int k = 0; k < N; ++k) tile.in[k] += first * s.stride[k][d];
   }
 }
 
-// Element (row, column) of a tile in LDS. Columns change their order from row to row, so that the elements of a column
-// lie in different banks of four bytes.
+// The index in LDS of element (row, column) of a tile. Columns are permuted differently in each row (XOR swizzle), so
+// that the elements of a column are in different 4-byte banks.
 template <u32 side, class T>
-__device__ inline u32 in_lds(u32 row, u32 column) {
+__device__ inline u32 lds_index(u32 row, u32 column) {
   return row * side + (column ^ (row * (sizeof(T) < 4 ? 4 / sizeof(T) : 1) & (side - 1)));
 }
 
-// A thread's elements of one input: column t % side of rows t / side + k * step. Transposed ones are read along their
-// own rows, and change places in LDS.
-template <u32 side, u32 held, class T>
-__device__ inline void load_tile(T (&values)[held], T *lds, const T *in, size_t row, size_t column, u32 rows,
+// A thread's elements of one input: column t % side of rows t / side + k * step. Transposed inputs are read along their
+// own rows, and transposed through LDS.
+template <u32 side, u32 per_thread, class T>
+__device__ inline void load_tile(T (&values)[per_thread], T *lds, const T *in, size_t row, size_t column, u32 rows,
                                  u32 columns, bool transposed) {
   constexpr u32 step = tile_threads / side;
   const u32 x = threadIdx.x % side, y = threadIdx.x / side;
@@ -213,148 +215,153 @@ __device__ inline void load_tile(T (&values)[held], T *lds, const T *in, size_t 
   const T *p = in + (transposed ? x * row + y * column : y * row + x * column);
   const size_t next = step * (transposed ? column : row);
 #pragma unroll
-  for (u32 k = 0; k < held; ++k) {
+  for (u32 k = 0; k < per_thread; ++k) {
     if (x < inner && y + k * step < outer) values[k] = p[k * next];
   }
   if (!transposed) return;
   __syncthreads();
 #pragma unroll
-  for (u32 k = 0; k < held; ++k) lds[in_lds<side, T>(y + k * step, x)] = values[k];
+  for (u32 k = 0; k < per_thread; ++k) lds[lds_index<side, T>(y + k * step, x)] = values[k];
   __syncthreads();
 #pragma unroll
-  for (u32 k = 0; k < held; ++k) values[k] = lds[in_lds<side, T>(x, y + k * step)];
+  for (u32 k = 0; k < per_thread; ++k) values[k] = lds[lds_index<side, T>(x, y + k * step)];
 }
 
-template <u32 held, class... T>
+template <u32 per_thread, class... T>
 struct TileValues;
-template <u32 held>
-struct TileValues<held> {};
-template <u32 held, class T, class... More>
-struct TileValues<held, T, More...> {
-  T own[held];
-  TileValues<held, More...> more;
+template <u32 per_thread>
+struct TileValues<per_thread> {};
+template <u32 per_thread, class T, class... More>
+struct TileValues<per_thread, T, More...> {
+  T values[per_thread];
+  TileValues<per_thread, More...> more;
 };
 
-template <int k, u32 held, class T, class... More>
-__device__ inline auto &values_of(TileValues<held, T, More...> &values) {
+template <int k, u32 per_thread, class T, class... More>
+__device__ inline auto &values_of_input(TileValues<per_thread, T, More...> &values) {
   if constexpr (k == 0) {
-    return values.own;
+    return values.values;
   } else {
-    return values_of<k - 1>(values.more);
+    return values_of_input<k - 1>(values.more);
   }
 }
 
-// For blocks of tile_threads, each of which takes tiles that follow each other.
+// For blocks of tile_threads threads; each block processes consecutive tiles.
 template <class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_tiles(Indices<K...>, const Part &part, const Plan<sizeof...(In)> &plan, const Op &op,
-                                         Out *out, const In *...in) {
-  constexpr u32 side = side_of_tile<widest_of<In...>()>, step = tile_threads / side, held = side / step;
+__device__ CANDLE_FORCE_INLINE void map_tiles(IndexSequence<K...>, const ActiveGrid &grid,
+                                              const Plan<sizeof...(In)> &plan, const Op &op, Out *out,
+                                              const In *...in) {
+  constexpr u32 side = tile_side_for<widest_of<In...>()>, step = tile_threads / side, per_thread = side / step;
   __shared__ u64 lds[side * side * widest_of<In...>() / 8];
   const auto &s = plan.strides;
   const u32 columns_dim = s.dims - 1, rows_dim = plan.rows_dim;
   const u32 rows = s.size[rows_dim].size, columns = s.size[columns_dim].size;
-  const u32 per_block = (plan.tiles + part.blocks - 1) / part.blocks;
-  const u32 first = part.block * per_block, rest = first < plan.tiles ? plan.tiles - first : 0;
+  const u32 per_block = (plan.tile_count + grid.blocks - 1) / grid.blocks;
+  const u32 first = grid.block * per_block, rest = first < plan.tile_count ? plan.tile_count - first : 0;
   const u32 count = rest < per_block ? rest : per_block;
   const u32 x = threadIdx.x % side, y = threadIdx.x / side;
   Tile<sizeof...(In)> tile;
   tile.column = columns;
   for (u32 i = 0; i < count; ++i) {
     if (tile.column >= columns) start_tile(first + i, plan, tile);
-    TileValues<held, In...> values;
-    (load_tile<side>(values_of<K>(values), reinterpret_cast<In *>(lds), in + tile.in[K], s.at[K][rows_dim],
-                     s.at[K][columns_dim], rows - tile.row, columns - tile.column, plan.transposed >> K & 1),
+    TileValues<per_thread, In...> values;
+    (load_tile<side>(values_of_input<K>(values), reinterpret_cast<In *>(lds), in + tile.in[K], s.stride[K][rows_dim],
+                     s.stride[K][columns_dim], rows - tile.row, columns - tile.column, plan.transposed >> K & 1),
      ...);
     Out *p = out + (tile.out + y * plan.out_row + x);
 #pragma unroll
-    for (u32 k = 0; k < held; ++k) {
+    for (u32 k = 0; k < per_thread; ++k) {
       if (tile.row + y + k * step < rows && tile.column + x < columns) {
-        p[k * step * plan.out_row] = op(values_of<K>(values)[k]...);
+        p[k * step * plan.out_row] = op(values_of_input<K>(values)[k]...);
       }
     }
     tile.column += side;
     tile.out += side;
-    ((tile.in[K] += side * s.at[K][columns_dim]), ...);
+    ((tile.in[K] += side * s.stride[K][columns_dim]), ...);
   }
 }
 
 // ---- any strides
 
 template <class Op, class Out, class... In, int... K>
-__device__ CANDLE_INLINED void map_elements(Indices<K...>, size_t numel, size_t num_dims,
-                                            const size_t *__restrict__ info, const Part &part,
-                                            const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
-  const bool ready = plan.strides.dims <= Strides<sizeof...(In)>::most;
-  for (size_t i = part.first(); i < numel; i += part.step()) {
-    const auto where = ready ? plan.strides.offsets(u32(i)) : offsets<sizeof...(In)>(i, num_dims, info, true);
-    out[i] = op(in[where.at[K]]...);
+__device__ CANDLE_FORCE_INLINE void map_elements(IndexSequence<K...>, size_t numel, size_t num_dims,
+                                                 const size_t *__restrict__ info, const ActiveGrid &grid,
+                                                 const Plan<sizeof...(In)> &plan, const Op &op, Out *out,
+                                                 const In *...in) {
+  const bool has_strides = plan.strides.dims <= Strides<sizeof...(In)>::max_dims;
+  for (size_t i = grid.first(); i < numel; i += grid.step()) {
+    const auto offset = has_strides ? plan.strides.offsets(u32(i)) : offsets<sizeof...(In)>(i, num_dims, info, true);
+    out[i] = op(in[offset.operand[K]]...);
   }
 }
 
-// An operation whose code is too long to be in every loop: constants for which an AMD GPU has not enough scalar
-// registers, and on NVIDIA GPUs what a library's subroutine has to save.
+// An operation with too much code to be inlined into every loop: its constants exceed the scalar registers of AMD GPUs,
+// and on NVIDIA GPUs calls of library subroutines have to save registers.
 template <class Op>
-struct Apart {
+struct OutOfLine {
   Op op;
 
   template <class... T>
-  __device__ CANDLE_NOT_INLINED auto operator()(T... x) const {
+  __device__ CANDLE_NOINLINE_GPU auto operator()(T... x) const {
     return op(x...);
   }
 };
 
-// Anything but a thread per element of contiguous tensors. Only for blocks that have something to do: the call costs.
+// Everything except one thread per element of contiguous tensors. Blocks without work must not call this: the call is
+// expensive.
 template <int width, class Op, class Out, class... In>
-__device__ CANDLE_APART void map_any(const Part part, size_t numel, size_t num_dims, const size_t *__restrict__ info,
-                                     const Op op, Out *out, const In *...in) {
+__device__ CANDLE_NOINLINE_NVIDIA void map_general(const ActiveGrid grid, size_t numel, size_t num_dims,
+                                                   const size_t *__restrict__ info, const Op op, Out *out,
+                                                   const In *...in) {
   constexpr int inputs = sizeof...(In);
-  using Each = typename first_indices<inputs>::type;
+  using AllInputs = typename make_index_sequence<inputs>::type;
   const bool aligned = is_aligned<width>(out) && (is_aligned<width>(in) && ...);
   if (!info && (width == 1 || !aligned)) {
-    for (size_t i = part.first(); i < numel; i += part.step()) out[i] = op(in[i]...);
+    for (size_t i = grid.first(); i < numel; i += grid.step()) out[i] = op(in[i]...);
     return;
   }
   __shared__ Plan<inputs> plan;
   if (threadIdx.x == 0)
-    make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, side_of_tile<widest_of<In...>()>, plan);
+    make_plan<inputs>(numel, num_dims, info, aligned ? width : 1, tile_side_for<widest_of<In...>()>, plan);
   __syncthreads();
-  if (width > 1 && plan.flat) {
-    map_packs<width>(numel, part, op, out, in...);
-  } else if (width > 1 && plan.rows) {
-    map_rows<width>(Each{}, numel, part, plan, op, out, in...);
+  if (width > 1 && plan.contiguous) {
+    map_packs<width>(numel, grid, op, out, in...);
+  } else if (width > 1 && plan.packed_rows) {
+    map_rows<width>(AllInputs{}, numel, grid, plan, op, out, in...);
   } else if (plan.transposed) {
-    map_tiles(Each{}, part, plan, op, out, in...);
+    map_tiles(AllInputs{}, grid, plan, op, out, in...);
   } else {
-    map_elements(Each{}, numel, num_dims, info, part, plan, op, out, in...);
+    map_elements(AllInputs{}, numel, num_dims, info, grid, plan, op, out, in...);
   }
 }
 
-// `info` is dims, then the strides of each input in order; null when all are contiguous. Op::most_per_thread bounds
-// the elements that a thread takes at a time, which a library function would otherwise unroll eight times.
+// `info` is dims, then the strides of each input in order; null if all are contiguous. Op::max_per_thread limits the
+// elements that a thread processes at a time: a library function would otherwise be unrolled eight times.
 template <class Op, class Out, class... In>
 __device__ inline void map(size_t numel, size_t num_dims, const size_t *__restrict__ info, const Op &op, Out *out,
                            const In *...in) {
-  constexpr int width = pack_width(Op::most_per_thread, widest_of<Out, In...>());
+  constexpr int width = pack_width(Op::max_per_thread, widest_of<Out, In...>());
   if (info || thread_count() < numel) {
-    const u32 few = shift_for_few_blocks(numel);
-    if (numel == 0 || is_idle(few)) return;
-    if constexpr (Op::most_per_thread < any_number && width == 1) {
-      return map_any<width>(part_of_grid(few), numel, num_dims, info, Apart<Op>{op}, out, in...);
+    const u32 shift = shift_for_few_active_blocks(numel);
+    if (numel == 0 || is_idle_block(shift)) return;
+    if constexpr (Op::max_per_thread < default_max_per_thread && width == 1) {
+      return map_general<width>(active_grid(shift), numel, num_dims, info, OutOfLine<Op>{op}, out, in...);
     } else {
-      return map_any<width>(part_of_grid(few), numel, num_dims, info, op, out, in...);
+      return map_general<width>(active_grid(shift), numel, num_dims, info, op, out, in...);
     }
   }
-  // As Candle launches: no loops. A block has a thread for each element after the last whole pack.
+  // One thread per element, as Candle launches: no loops. A block has a thread for each element after the last whole
+  // pack.
   if (width == 1 || blockDim.x < width || !is_aligned<width>(out) || !(is_aligned<width>(in) && ...)) {
     const size_t i = thread_index();
     if (i < numel) out[i] = op(in[i]...);
     return;
   }
   constexpr u32 shift = log2_of(width);
-  if (is_idle(shift)) return;
-  const size_t packs = numel / width, p = part_of_grid(shift).first(), rest = packs * width + p;
+  if (is_idle_block(shift)) return;
+  const size_t packs = numel / width, p = active_grid(shift).first(), tail = packs * width + p;
   if (p < packs) map_pack<width>(p, op, out, in...);
-  if (rest < numel) out[rest] = op(in[rest]...);
+  if (tail < numel) out[tail] = op(in[tail]...);
 }
 
 }  // namespace candle

@@ -1,14 +1,14 @@
-// Neighbouring elements as one.
+// Vectorized loads and stores of neighbouring elements.
 #pragma once
 
 #include "types.h"
 
 namespace candle {
 
-// N elements that move in one load or store.
+// N elements that one instruction loads or stores.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
-  T at[N];
+  T data[N];
 };
 
 template <int N, class T>

@@ -1,5 +1,5 @@
 // Pooling over windows of a source (b, c, w, h), as Candle names its last two dimensions. The output is contiguous and
-// has the windows that fit. info is the dims and strides of the source.
+// covers the windows that fit entirely. info is the dims and strides of the source.
 #pragma once
 
 #include "convert.h"
@@ -8,12 +8,12 @@
 
 namespace candle {
 
-// The sum wraps in u8 and u32. The factor is an f32 for every type, f64 too.
+// Sums of u8 and u32 wrap. The factor is an f32 for every type, f64 included.
 template <class T>
 struct Average {
-  Sum_of<T> sum{};
+  SumType<T> sum{};
 
-  __device__ void take(T x) {
+  __device__ void accumulate(T x) {
     if constexpr (is_integer<T>) {
       sum = T(u32(sum) + u32(x));
     } else {
@@ -23,7 +23,7 @@ struct Average {
 
   __device__ T result(size_t window) const {
     const f32 factor = 1.0f / f32(window);
-    if constexpr (same<T, f64>) {
+    if constexpr (is_same<T, f64>) {
       return sum * f64(factor);
     } else {
       return convert<T>(f32(sum) * factor);
@@ -36,8 +36,8 @@ struct Maximum {
   T largest{};
   bool first = true;
 
-  __device__ void take(T x) {
-    largest = first ? x : extreme<true>(largest, x);
+  __device__ void accumulate(T x) {
+    largest = first ? x : extremum<true>(largest, x);
     first = false;
   }
 
@@ -62,7 +62,7 @@ __device__ inline void pool2d(size_t w_k, size_t h_k, size_t w_stride, size_t h_
     const T *corner = src + b * s[0] + c * s[1] + w * s[2] + h * s[3];
     Op<T> state;
     for (size_t x = 0; x < w_k; ++x) {
-      for (size_t y = 0; y < h_k; ++y) state.take(corner[x * s[2] + y * s[3]]);
+      for (size_t y = 0; y < h_k; ++y) state.accumulate(corner[x * s[2] + y * s[3]]);
     }
     dst[i] = state.result(w_k * h_k);
   }

@@ -1,4 +1,4 @@
-// Which elements a thread takes, and where the elements of strided tensors lie.
+// Index arithmetic: which elements a thread processes, and the offsets of the elements of strided tensors.
 #pragma once
 
 #include "pack.h"
@@ -10,9 +10,10 @@ __device__ inline size_t thread_index() { return size_t(blockIdx.x) * blockDim.x
 
 __device__ inline size_t thread_count() { return size_t(gridDim.x) * blockDim.x; }
 
-// Row-major without gaps, for each of the N operands whose strides follow dims in info; null info says so too.
+// Whether each of the N operands whose strides follow dims in info is row-major and without gaps. A null info means
+// that too.
 template <int N>
-__device__ CANDLE_ONE_COPY bool is_contiguous(size_t num_dims, const size_t *info) {
+__device__ CANDLE_SHARED_HELPER bool is_contiguous(size_t num_dims, const size_t *info) {
   if (!info) return true;
   size_t expected = 1;
   for (size_t d = num_dims; d-- > 0;) {
@@ -26,7 +27,8 @@ __device__ CANDLE_ONE_COPY bool is_contiguous(size_t num_dims, const size_t *inf
   return true;
 }
 
-// i / d and i mod d. `wide` is uniform over the grid; a 32-bit division is several times cheaper.
+// Divides i by d in place and returns the remainder. `wide` (indices need 64 bits) is uniform over the grid; a 32-bit
+// division is several times cheaper.
 __device__ inline size_t divide(size_t &i, size_t d, bool wide) {
   const size_t quotient = wide ? i / d : size_t(u32(i) / u32(d));
   const size_t remainder = i - quotient * d;
@@ -36,13 +38,13 @@ __device__ inline size_t divide(size_t &i, size_t d, bool wide) {
 
 template <int N>
 struct Offsets {
-  size_t at[N];
+  size_t operand[N];
 };
 
-// Where the i-th element (row-major) of each operand lies. Dimensions that lie in memory as one are taken as one;
-// the outermost needs no division. All control flow here is uniform over the grid.
+// The offset of the i-th element (row-major) in each operand. Dimensions that are contiguous with each other are
+// merged; the outermost needs no division. All control flow here is uniform over the grid.
 template <int N>
-__device__ CANDLE_ONE_COPY Offsets<N> offsets(size_t i, size_t num_dims, const size_t *info, bool wide) {
+__device__ CANDLE_SHARED_HELPER Offsets<N> offsets(size_t i, size_t num_dims, const size_t *info, bool wide) {
   Offsets<N> result{};
   for (size_t d = num_dims; d-- > 0;) {
     const size_t inner = d;
@@ -57,35 +59,35 @@ __device__ CANDLE_ONE_COPY Offsets<N> offsets(size_t i, size_t num_dims, const s
       size *= info[d - 1];
     }
     const size_t index = d == 0 ? i : divide(i, size, wide);
-    for (int k = 0; k < N; ++k) result.at[k] += index * info[(k + 1) * num_dims + inner];
+    for (int k = 0; k < N; ++k) result.operand[k] += index * info[(k + 1) * num_dims + inner];
   }
   return result;
 }
 
-// The thread blocks among which the elements are shared out. Candle launches a thread per element; where a thread takes
-// several, one block of every 2^shift does the work of its neighbours, which end at once. Were the idle blocks the last
-// ones, the memory would stand still while they come and go. Idle blocks are most of the grid: they must find out in a
+// The blocks that have work. Candle launches one thread per element; where a thread processes several, one block of
+// every 2^shift does the work of its neighbours, which return at once. If instead the last blocks were the idle ones,
+// memory would sit idle while those blocks launch and exit. Idle blocks are most of the grid: they must find out in a
 // few instructions.
-struct Part {
+struct ActiveGrid {
   u32 block, blocks;
 
   __device__ size_t first() const { return size_t(block) * blockDim.x + threadIdx.x; }
   __device__ size_t step() const { return size_t(blocks) * blockDim.x; }
 };
 
-__device__ inline bool is_idle(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
+__device__ inline bool is_idle_block(u32 shift) { return (blockIdx.x & ((1u << shift) - 1)) != 0; }
 
-__device__ inline Part part_of_grid(u32 shift) {
+__device__ inline ActiveGrid active_grid(u32 shift) {
   return {blockIdx.x >> shift, (gridDim.x + (1u << shift) - 1) >> shift};
 }
 
-// Where the work of a block has a dear beginning; some hundreds of blocks fill a GPU.
-__device__ inline u32 shift_for_few_blocks(size_t numel) {
+// For blocks with expensive setup: a few hundred blocks fill a GPU.
+__device__ inline u32 shift_for_few_active_blocks(size_t numel) {
   if (thread_count() < numel) return 0;
   return gridDim.x >= 256 << 6 ? 6 : gridDim.x >= 256 << 4 ? 4 : gridDim.x >= 256 << 2 ? 2 : 0;
 }
 
-// Division by a number that is known before, of anything below 2^31 (T. Granlund, P. Montgomery, "Division by invariant
+// Division by a loop-invariant divisor, of dividends below 2^31 (T. Granlund, P. Montgomery, "Division by invariant
 // integers using multiplication", 1994).
 struct Divisor {
   u32 size, factor, shift;
@@ -93,57 +95,59 @@ struct Divisor {
   __device__ u32 quotient(u32 n) const { return u32((u64(n) * factor >> 32) + n) >> shift; }
 };
 
-__device__ inline Divisor divisor(u32 d) {
+__device__ inline Divisor make_divisor(u32 d) {
   u32 shift = 0;
   while ((u64(1) << shift) < d) ++shift;
   return {d, u32(((u64(1) << 32) * ((u64(1) << shift) - d)) / d + 1), shift};
 }
 
-// How N operands lie, ready for use: dimensions of size 1 left out, those that lie in memory as one joined.
+// The layout of N operands, prepared for index arithmetic: without dimensions of size 1, and with dimensions merged
+// that are contiguous with each other.
 template <int N>
 struct Strides {
-  static constexpr u32 most = 6;
-  u32 dims;  // more than `most`: not ready for use
-  Divisor size[most];
-  size_t at[N][most];
+  static constexpr u32 max_dims = 6;
+  u32 dims;  // more than max_dims: too many, and the rest is not valid
+  Divisor size[max_dims];
+  size_t stride[N][max_dims];
 
-  // Where the i-th element (row-major) of operand k lies.
+  // The offset of the i-th element (row-major) in each operand.
   __device__ Offsets<N> offsets(u32 i) const {
     Offsets<N> result{};
     for (u32 d = dims; d-- > 0;) {
-      const u32 rest = d == 0 ? 0 : size[d].quotient(i);
-      const u32 index = i - rest * size[d].size;
-      for (int k = 0; k < N; ++k) result.at[k] += index * at[k][d];
-      i = rest;
+      const u32 quotient = d == 0 ? 0 : size[d].quotient(i);
+      const u32 index = i - quotient * size[d].size;
+      for (int k = 0; k < N; ++k) result.operand[k] += index * stride[k][d];
+      i = quotient;
     }
     return result;
   }
 };
 
 template <int N>
-__device__ CANDLE_ONE_COPY void join_dims(size_t numel, size_t num_dims, const size_t *info, Strides<N> &strides) {
+__device__ CANDLE_SHARED_HELPER void merge_dims(size_t numel, size_t num_dims, const size_t *info,
+                                                Strides<N> &strides) {
   strides.dims = 0;
   if (numel >> 31) {
-    strides.dims = Strides<N>::most + 1;
+    strides.dims = Strides<N>::max_dims + 1;
     return;
   }
   for (size_t d = 0; d < num_dims; ++d) {
     const u32 size = u32(info[d]);
     if (size == 1) continue;
-    bool joined = strides.dims > 0;
+    bool merged = strides.dims > 0;
     for (int k = 0; k < N; ++k) {
-      joined = joined && strides.at[k][strides.dims - 1] == size * info[(k + 1) * num_dims + d];
+      merged = merged && strides.stride[k][strides.dims - 1] == size * info[(k + 1) * num_dims + d];
     }
-    if (!joined && strides.dims == Strides<N>::most) {
+    if (!merged && strides.dims == Strides<N>::max_dims) {
       ++strides.dims;
       return;
     }
-    if (!joined) strides.size[strides.dims++].size = 1;
+    if (!merged) strides.size[strides.dims++].size = 1;
     const u32 last = strides.dims - 1;
     strides.size[last].size *= size;
-    for (int k = 0; k < N; ++k) strides.at[k][last] = info[(k + 1) * num_dims + d];
+    for (int k = 0; k < N; ++k) strides.stride[k][last] = info[(k + 1) * num_dims + d];
   }
-  for (u32 d = 0; d < strides.dims; ++d) strides.size[d] = divisor(strides.size[d].size);
+  for (u32 d = 0; d < strides.dims; ++d) strides.size[d] = make_divisor(strides.size[d].size);
 }
 
 }  // namespace candle

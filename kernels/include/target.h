@@ -1,22 +1,25 @@
-// All that differs between the targets of these kernels: AMD GPUs, NVIDIA GPUs and the host. A target's header has, in
-// namespace candle::target, with the same bits on every target but for the sign and payload of a NaN:
+// Everything that differs between the targets of these kernels: AMD GPUs, NVIDIA GPUs and the host. Each target's
+// header defines, in namespace candle::target, the following functions. Results have the same bits on every target,
+// except for the sign and payload of a NaN.
 //
 //   f16_to_f32, f8_to_f32                 exact
-//   f32_to_f16, f32_to_bf16, f32_to_f8    to nearest even; subnormals stay; f8 saturates, and has the NaN 0x7f only
-//   fma_f16, fma_bf16                     a * b + c, rounded once; subnormals stay
+//   f32_to_f16, f32_to_bf16, f32_to_f8    to nearest even; subnormals are kept; f8 saturates, its only NaN is 0x7f
+//   fma_f16, fma_bf16                     a * b + c, rounded once; subnormals are kept
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
-//   swap_word<mask>(x)                    the x of lane (own lane ^ mask) in a group of 32, for u32 and u64
-//   keep_order(x)                         in a loop: the next round is not begun before x is computed
+//   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64
+//   optimization_barrier(x)               on AMD GPUs: hides x from the compiler, which has to compute it before this
+//   rematerialize(x)                      x; on AMD GPUs values that depend on it are recomputed, not kept in registers
 //   on_gpu
+//   few_registers                         a tile of a quantized product takes all registers of a thread
 //
-// and the macros
+// and these macros:
 //
-//   CANDLE_REQUIRE(condition, why)        a fault unless the condition holds
-//   CANDLE_ONE_COPY                       of code that every kernel has
-//   CANDLE_INLINED                        of code that a call would give a stack on an AMD GPU
-//   CANDLE_APART                          the same, where an NVIDIA GPU does better with a call
-//   CANDLE_NOT_INLINED                    of code that is better called on every GPU
-//   CANDLE_UNROLL_COLUMNS                 before loops whose rounds have an array's element each
+//   CANDLE_REQUIRE(condition, why)        traps unless the condition holds
+//   CANDLE_SHARED_HELPER                  a helper that every kernel of a file calls
+//   CANDLE_FORCE_INLINE                   a function that would need a stack on AMD GPUs if it were called
+//   CANDLE_NOINLINE_NVIDIA                the same, but faster out of line on NVIDIA GPUs
+//   CANDLE_NOINLINE_GPU                   a function that is faster out of line on every GPU
+//   CANDLE_UNROLL_COLUMNS                 before a loop over an array that must stay in registers
 #pragma once
 
 #include "portable.h"

@@ -2,13 +2,13 @@
 #pragma once
 
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __builtin_trap())
-#define CANDLE_ONE_COPY __attribute__((always_inline)) inline
-#define CANDLE_INLINED __attribute__((always_inline)) inline
-#define CANDLE_APART __attribute__((always_inline)) inline
-#define CANDLE_NOT_INLINED __attribute__((noinline))
+#define CANDLE_SHARED_HELPER __attribute__((always_inline)) inline
+#define CANDLE_FORCE_INLINE __attribute__((always_inline)) inline
+#define CANDLE_NOINLINE_NVIDIA __attribute__((always_inline)) inline
+#define CANDLE_NOINLINE_GPU __attribute__((noinline))
 #define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
 
-// v_dot4_i32_i8 (Vega 20, CDNA, RDNA 2) and v_dot4_i32_iu8 (RDNA 3 and 4, where each side says whether it is signed).
+// v_dot4_i32_i8 (Vega 20, CDNA, RDNA 2), and v_dot4_i32_iu8 (RDNA 3 and 4), which takes the signedness of each operand.
 #if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || \
     defined(__gfx942__) || defined(__gfx950__) || defined(__gfx1011__) || defined(__gfx1012__) ||                      \
     defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||                    \
@@ -21,6 +21,13 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+
+// RDNA 1 and 2: LLVM spills a quantized product's offsets there, and not on CDNA (512 registers) or later RDNA.
+#if defined(__GFX10__)
+constexpr bool few_registers = true;
+#else
+constexpr bool few_registers = false;
+#endif
 
 using portable::f32_to_bf16;
 using portable::f32_to_f8;
@@ -46,25 +53,30 @@ __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
 #endif
 }
 
-// Data-parallel moves cost no more than a register move; the rest goes through the LDS crossbar.
+// DPP costs no more than a register move; the other masks go through the LDS crossbar (ds_swizzle).
 template <int mask>
-__device__ inline u32 swap_word(u32 x) {
+__device__ inline u32 shuffle_xor_word(u32 x) {
   if constexpr (mask == 1) {
     return u32(__builtin_amdgcn_update_dpp(0, int(x), 0xb1, 0xf, 0xf, true));  // quad_perm:[1,0,3,2]
   } else if constexpr (mask == 2) {
     return u32(__builtin_amdgcn_update_dpp(0, int(x), 0x4e, 0xf, 0xf, true));  // quad_perm:[2,3,0,1]
   } else if constexpr (mask == 8) {
-    return u32(__builtin_amdgcn_update_dpp(0, int(x), 0x128, 0xf, 0xf, true));  // row_ror:8, of rows of 16
+    return u32(__builtin_amdgcn_update_dpp(0, int(x), 0x128, 0xf, 0xf, true));  // row_ror:8, in rows of 16
   } else {
     return u32(__builtin_amdgcn_ds_swizzle(int(x), mask << 10 | 0x1f));  // lane ^ mask
   }
 }
 
 template <int mask>
-__device__ inline u64 swap_word(u64 x) {
-  return u64(swap_word<mask>(u32(x))) | u64(swap_word<mask>(u32(x >> 32))) << 32;
+__device__ inline u64 shuffle_xor_word(u64 x) {
+  return u64(shuffle_xor_word<mask>(u32(x))) | u64(shuffle_xor_word<mask>(u32(x >> 32))) << 32;
 }
 
-__device__ inline void keep_order(f32 &x) { asm volatile("" : "+v"(x)); }
+__device__ inline void optimization_barrier(f32 &x) { asm volatile("" : "+v"(x)); }
+
+__device__ inline int rematerialize(int x) {
+  asm volatile("" : "+v"(x));
+  return x;
+}
 
 }  // namespace candle::target

@@ -1,16 +1,17 @@
-// NVIDIA GPUs; see target.h. In PTX, as the vendor's headers for these types are not always there.
+// NVIDIA GPUs; see target.h. Inline PTX, because the vendor's headers for these types are not always installed.
 #pragma once
 
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __trap())
-#define CANDLE_ONE_COPY inline
-#define CANDLE_INLINED inline
-#define CANDLE_APART __noinline__
-#define CANDLE_NOT_INLINED __noinline__
+#define CANDLE_SHARED_HELPER inline
+#define CANDLE_FORCE_INLINE inline
+#define CANDLE_NOINLINE_NVIDIA __noinline__
+#define CANDLE_NOINLINE_GPU __noinline__
 #define CANDLE_UNROLL_COLUMNS _Pragma("unroll")
 
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+constexpr bool few_registers = false;
 
 __device__ inline f32 f16_to_f32(u16 x) {
   f32 result;
@@ -30,13 +31,14 @@ __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
   asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(result) : "h"(a), "h"(b), "h"(c));
   return result;
 #else
-  return f32_to_f16(portable::fma_f16_to_odd(f16_to_f32(a), f16_to_f32(b), f16_to_f32(c)));
+  return f32_to_f16(portable::fma_f16_round_to_odd(f16_to_f32(a), f16_to_f32(b), f16_to_f32(c)));
 #endif
 }
 
 #if __CUDA_ARCH__ >= 800
 
-// As the lower of two: of the conversion of one, ptxas may make an instruction of the slow unit for transcendentals.
+// The lower half of a packed conversion: ptxas may turn a single one into an instruction of the slow transcendental
+// unit.
 __device__ inline u16 f32_to_bf16(f32 x) {
   u32 result;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(0.0f), "f"(x));
@@ -58,7 +60,7 @@ using portable::fma_bf16;
 
 #if __CUDA_ARCH__ >= 890
 
-// These convert two at a time: the lower byte counts.
+// These instructions convert two values at a time; only the lower byte is used.
 __device__ inline f32 f8_to_f32(u8 x) {
   u32 result;
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(result) : "h"(u16(x)));
@@ -89,12 +91,14 @@ __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
 #endif
 }
 
-// All lanes of the group are named: those that have ended, or never were, are not waited for.
+// The full mask: lanes that have exited, or were never launched, are not waited for.
 template <int mask, class Word>
-__device__ inline Word swap_word(Word x) {
+__device__ inline Word shuffle_xor_word(Word x) {
   return __shfl_xor_sync(0xffffffff, x, mask);
 }
 
-__device__ inline void keep_order(f32 &) {}  // ptxas orders as it likes, and spills nothing
+__device__ inline void optimization_barrier(f32 &) {}  // ptxas reorders freely, and does not spill here
+
+__device__ inline int rematerialize(int x) { return x; }
 
 }  // namespace candle::target

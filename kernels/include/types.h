@@ -1,4 +1,4 @@
-// The element types of the kernels. No standard header: hiprtc has none.
+// Element types of the kernels. Includes no standard header: hipRTC has none.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -15,7 +15,7 @@ using i64 = __INT64_TYPE__;
 using f32 = float;
 using f64 = double;
 
-// The narrow floats are bits in storage; arithmetic is in number.h and rounds after every operation.
+// f16, bf16 and f8 hold raw bits; their arithmetic, in arithmetic.h, rounds after every operation.
 struct f16 {
   u16 bits;
 };
@@ -33,24 +33,24 @@ using fp8_e4m3 = f8;
 static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(size_t) == 8, "an LP64 target");
 static_assert(sizeof(f16) == 2 && sizeof(bf16) == 2 && sizeof(f8) == 1, "packed storage");
 
-// No limit on the elements a thread takes at a time but the eight that keep enough threads busy.
-constexpr int any_number = 8;
+// The most elements that a thread processes at a time: more would leave too few threads to fill the GPU.
+constexpr int default_max_per_thread = 8;
 
 template <class A, class B>
-constexpr bool same = false;
+constexpr bool is_same = false;
 template <class A>
-constexpr bool same<A, A> = true;
+constexpr bool is_same<A, A> = true;
 
 template <class T>
-constexpr bool is_half = same<T, f16> || same<T, bf16>;
+constexpr bool is_half = is_same<T, f16> || is_same<T, bf16>;
 template <class T>
-constexpr bool is_f8 = same<T, f8>;
+constexpr bool is_f8 = is_same<T, f8>;
 template <class T>
-constexpr bool is_integer = same<T, u8> || same<T, u32> || same<T, i16> || same<T, i32> || same<T, i64>;
+constexpr bool is_integer = is_same<T, u8> || is_same<T, u32> || is_same<T, i16> || is_same<T, i32> || is_same<T, i64>;
 
 template <class To, class From>
 __device__ inline To bit_cast(From x) {
-  static_assert(sizeof(To) == sizeof(From), "the same width");
+  static_assert(sizeof(To) == sizeof(From), "the same size");
   return __builtin_bit_cast(To, x);
 }
 

@@ -1,5 +1,5 @@
-// Upsampling of a source of four dimensions to a contiguous output. info is the dims and strides of the source.
-// Positions are computed in f64, as Candle does: f32 or integers choose other pixels at some sizes.
+// Upsampling of a four-dimensional source to a contiguous output. info is the dims and strides of the source. Positions
+// are computed in f64, as Candle does: with f32 or integers some sizes give other pixels.
 #pragma once
 
 #include "convert.h"
@@ -7,8 +7,8 @@
 
 namespace candle {
 
-__device__ inline size_t nearest(size_t at, f64 scale, size_t size) {
-  const size_t from = size_t(f64(at) * scale);
+__device__ inline size_t nearest(size_t pixel, f64 scale, size_t size) {
+  const size_t from = size_t(f64(pixel) * scale);
   return from < size ? from : size - 1;
 }
 
@@ -37,21 +37,21 @@ __device__ inline f64 bilinear_scale(size_t in, size_t out, bool align_corners, 
   return has_factor ? 1.0 / factor : f64(in) / f64(out);
 }
 
-// The two source pixels that an output pixel lies between, and the weight of the second.
-struct Between {
+// The two source pixels on either side of an output pixel, and the weight of the second.
+struct Interpolation {
   size_t low, high;
   f64 weight;
 };
 
-__device__ inline Between between(size_t at, f64 scale, size_t size, bool align_corners) {
-  f64 position = align_corners ? scale * f64(at) : fused(scale, f64(at) + 0.5, -0.5);
+__device__ inline Interpolation interpolation_at(size_t pixel, f64 scale, size_t size, bool align_corners) {
+  f64 position = align_corners ? scale * f64(pixel) : fma(scale, f64(pixel) + 0.5, -0.5);
   if (!(position > 0.0)) position = 0.0;
   const size_t low = size_t(position);
   const size_t high = low + 1 < size ? low + 1 : size - 1;
   f64 weight = position - f64(low);
   if (!(weight > 0.0)) weight = 0.0;
   if (weight > 1.0) weight = 1.0;
-  return Between{low, high, weight};
+  return Interpolation{low, high, weight};
 }
 
 template <class T>
@@ -63,9 +63,9 @@ __device__ inline f64 to_f64(T x) {
   }
 }
 
-__device__ inline f64 blend(f64 a, f64 b, f64 weight) { return fused(a, 1.0 - weight, b * weight); }
+__device__ inline f64 lerp(f64 a, f64 b, f64 weight) { return fma(a, 1.0 - weight, b * weight); }
 
-// The source is (b, c, h, w). A neighbour of weight 0 takes part: 0 * inf is NaN.
+// The source is (b, c, h, w). Neighbours of weight 0 are not skipped: 0 * inf is NaN.
 template <class T>
 __device__ inline void upsample_bilinear2d(size_t w_out, size_t h_out, bool align_corners, bool has_scale_h,
                                            f64 scale_h_factor, bool has_scale_w, f64 scale_w_factor,
@@ -80,15 +80,15 @@ __device__ inline void upsample_bilinear2d(size_t w_out, size_t h_out, bool alig
   const size_t step = thread_count();
   for (size_t i = thread_index(); i < numel; i += step) {
     size_t b = i;
-    const Between x = between(divide(b, w_out, wide), w_scale, width, align_corners);
-    const Between y = between(divide(b, h_out, wide), h_scale, height, align_corners);
+    const Interpolation x = interpolation_at(divide(b, w_out, wide), w_scale, width, align_corners);
+    const Interpolation y = interpolation_at(divide(b, h_out, wide), h_scale, height, align_corners);
     const size_t c = divide(b, channels, wide);
     const T *plane = src + b * s[0] + c * s[1];
     const T *top = plane + y.low * s[2];
     const T *bottom = plane + y.high * s[2];
-    const f64 above = blend(to_f64(top[x.low * s[3]]), to_f64(top[x.high * s[3]]), x.weight);
-    const f64 below = blend(to_f64(bottom[x.low * s[3]]), to_f64(bottom[x.high * s[3]]), x.weight);
-    dst[i] = convert<T>(blend(above, below, y.weight));
+    const f64 above = lerp(to_f64(top[x.low * s[3]]), to_f64(top[x.high * s[3]]), x.weight);
+    const f64 below = lerp(to_f64(bottom[x.low * s[3]]), to_f64(bottom[x.high * s[3]]), x.weight);
+    dst[i] = convert<T>(lerp(above, below, y.weight));
   }
 }
 

@@ -131,6 +131,47 @@ def test_rocm_comes_first_where_it_is_installed(tmp_path: Path, monkeypatch: pyt
     assert f"--rocm-path={tmp_path / 'rocm'}" in words
 
 
+def made_up_rocm(root: Path) -> Path:
+    """A ROCm whose compiler says its version and does nothing."""
+    compiler = root / "llvm/bin/amdclang++"
+    compiler.parent.mkdir(parents=True)
+    compiler.write_text("#!/bin/sh\necho AMD clang version 20.0.0\n")
+    compiler.chmod(0o755)
+    (root / "include/hip").mkdir(parents=True)
+    (root / "include/hip/hip_runtime.h").touch()
+    (root / "include/hip/hip_version.h").write_text("#define HIP_VERSION_MAJOR 6\n")
+    return compiler
+
+
+@pytest.mark.parametrize("file", ["llvm/bin/amdclang++", "include/hip/hip_version.h"])
+def test_an_upgrade_that_keeps_the_version_is_another_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    made_up_rocm(tmp_path / "rocm")
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    before = find_toolchain([GFX942], ["rocm"])
+    assert find_toolchain([GFX942], ["rocm"]) == before
+    with (tmp_path / "rocm" / file).open("a") as upgraded:
+        upgraded.write("\n")
+    after = find_toolchain([GFX942], ["rocm"])
+    assert after.identity != before.identity
+    assert after.name == before.name
+
+
+def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "packages/_rocm_sdk_devel").mkdir(parents=True)
+    home, package = tmp_path / "home", tmp_path / "packages/_rocm_sdk_devel"
+    made_up_rocm(home)
+    monkeypatch.delenv("ROCM_PATH", raising=False)
+    monkeypatch.setenv("ROCM_HOME", str(home))
+    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={home}",)
+    made_up_rocm(package)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={package}",)
+
+
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(toolchains, "rocm_roots", list)

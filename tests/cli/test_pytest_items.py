@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+
+from conformance import pytest_plugin
+from conformance.build.choice import CHOICES
+from conformance.cli.main import RUNTIMES
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD_FILL = """#include <hip/hip_runtime.h>
@@ -81,3 +88,45 @@ def test_a_bad_path_is_one_sentence_of_bad_usage():
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "kernels path /nowhere does not exist" in out
     assert "Traceback" not in out
+
+
+def test_a_compilation_longer_than_a_launch_may_take_is_no_time_out(tmp_path, monkeypatch):
+    """The compiler waits three seconds for a header, a FIFO; a launch has one."""
+    fifo = tmp_path / "slow.h"
+    os.mkfifo(fifo)
+    computed = '#include <hip/hip_runtime.h>\n#define HEADER "slow.h"\n#include HEADER\n'
+    (tmp_path / "fill.hip").write_text(computed + GOOD_FILL)
+    waited = []
+
+    def feed() -> None:
+        with fifo.open("w"):  # once the compiler is there
+            waited.append(time.sleep(3))
+
+    threading.Thread(target=feed, daemon=True).start()
+    monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "1")
+    code, out = pytest_says("specs/fill.yaml", "-k", "fill_u32", "--parity-kernels", tmp_path)
+    assert "1 passed" in out
+    assert code == 0
+    assert waited
+
+
+def test_the_compiler_is_for_the_rocm_runtime():
+    words = ("specs/fill.yaml", "-k", "fill_f32", "--parity-runtime", "cpu", "--parity-compiler", "hipcc")
+    code, out = pytest_says(*words)
+    assert code == 2
+    assert "--compiler hipcc is for the rocm runtime" in out
+    assert "Traceback" not in out
+
+
+def test_the_options_have_the_choices_of_the_command_line():
+    """The plugin spells them out, as it must not import what defines them."""
+    assert pytest_plugin.COMPILERS == CHOICES
+    assert pytest_plugin.RUNTIMES == RUNTIMES
+
+
+def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path):
+    (tmp_path / "fill.hip").write_text(GOOD_FILL)
+    code, out = pytest_says("tests/compare", "-k", "nan", "--parity-kernels", tmp_path, "--parity-runtime", "cpu")
+    assert "passed" in out
+    assert "specs/" not in out
+    assert code == 2

@@ -152,7 +152,7 @@ def test_memory_is_bounded_by_what_the_machine_has() -> None:
 @pytest.mark.parametrize(
     ("runtime", "arch", "words"),
     [
-        ("rocm", "gfx90a:sramecc+:xnack-", ("--offload-arch=gfx90a:sramecc+:xnack-",)),
+        ("rocm", "gfx90a:sramecc+:xnack-", ("-std=c++17", "--offload-arch=gfx90a:sramecc+:xnack-")),
         ("cuda", "sm_90", ("--gpu-architecture=sm_90",)),
         ("cuda", "an NVIDIA GPU", ()),
         ("cpu", "host", ()),

@@ -1,5 +1,5 @@
 // kernels/include/target.h against portable.h: wrong[k] counts the inputs on which the k-th function differs.
-#include "number.h"
+#include "arithmetic.h"
 
 using namespace candle;
 
@@ -58,7 +58,7 @@ extern "C" __global__ void arithmetic(u32 *wrong) {
     {
       const f32 x = portable::f16_to_f32(a), y = portable::f16_to_f32(b);
       const u16 c = addend(u32(random >> 32), portable::f32_to_f16(x * y), 10);
-      const u16 expected = portable::f32_to_f16(portable::fma_f16_to_odd(x, y, portable::f16_to_f32(c)));
+      const u16 expected = portable::f32_to_f16(portable::fma_f16_round_to_odd(x, y, portable::f16_to_f32(c)));
       count[0] += target::fma_f16(a, b, c) != expected;
     }
     {

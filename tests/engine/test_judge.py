@@ -96,7 +96,7 @@ def test_damage_outside_the_buffers_fails():
     assert judged(answer).failures[0].why == "out: 4 bytes after"
 
 
-@pytest.mark.parametrize(("code", "status"), [(700, "crash"), (719, "crash"), (702, "timeout"), (1, "fail")])
+@pytest.mark.parametrize(("code", "status"), [(700, "crash"), (719, "crash"), (702, "timeout"), (1, "crash")])
 def test_a_hip_error_becomes_the_status_that_fits(code, status):
     def answer(case, order):
         raise HipError("hipModuleLaunchKernel", code, "hipErrorX", "k<<<>>>", "thread 7 did it")
@@ -104,6 +104,33 @@ def test_a_hip_error_becomes_the_status_that_fits(code, status):
     outcome = judged(answer)
     assert outcome.status == status
     assert "thread 7 did it" in outcome.failures[0].why
+
+
+@pytest.mark.parametrize("code", [1, 2, 700])
+def test_an_error_before_the_first_launch_is_not_the_kernels_doing(code):
+    def answer(case, order):
+        raise HipError("hipMemcpy", code, "hipErrorX", before_launch=True)
+
+    with pytest.raises(InfrastructureError, match=r"the device failed before .* was launched: hipMemcpy returned"):
+        judged(answer)
+
+
+@pytest.mark.parametrize(("code", "is_crash"), [(700, True), (1, False)])
+def test_a_fault_that_shows_before_the_next_launch_is_the_kernels(code, is_crash):
+    answers = iter([right, None])
+
+    def answer(case, order):
+        first = next(answers)
+        if first is not None:
+            return first(case, order)
+        raise HipError("hipMemcpy", code, "hipErrorX", before_launch=True)
+
+    cases = [trial_case(), trial_case()]
+    if is_crash:
+        assert judged(answer, cases).status == "crash"
+    else:
+        with pytest.raises(InfrastructureError):
+            judged(answer, cases)
 
 
 def test_a_device_without_room_for_the_buffers_is_not_the_kernels_doing():

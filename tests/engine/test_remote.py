@@ -136,6 +136,16 @@ def test_an_error_of_the_device_is_raised_for_its_order(talk):
     assert caught.value.is_fault
 
 
+@pytest.mark.parametrize(("most", "told"), [(16, True), (32, False), (None, False)])
+def test_an_error_names_the_limit_of_the_code_object_that_the_launch_is_beyond(talk, most, told):
+    error = {"call": "hipModuleLaunchKernel", "code": 9, "name": "hipErrorX", "what": "k", "detail": ""}
+    executor = talk(lambda message, arenas: {"id": message["id"], "orders": [{**error, "before_launch": False}]})
+    launch = executor.submit(Function("k", 0, most), LAUNCH, ("forward",))
+    with pytest.raises(HipError) as caught:
+        executor.result(launch, "forward")
+    assert ("blocks of at most 16 threads" in str(caught.value)) == told
+
+
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.build.compiling import ENDED_BY
+from conformance.build.logs import ENDED_BY
 from tests.hiprtc.conftest import COMPILATION, Hiprtc, compiler
 
 # Answers what it is, and dies of what it should compile.

@@ -1,7 +1,7 @@
-"""The kernels as AMD code objects: every name, the argument layout, no register spills, no scratch.
+"""The kernels as AMD code objects: every name, the argument layout, no register spills, no scratch memory.
 
 One target by default. ``CANDLE_PARITY_AMD_TARGETS=all`` (or a comma-separated list) compiles for others, about a minute
-each the first time. Only code is made here: nothing runs.
+each the first time. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ KERNELS = ROOT / "kernels"
 SPECS = load_specs()
 MODULES = tuple(SPECS.modules)
 
-# The most threads of a block where Candle's launch is not up to 1024: a row of softmax is one warp's.
+# The maximum block size of Candle's launches, by launch family, where it is not 1024.
 BLOCK = {"softmax": 32, "dmmv": 32, "mmvq": 128, "mmq": 128, "indexed_moe_forward": 128}
 
 
 def most_threads(kernel: Kernel) -> int:
-    """Of a block in Candle's launch."""
+    """The maximum block size of Candle's launches of this kernel."""
     few_warps = kernel.launch == "mmvq" and int(kernel.variant["ncols_y"]) > 4
     return 64 if few_warps else BLOCK.get(kernel.launch, 1024)
 
@@ -76,7 +76,7 @@ def compiled() -> Compile:
 @pytest.mark.parametrize("arch", targets())
 @pytest.mark.parametrize("module", MODULES)
 def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> None:
-    """Warning-free, complete, nothing spilled or in scratch, and launchable with Candle's blocks."""
+    """No warnings, every kernel, no spills, no scratch, and launch bounds that allow the blocks of Candle."""
     code = compiled(module, arch)
     wanted = of_module(module)
     assert code.target == arch

@@ -1,4 +1,4 @@
-"""Paths of our kernels that the matrix does not take, as they need a large grid or data too large for a cache."""
+"""Code paths of our kernels that the matrix does not cover: they need a large grid or data larger than a cache."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from conformance.cli.main import main
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 LARGE_GRIDS = {
-    "several short rows by a block, and five rows too few for that": [
+    "several short rows per block, and a remainder of five rows with a block each": [
         *(f"fast_{op}_f32(shape=[517,600])" for op in ("sum", "min", "max", "argmin", "argmax")),
         *("fast_sum_bf16(shape=[517,600])", "fast_max_u8(shape=[517,600])", "fast_argmin_i64(shape=[517,600])"),
     ],
-    "large tiles of a convolution": [
+    "convolutions with large tiles": [
         "conv1d_f32(shape=[2,5,3000],cout=7,k=[3],padding=1,block=32)",
         "conv2d_f16(shape=[2,5,33,31],cout=9,k=[3,3],padding=1,block=32)",
         "conv2d_f64(shape=[2,5,33,31],cout=9,k=[3,3],padding=1,block=32)",
         "conv_transpose1d_u8(shape=[2,5,1000],cout=7,k=[4],stride=2,block=32)",
         "conv_transpose2d_f32(shape=[2,5,17,16],cout=9,k=[4,4],padding=1,stride=2,block=32)",
     ],
-    "columns through shared memory": [
+    "col2im1d through a tile in shared memory": [
         "col2im1d_f32(shape=[2,600,37],k=[4],stride=2)",
         "col2im1d_f16(shape=[1,8200,64],k=[4],stride=2)",
     ],
-    "several packs for a thread, idle blocks between": [
+    "several packs per thread, with idle blocks": [
         "is_u32_u8(shape=[1,300,256],count=900,block=32)",
         "is_i64_f64(shape=[1,100,64],count=1100,block=32)",
         "badd_f32(shape=[200,200],lhs=transposed,block=32)",
@@ -47,7 +47,7 @@ def test_large_grids(cases: list[str], wave: str, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("wave", ["32", "64"])
-def test_scatter_in_batches_that_go_to_memory(wave: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As where the places of all columns do not fit in the last cache."""
+def test_batched_scatter_without_a_tile_in_shared_memory(wave: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As when the output of all columns in flight exceeds the last-level cache."""
     indexing = ("--kernels", str(KERNELS / "indexing.hip"), "-D", "CANDLE_CACHE_BYTES=size_t(0)")
     judged(capsys, wave, ["s_u32_f32", "s_i64_f64", "sa_i64_bf16", "sa_u32_f8_e4m3"], *indexing)

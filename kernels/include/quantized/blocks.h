@@ -1,36 +1,37 @@
-// The packed formats of quantized weights and activations, little endian. All integers in them are bytes, or words
-// made of bytes: a block may start at any multiple of its alignment.
+// The packed formats of quantized weights and activations, little endian. Integers are stored as bytes, as a block may
+// start at any multiple of its alignment.
 #pragma once
 
 #include "../types.h"
 
 namespace candle {
 
-// Four bytes from an address that is a multiple of `alignment`: one load where the target takes such addresses.
+// Four bytes at an address that is a multiple of `alignment`: one load if the target supports it.
 template <int alignment>
-struct __attribute__((packed, aligned(alignment))) Word {
+struct __attribute__((packed, aligned(alignment))) UnalignedWord {
   u32 bits;
 };
 
 template <int alignment>
 __device__ inline u32 load_word(const void *p) {
-  return static_cast<const Word<alignment> *>(p)->bits;
+  return static_cast<const UnalignedWord<alignment> *>(p)->bits;
 }
 
-// A word on its way from memory: halves are joined where it is used, so that nothing waits for it before.
+// A word whose load may still be in flight: halves are joined where the word is used, so that nothing waits for them
+// earlier.
 template <int alignment>
-struct Pending {
+struct PendingWord {
   u32 bits;
   __device__ u32 word() const { return bits; }
 };
 template <>
-struct Pending<2> {
+struct PendingWord<2> {
   u16 low, high;
   __device__ u32 word() const { return low | u32(high) << 16; }
 };
 
 template <int alignment>
-__device__ inline Pending<alignment> begin_load(const void *p) {
+__device__ inline PendingWord<alignment> begin_load(const void *p) {
   if constexpr (alignment == 2) {
     return {static_cast<const u16 *>(p)[0], static_cast<const u16 *>(p)[1]};
   } else {
@@ -38,11 +39,11 @@ __device__ inline Pending<alignment> begin_load(const void *p) {
   }
 }
 
-// Two bytes from an even address.
+// Two bytes at an even address.
 __device__ inline u32 load_half(const void *p) { return *static_cast<const u16 *>(p); }
 
-constexpr int group_length = 32;   // values that share one scale of activations
-constexpr int super_length = 256;  // values of a K block
+constexpr int group_length = 32;         // values that share one scale of the activations
+constexpr int super_block_length = 256;  // values of a K-quant super-block
 
 struct BlockQ4_0 {
   f16 d;
@@ -66,7 +67,7 @@ struct BlockQ8_0 {
   f16 d;
   u8 qs[32];
 };
-// Activations: s is the sum of the 32 values before they were quantized.
+// Activations; s is the sum of the 32 values before they were quantized.
 struct alignas(4) BlockQ8_1 {
   f16 d, s;
   u8 qs[32];

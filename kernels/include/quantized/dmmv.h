@@ -1,98 +1,101 @@
-// Weights, decoded, times an f32 vector: 32 lanes a row. Which lane takes which weights, and every order of operations,
-// is Candle's, fused as on CUDA, so that sums have its bits.
+// Dequantized weights times an f32 vector: 32 lanes per row. The assignment of weights to lanes and the order of all
+// operations are those of Candle, with the fused multiply-adds of nvcc, so that sums have its bits.
 #pragma once
 
-#include "../lanes.h"
+#include "../shuffle.h"
 #include "formats.h"
 
 namespace candle {
 
-// Every lane of a group of 32 gets the sum over them.
-__device__ inline f32 sum_lanes(f32 x) {
-  x += swap<16>(x);
-  x += swap<8>(x);
-  x += swap<4>(x);
-  x += swap<2>(x);
-  x += swap<1>(x);
+// Every lane of a logical wave gets the sum over its 32 lanes.
+__device__ inline f32 wave_reduce_sum(f32 x) {
+  x += shuffle_xor<16>(x);
+  x += shuffle_xor<8>(x);
+  x += shuffle_xor<4>(x);
+  x += shuffle_xor<2>(x);
+  x += shuffle_xor<1>(x);
   return x;
 }
 
 __device__ inline i32 byte_of(u32 word, int k) { return i32(word >> 8 * k & 0xff); }
 
-// A lane takes two values of every 64 columns, `apart` from each other: 16 where a byte holds both. Loads of several
-// steps come before the sums that wait for them.
-template <class F, int apart>
-__device__ inline void multiply_simple(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
-                                       int ncols, int nrows) {
+// A lane processes two values of every 64 columns, which are `value_distance` apart: 16 where a byte holds both. The
+// loads of several steps are issued before the sums that wait for them.
+template <class F, int value_distance>
+__device__ inline void dmmv_blocks_of_32(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
+                                         int ncols, int nrows) {
   const int row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= nrows) return;
   const int blocks = ncols / 32;
   const u32 lane = threadIdx.x;
-  const u32 e = apart == 1 ? 2 * (lane & 15) : lane & 15;
+  const u32 e = value_distance == 1 ? 2 * (lane & 15) : lane & 15;
   const auto *x = static_cast<const typename F::Block *>(vx) + i64(row) * blocks + lane / 16;
   y += 32 * (lane / 16) + e;
   f32 sum = 0;
-  const auto add = [&](const Scales &scales, u32 two, f32 first, f32 second) {
-    sum = fused(F::value(scales, i32(two << 24) >> 24, 0), first, sum);
-    sum = fused(F::value(scales, i32(two << 16) >> 24, 0), second, sum);
+  const auto add = [&](const Scales &scales, u32 quant_pair, f32 first, f32 second) {
+    sum = fma(F::value(scales, i32(quant_pair << 24) >> 24, 0), first, sum);
+    sum = fma(F::value(scales, i32(quant_pair << 16) >> 24, 0), second, sum);
   };
   constexpr int batch = 8;
-  int left = (blocks + 1 - int(lane / 16)) / 2;
-  for (; left >= batch; left -= batch, x += 2 * batch, y += 64 * batch) {
+  int remaining = (blocks + 1 - int(lane / 16)) / 2;
+  for (; remaining >= batch; remaining -= batch, x += 2 * batch, y += 64 * batch) {
     Scales scales[batch];
-    u32 two[batch];
+    u32 quant_pair[batch];
     f32 first[batch], second[batch];
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
       scales[i] = F::scales(x[2 * i], 0);
-      two[i] = F::two(x[2 * i], e);
+      quant_pair[i] = F::quant_pair(x[2 * i], e);
       first[i] = y[64 * i];
-      second[i] = y[64 * i + apart];
+      second[i] = y[64 * i + value_distance];
     }
 #pragma unroll
-    for (int i = 0; i < batch; ++i) add(scales[i], two[i], first[i], second[i]);
+    for (int i = 0; i < batch; ++i) add(scales[i], quant_pair[i], first[i], second[i]);
   }
-  for (; left > 0; --left, x += 2, y += 64) add(F::scales(*x, 0), F::two(*x, e), y[0], y[apart]);
-  sum = sum_lanes(sum);
+  for (; remaining > 0; --remaining, x += 2, y += 64)
+    add(F::scales(*x, 0), F::quant_pair(*x, e), y[0], y[value_distance]);
+  sum = wave_reduce_sum(sum);
   if (lane == 0) dst[row] = sum;
 }
 
-// n values from an address that is a multiple of `alignment`: one load where the target takes such addresses.
+// n values at an address that is a multiple of `alignment`: one load if the target supports it.
 template <int n, int alignment>
-struct __attribute__((packed, aligned(alignment))) Values {
-  f32 at[n];
+struct __attribute__((packed, aligned(alignment))) ValueVector {
+  f32 data[n];
 };
 
 template <int n, int alignment>
-__device__ inline Values<n, alignment> load_values(const f32 *p) {
-  return *reinterpret_cast<const Values<n, alignment> *>(p);
+__device__ inline ValueVector<n, alignment> load_values(const f32 *p) {
+  return *reinterpret_cast<const ValueVector<n, alignment> *>(p);
 }
 
-// K blocks: Part::add adds what lanes 2 * part and 2 * part + 1 take of the even and of the odd blocks.
-template <class Part, int alignment>
-__device__ inline f32 sum_super(const typename Part::Block *x, const f32 *y, int blocks) {
+// K-quants: Dot::add adds the part of a super-block that belongs to lanes 2 * part and 2 * part + 1, the first of which
+// processes the even and the second the odd super-blocks.
+template <class Dot, int alignment>
+__device__ inline f32 sum_super_blocks(const typename Dot::Block *x, const f32 *y, int blocks) {
   const int part = threadIdx.x / 2;
   f32 sum = 0;
   for (int i = threadIdx.x % 2; i < blocks; i += 2) {
-    sum = Part::template add<alignment>(sum, x[i], y + i64(i) * super_length, part);
+    sum = Dot::template add<alignment>(sum, x[i], y + i64(i) * super_block_length, part);
   }
   return sum;
 }
 
-template <class Part>
-__device__ inline void multiply_super(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
-                                      int ncols, int row) {
-  const int blocks = ncols / super_length;
-  const auto *x = static_cast<const typename Part::Block *>(vx) + i64(row) * blocks;
-  const bool aligned = reinterpret_cast<size_t>(y) % (Part::side_by_side * sizeof(f32)) == 0;
-  constexpr int most = Part::side_by_side * sizeof(f32);
-  const f32 sum = sum_lanes(aligned ? sum_super<Part, most>(x, y, blocks) : sum_super<Part, sizeof(f32)>(x, y, blocks));
+template <class Dot>
+__device__ inline void dmmv_super_blocks(const void *__restrict__ vx, const f32 *__restrict__ y, f32 *__restrict__ dst,
+                                         int ncols, int row) {
+  const int blocks = ncols / super_block_length;
+  const auto *x = static_cast<const typename Dot::Block *>(vx) + i64(row) * blocks;
+  const bool aligned = reinterpret_cast<size_t>(y) % (Dot::vector_width * sizeof(f32)) == 0;
+  constexpr int vector_alignment = Dot::vector_width * sizeof(f32);
+  const f32 sum = wave_reduce_sum(aligned ? sum_super_blocks<Dot, vector_alignment>(x, y, blocks)
+                                          : sum_super_blocks<Dot, sizeof(f32)>(x, y, blocks));
   if (threadIdx.x == 0) dst[row] = sum;
 }
 
-struct PartQ2_K {
+struct DotQ2_K {
   using Block = BlockQ2_K;
-  static constexpr int side_by_side = 2;
+  static constexpr int vector_width = 2;
   template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, first = 2 * (part % 8);
@@ -101,15 +104,15 @@ struct PartQ2_K {
     const u32 quants[2] = {load_half(q), load_half(q + 16)};
     const u32 scales[2] = {load_word<4>(b.scales + 8 * half), load_word<4>(b.scales + 8 * half + 4)};
     // Columns 0, 32, 64, 96, then 16, 48, 80, 112.
-    Values<2, alignment> at[8];
-    f32 scale[8], least[8];
+    ValueVector<2, alignment> values[8];
+    f32 scale[8], min[8];
 #pragma unroll
     for (int n = 0; n < 8; ++n) {
       const int k = n & 3, side = n >> 2;
-      at[n] = load_values<2, alignment>(y + 32 * k + 16 * side);
+      values[n] = load_values<2, alignment>(y + 32 * k + 16 * side);
       const u32 both = scales[k >> 1] >> (16 * (k & 1) + 8 * side);
       scale[n] = f32(i32(both & 15));
-      least[n] = f32(i32(both >> 4 & 15));
+      min[n] = f32(i32(both >> 4 & 15));
     }
     f32 products = 0, minima = 0;
 #pragma unroll
@@ -118,28 +121,28 @@ struct PartQ2_K {
 #pragma unroll
       for (int n = 0; n < 8; ++n) weight[n] = f32(i32(quants[n >> 2] >> (8 * l + 2 * (n & 3)) & 3));
       // The second product is rounded, the others are fused.
-      f32 product = fused(at[0].at[l] * scale[0], weight[0], at[1].at[l] * scale[1] * weight[1]);
-      f32 minimum = fused(at[0].at[l], least[0], at[1].at[l] * least[1]);
+      f32 product = fma(values[0].data[l] * scale[0], weight[0], values[1].data[l] * scale[1] * weight[1]);
+      f32 minimum = fma(values[0].data[l], min[0], values[1].data[l] * min[1]);
 #pragma unroll
       for (int n = 2; n < 8; ++n) {
-        product = fused(at[n].at[l] * scale[n], weight[n], product);
-        minimum = fused(at[n].at[l], least[n], minimum);
+        product = fma(values[n].data[l] * scale[n], weight[n], product);
+        minimum = fma(values[n].data[l], min[n], minimum);
       }
       products += product;
       minima += minimum;
     }
-    return acc + fused(widen(b.d), products, -(widen(b.m) * minima));
+    return acc + fma(widen(b.d), products, -(widen(b.m) * minima));
   }
 };
 
-struct PartQ3_K {
+struct DotQ3_K {
   using Block = BlockQ3_K;
-  static constexpr int side_by_side = 2;
+  static constexpr int vector_width = 2;
   template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, first = 2 * (part % 8);
     y += 128 * half + first;
-    // Of the 32 bytes that four groups share.
+    // Quants and high bits of the 32 bytes that four groups share.
     const u32 low[2] = {load_half(b.qs + 32 * half + first), load_half(b.qs + 32 * half + first + 16)};
     const u32 high[2] = {~load_half(b.hmask + first) >> 4 * half, ~load_half(b.hmask + first + 16) >> 4 * half};
     const u32 top = load_word<2>(b.scales + 8) >> 4 * half;
@@ -147,9 +150,9 @@ struct PartQ3_K {
         (load_word<2>(b.scales) >> 4 * half & 0x0f0f0f0f) | (top & 0x03030303) << 4,
         (load_word<2>(b.scales + 4) >> 4 * half & 0x0f0f0f0f) | (top >> 2 & 0x03030303) << 4,
     };
-    Values<2, alignment> at[2][4];
+    ValueVector<2, alignment> values[2][4];
 #pragma unroll
-    for (int n = 0; n < 8; ++n) at[n >> 2][n & 3] = load_values<2, alignment>(y + 32 * (n & 3) + 16 * (n >> 2));
+    for (int n = 0; n < 8; ++n) values[n >> 2][n & 3] = load_values<2, alignment>(y + 32 * (n & 3) + 16 * (n >> 2));
     f32 total = 0;
 #pragma unroll
     for (int l = 0; l < 2; ++l) {
@@ -160,20 +163,20 @@ struct PartQ3_K {
         for (int k = 0; k < 4; ++k) {
           const i32 scale = byte_of(scales[k >> 1], 2 * (k & 1) + side) - 32;
           weight[k] = f32(i32(low[side] >> (8 * l + 2 * k) & 3) - i32(high[side] >> (8 * l + k) & 1) * 4);
-          scaled[k] = at[side][k].at[l] * f32(scale);
+          scaled[k] = values[side][k].data[l] * f32(scale);
         }
-        f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
-        sum = fused(scaled[2], weight[2], sum);
-        total += fused(scaled[3], weight[3], sum);
+        f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
+        sum = fma(scaled[2], weight[2], sum);
+        total += fma(scaled[3], weight[3], sum);
       }
     }
-    return fused(widen(b.d), total, acc);
+    return fma(widen(b.d), total, acc);
   }
 };
 
 // The scales and minima of pairs of groups 0 and 2, or 1 and 3.
 struct PairScales {
-  f32 scale[4], least[4];
+  f32 scale[4], min[4];
   __device__ PairScales(const u8 *scales, int pair) {
     const u32 a = load_half(scales + 2 * pair), b = load_half(scales + 2 * pair + 4),
               c = load_half(scales + 2 * pair + 8);
@@ -182,53 +185,53 @@ struct PairScales {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       scale[k] = f32(byte_of(s[k >> 1], k & 1));
-      least[k] = f32(byte_of(m[k >> 1], k & 1));
+      min[k] = f32(byte_of(m[k >> 1], k & 1));
     }
   }
 };
 
-// Parts 0-7 take groups 0, 1, 4, 5, parts 8-15 groups 2, 3, 6, 7.
-struct PartQ4_K {
+// Parts 0-7 process groups 0, 1, 4, 5, parts 8-15 groups 2, 3, 6, 7.
+struct DotQ4_K {
   using Block = BlockQ4_K;
-  static constexpr int side_by_side = 4;
+  static constexpr int vector_width = 4;
   template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int pair = part / 8, first = 4 * (2 * (part % 4) + part / 4 % 2);
     y += 64 * pair + first;
     const u32 words[2] = {load_word<4>(b.qs + 32 * pair + first), load_word<4>(b.qs + 32 * pair + first + 64)};
     const PairScales s(b.scales, pair);
-    Values<4, alignment> at[4];
+    ValueVector<4, alignment> values[4];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) at[k] = load_values<4, alignment>(y + 32 * (k & 1) + 64 * (k & 2));
+    for (int k = 0; k < 4; ++k) values[k] = load_values<4, alignment>(y + 32 * (k & 1) + 64 * (k & 2));
     f32 minima = 0, product[4] = {};
 #pragma unroll
     for (int l = 0; l < 4; ++l) {
-      // The upper nibbles stay where they are: 16 times too large.
+      // The upper nibbles are not shifted down: 16 times too large, which the scale below corrects.
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        product[k] = fused(at[k].at[l], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
+        product[k] = fma(values[k].data[l], f32(byte_of(words[k >> 1], l) & (k & 1 ? 0xf0 : 0x0f)), product[k]);
       }
-      f32 minimum = fused(at[0].at[l], s.least[0], at[1].at[l] * s.least[1]);
-      minimum = fused(at[2].at[l], s.least[2], minimum);
-      minima += fused(at[3].at[l], s.least[3], minimum);
+      f32 minimum = fma(values[0].data[l], s.min[0], values[1].data[l] * s.min[1]);
+      minimum = fma(values[2].data[l], s.min[2], minimum);
+      minima += fma(values[3].data[l], s.min[3], minimum);
     }
-    f32 total = fused(product[0], s.scale[0], product[1] * s.scale[1] * 0.0625f);
-    total = fused(product[2], s.scale[2], total);
-    total = fused(product[3] * s.scale[3], 0.0625f, total);
-    return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
+    f32 total = fma(product[0], s.scale[0], product[1] * s.scale[1] * 0.0625f);
+    total = fma(product[2], s.scale[2], total);
+    total = fma(product[3] * s.scale[3], 0.0625f, total);
+    return acc + fma(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
-struct PartQ5_K {
+struct DotQ5_K {
   using Block = BlockQ5_K;
-  static constexpr int side_by_side = 2;
+  static constexpr int vector_width = 2;
   template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int pair = part / 8, first = 2 * (2 * (part % 4) + part / 4 % 2);
     y += 64 * pair + first;
     const PairScales s(b.scales, pair);
     u32 low[2][2], high[2];
-    Values<2, alignment> at[4][2];
+    ValueVector<2, alignment> values[4][2];
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const int e = first + 16 * side;
@@ -236,7 +239,8 @@ struct PartQ5_K {
       low[0][side] = load_half(b.qs + 32 * pair + e);
       low[1][side] = load_half(b.qs + 32 * pair + e + 64);
 #pragma unroll
-      for (int k = 0; k < 4; ++k) at[k][side] = load_values<2, alignment>(y + 32 * (k & 1) + 64 * (k & 2) + 16 * side);
+      for (int k = 0; k < 4; ++k)
+        values[k][side] = load_values<2, alignment>(y + 32 * (k & 1) + 64 * (k & 2) + 16 * side);
     }
     f32 minima = 0, product[4] = {};
 #pragma unroll
@@ -250,24 +254,24 @@ struct PartQ5_K {
           const u32 fifth = high[side] >> (8 * l + (k & 1) + 2 * (k & 2)) & 1;
           weight[side] = f32(i32((low[k >> 1][side] >> (8 * l + 4 * (k & 1)) & 15) | fifth << 4));
         }
-        const f32 first_at = at[k][0].at[l], second_at = at[k][1].at[l];
-        product[k] += fused(first_at, weight[0], second_at * weight[1]);
+        const f32 first_at = values[k][0].data[l], second_at = values[k][1].data[l];
+        product[k] += fma(first_at, weight[0], second_at * weight[1]);
         both[k] = first_at + second_at;
       }
-      f32 minimum = fused(both[0], s.least[0], both[1] * s.least[1]);
-      minimum = fused(both[2], s.least[2], minimum);
-      minima += fused(both[3], s.least[3], minimum);
+      f32 minimum = fma(both[0], s.min[0], both[1] * s.min[1]);
+      minimum = fma(both[2], s.min[2], minimum);
+      minima += fma(both[3], s.min[3], minimum);
     }
-    f32 total = fused(product[1], s.scale[1], product[0] * s.scale[0]);
-    total = fused(product[2], s.scale[2], total);
-    total = fused(product[3], s.scale[3], total);
-    return acc + fused(widen(b.d), total, -(widen(b.m) * minima));
+    f32 total = fma(product[1], s.scale[1], product[0] * s.scale[0]);
+    total = fma(product[2], s.scale[2], total);
+    total = fma(product[3], s.scale[3], total);
+    return acc + fma(widen(b.d), total, -(widen(b.m) * minima));
   }
 };
 
-struct PartQ6_K {
+struct DotQ6_K {
   using Block = BlockQ6_K;
-  static constexpr int side_by_side = 4;
+  static constexpr int vector_width = 4;
   template <int alignment>
   static __device__ f32 add(f32 acc, const Block &b, const f32 *y, int part) {
     const int half = part / 8, word = part % 8;
@@ -279,10 +283,10 @@ struct PartQ6_K {
     const u8 *scales = b.scales + 8 * half + word / 4;
     u32 quants[4];
     f32 scale[4];
-    Values<4, alignment> at[4];
+    ValueVector<4, alignment> values[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      at[k] = load_values<4, alignment>(y + 32 * k);
+      values[k] = load_values<4, alignment>(y + 32 * k);
       scale[k] = f32(i32(u32(scales[2 * k]) << 24) >> 24);
       quants[k] = (low[k & 1] >> 2 * (k & 2) & 0x0f0f0f0f) | (high >> 2 * k & 0x03030303) << 4;
     }
@@ -292,12 +296,12 @@ struct PartQ6_K {
       f32 scaled[4], weight[4];
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        scaled[k] = at[k].at[l] * scale[k] * d;
+        scaled[k] = values[k].data[l] * scale[k] * d;
         weight[k] = f32(byte_of(quants[k], l) - 32);
       }
-      f32 sum = fused(scaled[0], weight[0], scaled[1] * weight[1]);
-      sum = fused(scaled[2], weight[2], sum);
-      total += fused(scaled[3], weight[3], sum);
+      f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
+      sum = fma(scaled[2], weight[2], sum);
+      total += fma(scaled[3], weight[3], sum);
     }
     return acc + total;
   }

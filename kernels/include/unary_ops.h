@@ -1,77 +1,77 @@
 // The operations of the unary and activation kernels. `f` computes one value.
 //
-// A library operation has f for f32 and f64; f16, bf16 and f8 go through f32 and are rounded once.
-// A stepwise operation has a template f; in f16 and bf16 every operation in it rounds, which is part of what Candle
-// specifies: do not reorder. f8 is computed in f32 and encoded once.
-// `most_per_thread` is how many elements a thread takes at a time: few where the code of one is long.
+// A library operation defines f for f32 and f64; f16, bf16 and f8 are computed in f32 and rounded once.
+// A stepwise operation defines a template f; in f16 and bf16 every operation in it rounds, as in Candle: do not
+// reorder. f8 is computed in f32 and rounded once.
+// `max_per_thread` limits the elements that a thread processes at a time, for operations with long code.
 #pragma once
 
-#include "number.h"
+#include "arithmetic.h"
 
 namespace candle {
 
 struct Stepwise {
-  static constexpr bool library = false;
-  static constexpr bool on_bits = false;
-  static constexpr bool periodic = false;
-  static constexpr int most_per_thread = any_number;
+  static constexpr bool is_library = false;
+  static constexpr bool is_bitwise = false;
+  static constexpr bool is_periodic = false;
+  static constexpr int max_per_thread = default_max_per_thread;
 };
 
 struct StepwiseLong : Stepwise {
-  static constexpr int most_per_thread = 4;
+  static constexpr int max_per_thread = 4;
 };
 
-struct StepwiseHeavy : Stepwise {
-  static constexpr int most_per_thread = 1;
+struct StepwiseComputeBound : Stepwise {
+  static constexpr int max_per_thread = 1;
 };
 
 struct Library {
-  static constexpr bool library = true;
-  static constexpr bool on_bits = false;
-  static constexpr bool periodic = false;
-  static constexpr int most_per_thread = any_number;
+  static constexpr bool is_library = true;
+  static constexpr bool is_bitwise = false;
+  static constexpr bool is_periodic = false;
+  static constexpr int max_per_thread = default_max_per_thread;
 };
 
 struct LibraryLong : Library {
-  static constexpr int most_per_thread = 4;
+  static constexpr int max_per_thread = 4;
 };
 
-// The memory is not what these wait for.
-struct LibraryHeavy : Library {
-  static constexpr int most_per_thread = 1;
+// These are compute-bound: more elements per thread gain nothing.
+struct LibraryComputeBound : Library {
+  static constexpr int max_per_thread = 1;
 };
 
-// Libraries reduce large arguments the long way, for which some need memory of the thread's own.
+// Library functions use the slow Payne-Hanek reduction for large arguments, for which some need scratch memory.
 struct LibraryPeriodic : LibraryLong {
-  static constexpr bool periodic = true;
+  static constexpr bool is_periodic = true;
 };
 
-constexpr f32 long_way_from = 105615.0f;  // in CUDA's sinf and cosf
+constexpr f32 payne_hanek_threshold = 105615.0f;  // of CUDA's sinf and cosf
 
-// Finite numbers of f16 and f8 end before: the compiler need not know the long way.
+// All finite values of f16 and f8 are below the threshold, which lets the compiler drop the slow path.
 template <class T>
-constexpr bool is_small = same<T, f16> || same<T, f8>;
+constexpr bool skips_payne_hanek = is_same<T, f16> || is_same<T, f8>;
 
-// Op at x (and more arguments), rounded as Op asks for in T.
+// Op applied to x (and more arguments), rounded to T as the kind of Op asks for.
 template <class Op, class T, class... More>
 __device__ inline T apply(T x, More... more) {
-  if constexpr (Op::on_bits) {
+  if constexpr (Op::is_bitwise) {
     return Op::f(x, more...);
-  } else if constexpr (is_small<T> && Op::periodic) {
+  } else if constexpr (skips_payne_hanek<T> && Op::is_periodic) {
     const f32 y = widen(x);
-    return narrow<T>(__builtin_fabsf(y) >= long_way_from ? y - y : Op::f(y));
-  } else if constexpr (is_f8<T> || (is_half<T> && Op::library)) {
+    return narrow<T>(__builtin_fabsf(y) >= payne_hanek_threshold ? y - y : Op::f(y));
+  } else if constexpr (is_f8<T> || (is_half<T> && Op::is_library)) {
     return narrow<T>(Op::f(widen(x), widen(more)...));
   } else {
     return Op::f(x, more...);
   }
 }
 
-// Namespace op: the names are those of the kernels, and hide the C functions, hence the :: before these.
+// Names in namespace op are those of the kernels, and hide C functions: call those with ::.
 namespace op {
 
 struct copy : Stepwise {
-  static constexpr bool on_bits = true;
+  static constexpr bool is_bitwise = true;
   template <class T>
   static __device__ T f(T x) {
     return x;
@@ -141,7 +141,7 @@ struct floor : Library {
   static __device__ f64 f(f64 x) { return __builtin_floor(x); }
 };
 
-// Half away from zero; -0 is kept.
+// Rounds halves away from zero; -0 stays -0.
 struct round : Library {
   static __device__ f32 f(f32 x) { return __builtin_roundf(x); }
   static __device__ f64 f(f64 x) { return __builtin_round(x); }
@@ -152,17 +152,17 @@ struct sqrt : LibraryLong {
   static __device__ f64 f(f64 x) { return __builtin_sqrt(x); }
 };
 
-// The normal distribution function, erfc(h) / 2 with h = -x / sqrt(2). erfc magnifies the rounding of h by 2 h^2, so
-// what h lost is put back to first order: erfc'(h) is near -2 h erfc(h) where that matters.
-struct normcdf : LibraryHeavy {
+// The normal distribution function, erfc(h) / 2 with h = -x / sqrt(2). erfc amplifies the rounding error of h by 2 h^2;
+// the error is compensated to first order, as erfc'(h) is close to -2 h erfc(h) where it matters.
+struct normcdf : LibraryComputeBound {
   template <class T, class Erfc>
   static __device__ T compensated(T x, T root_hi, T root_lo, Erfc erfc) {
-    // Beyond 40 standard deviations the answer is 0 or 1 in every type; clamped, h has no infinity to lose from.
+    // Beyond 40 standard deviations the result is 0 or 1 in every type; clamping keeps h finite.
     const T clamped = x < T(-40) ? T(-40) : x > T(40) ? T(40) : x;
     const T h = -clamped * root_hi;
-    const T lost = -fused(clamped, root_lo, fused(clamped, root_hi, h));
+    const T h_error = -fma(clamped, root_lo, fma(clamped, root_hi, h));
     const T tail = erfc(h);
-    return T(0.5) * (h > T(1) ? fused(T(-2) * h * tail, lost, tail) : tail);
+    return T(0.5) * (h > T(1) ? fma(T(-2) * h * tail, h_error, tail) : tail);
   }
   static __device__ f32 f(f32 x) {
     return compensated(x, 0x1.6a09e6p-1f, 0x1.9fcef4p-27f, [](f32 h) { return ::erfcf(h); });
@@ -172,7 +172,7 @@ struct normcdf : LibraryHeavy {
   }
 };
 
-struct powf : LibraryHeavy {
+struct powf : LibraryComputeBound {
   static __device__ f32 f(f32 x, f32 p) { return ::powf(x, p); }
   static __device__ f64 f(f64 x, f64 p) { return ::pow(x, p); }
 };
@@ -199,7 +199,7 @@ __device__ inline bool is_nan(T x) {
   return widen(x) != widen(x);
 }
 
-// max(x, +0) with the rule of the type's maximum: NaN is 0 in f32, f64 and f8, and stays in f16 and bf16.
+// max(x, +0), with the NaN rule of the type's maximum: NaN gives 0 in f32, f64 and f8, and stays NaN in f16 and bf16.
 struct relu : Stepwise {
   template <class T>
   static __device__ T f(T x) {
@@ -220,13 +220,13 @@ struct gelu : StepwiseLong {
   template <class T>
   static __device__ T f(T x) {
     const T cube = x * x * x;
-    const T inner = fused(constant<T>(0.044715), cube, x);
-    const T bent = apply<tanh>(constant<T>(0.7978845608028654) * inner);  // sqrt(2 / pi)
-    return constant<T>(0.5) * x * (constant<T>(1.0) + bent);
+    const T inner = fma(constant<T>(0.044715), cube, x);
+    const T tanh_term = apply<tanh>(constant<T>(0.7978845608028654) * inner);  // sqrt(2 / pi)
+    return constant<T>(0.5) * x * (constant<T>(1.0) + tanh_term);
   }
 };
 
-struct gelu_erf : StepwiseHeavy {
+struct gelu_erf : StepwiseComputeBound {
   template <class T>
   static __device__ T f(T x) {
     return x * apply<normcdf>(x);
@@ -247,7 +247,7 @@ struct sigmoid : StepwiseLong {
   }
 };
 
-// exp(x) - 1 and not expm1.
+// exp(x) - 1, not expm1, as in Candle.
 struct elu : StepwiseLong {
   template <class T>
   static __device__ T f(T x, T alpha) {

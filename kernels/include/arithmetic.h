@@ -1,5 +1,6 @@
-// Conversions between the element types, and arithmetic on f16 and bf16: in f32, rounded to the type after every
-// operation. 24 bits are at least 2p + 2 for both, so that + - * / rounded twice equal the operation rounded once.
+// Conversions between the element types, and arithmetic on f16 and bf16: computed in f32 and rounded to the type after
+// every operation. The 24 bits of f32 are at least 2p + 2 for both types, so that for + - * / rounding twice equals
+// rounding once.
 #pragma once
 
 #include "target.h"
@@ -38,7 +39,7 @@ __device__ inline f16 narrow<f16>(f32 x) {
   return f16{target::f32_to_f16(x)};
 }
 
-// Saturating: infinities and everything above 448 become 448; NaN loses its sign.
+// Saturates: infinities and everything above 448 become 448. NaN loses its sign.
 template <>
 __device__ inline f8 narrow<f8>(f32 x) {
   return f8{target::f32_to_f8(x)};
@@ -46,22 +47,23 @@ __device__ inline f8 narrow<f8>(f32 x) {
 
 template <class T>
 __device__ inline T narrow(f64 x) {
-  if constexpr (same<T, f64>) {
+  if constexpr (is_same<T, f64>) {
     return x;
   } else if constexpr (is_half<T>) {
-    return narrow<T>(portable::to_odd(x));
+    return narrow<T>(portable::round_to_odd(x));
   } else {
-    return narrow<T>(f32(x));  // f8 goes through f32 in Candle: two roundings
+    return narrow<T>(f32(x));  // f8 is rounded twice, through f32, as in Candle
   }
 }
 
-// A constant written in f64, rounded to T once; compilers see through integer code, and not through instructions.
+// An f64 constant, rounded to T once. The portable conversions are integer code, which compilers fold; inline assembly
+// they do not.
 template <class T>
 __device__ inline T constant(f64 x) {
-  if constexpr (same<T, f16>) {
-    return f16{portable::f32_to_f16(portable::to_odd(x))};
-  } else if constexpr (same<T, bf16>) {
-    return bf16{portable::f32_to_bf16(portable::to_odd(x))};
+  if constexpr (is_same<T, f16>) {
+    return f16{portable::f32_to_f16(portable::round_to_odd(x))};
+  } else if constexpr (is_same<T, bf16>) {
+    return bf16{portable::f32_to_bf16(portable::round_to_odd(x))};
   } else {
     return T(x);
   }
@@ -103,14 +105,14 @@ __device__ inline half_only<T> operator-(T a) {
   return T{u16(a.bits ^ 0x8000)};
 }
 
-// ---- a * b + c, rounded once
+// ---- a * b + c, rounded once; not ::fma, which has no f16 and bf16
 
-__device__ inline f32 fused(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+__device__ inline f32 fma(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 
-__device__ inline f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+__device__ inline f64 fma(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 
-__device__ inline f16 fused(f16 a, f16 b, f16 c) { return f16{target::fma_f16(a.bits, b.bits, c.bits)}; }
+__device__ inline f16 fma(f16 a, f16 b, f16 c) { return f16{target::fma_f16(a.bits, b.bits, c.bits)}; }
 
-__device__ inline bf16 fused(bf16 a, bf16 b, bf16 c) { return bf16{target::fma_bf16(a.bits, b.bits, c.bits)}; }
+__device__ inline bf16 fma(bf16 a, bf16 b, bf16 c) { return bf16{target::fma_bf16(a.bits, b.bits, c.bits)}; }
 
 }  // namespace candle

@@ -1,0 +1,38 @@
+"""Compiling with hipcc, or another clang with the AMDGPU target, in the process that ``child`` is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.amd.targets import target
+from conformance.amd.toolchain import CompileFailure, Toolchain
+from conformance.build.logs import ENDED_BY, without_copy
+from conformance.device.errors import CompileError
+
+_KILLED = re.compile(r"unable to execute command: Killed")
+
+
+def compile_with(toolchain: Mapping[str, Any], text: str, label: str, words: Sequence[str], arch: str) -> bytes:
+    """The code object of ``text``, which messages call ``label``, for ``arch``; ``toolchain`` are the fields of one.
+
+    Raises ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
+    """
+    fields = {**toolchain, "command": tuple(toolchain["command"]), "options": tuple(toolchain["options"])}
+    with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+        # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
+        copy, output = Path(folder, Path(label).name), Path(folder, "code")
+        copy.write_bytes(text.encode())
+        # Else the copy's path is in the code: in __FILE__, and hashed in the name of a symbol.
+        named = (f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}")
+        try:
+            Toolchain(**fields).compile(copy, target(arch), output, [*words, *named])
+        except CompileFailure as failure:
+            log = without_copy(failure.log or failure.first, copy, label)
+            signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0
+            raise CompileError(label, f"{log.rstrip()}\n{ENDED_BY}{signal}\n" if signal else log) from None
+        return output.read_bytes()

@@ -1,0 +1,51 @@
+"""HIP's headers where hiprtc compiles: ROCm's own, last of all folders, and what stands in where there are none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+FALLBACK = Path(__file__).with_name("include")
+"""Empty headers under the names of those whose content hiprtc supplies itself."""
+
+OF_ROCM = frozenset(
+    f"hip/{name}.h"
+    for name in (
+        *("channel_descriptor", "device_functions", "driver_types", "hip_bf16", "hip_bfloat16", "hip_common"),
+        *("hip_complex", "hip_cooperative_groups", "hip_ext", "hip_ext_ocp", "hip_fp16", "hip_fp4", "hip_fp6"),
+        *("hip_fp8", "hip_math_constants", "hip_runtime", "hip_runtime_api", "hip_texture_types", "hip_vector_types"),
+        *("hip_version", "hiprtc", "library_types", "linker_types", "math_functions", "surface_types"),
+        "texture_types",
+    )
+)
+"""Headers of the package hip-dev, by the names that sources include them by."""
+
+HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
+
+_ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
+
+
+def folder_words(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]:
+    """The options ``folders`` of a source, then ``rocm``, then our stand-ins: a port's own headers come first."""
+    return (*folders, *rocm, f"-I{FALLBACK}")
+
+
+def missing_header(log: str, words: Sequence[str]) -> str | None:
+    """ROCm's header that a compilation failed for where ROCm's headers are not installed, in words, else ``None``.
+
+    ``words`` are the compiler's options. A header that is missing from headers that are installed is the source's
+    affair: another release has it.
+    """
+    absent = _ABSENT.search(log)
+    if absent is None or absent[1] not in OF_ROCM or _has_headers(words):
+        return None
+    return (
+        f"it includes <{absent[1]}>, which hiprtc does not supply, and ROCm's headers are not installed; install "
+        f"{HEADER_PACKAGES}, or name ROCm's folder in ROCM_PATH"
+    )
+
+
+def _has_headers(words: Sequence[str]) -> bool:
+    folders = [Path(word[2:]) for word in words if word.startswith("-I")]
+    return any((folder / "hip/hip_version.h").is_file() for folder in folders)

@@ -1,0 +1,2 @@
+// For ROCm without headers: hiprtc itself supplies what a kernel needs of hip/hip_common.h.
+#pragma once

@@ -1,0 +1,98 @@
+"""What ROCm's hiprtc is called with and how its log is told: the order of folders, headers, temporary names."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.build import child
+from conformance.build.compiling import MissingHeaders, _judged
+from conformance.build.headers import FALLBACK, OF_ROCM
+from conformance.build.logs import without_comgr
+from conformance.build.target import Limits
+from conformance.device.errors import CompileError
+from conformance.processes import Supervisor
+
+WORDS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
+
+
+@pytest.fixture
+def rocm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """ROCm's include folder, with headers; the library is a stand-in that refuses what it is given."""
+    folder = tmp_path / "rocm/include"
+    (folder / "hip").mkdir(parents=True)
+    (folder / "hip/hip_version.h").touch()
+    monkeypatch.setattr(child, "open_compiler", lambda runtime, wave: (f"-I{folder}",))
+    monkeypatch.setattr(child, "_limit", lambda memory: None)
+    return folder
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, log: str | None, runtime: str = "rocm") -> dict[str, Any]:
+    """What the child says where hiprtc's log is ``log``, or where it compiles: then the code is the options."""
+
+    def compile_source(text: str, label: str, words: Sequence[str]) -> bytes:
+        if log is None:
+            return " ".join(words).encode()
+        raise CompileError(label, log)
+
+    monkeypatch.setattr(child, "compile_source", compile_source)
+    request = {"runtime": runtime, "wave": None, "words": WORDS, "memory": 1, "text": "", "label": "kernels/k.hip"}
+    return child._answer(request)
+
+
+def test_the_ports_folders_come_before_rocms_and_ours_come_last(rocm: Path, monkeypatch: pytest.MonkeyPatch):
+    assert answer(monkeypatch, None)["code"].decode().split() == [*WORDS, f"-I{rocm}", f"-I{FALLBACK}"]
+    assert answer(monkeypatch, None, "cpu")["code"].decode().split() == [f"-I{rocm}", *WORDS]
+
+
+def test_the_stand_ins_are_headers_whose_content_hiprtc_supplies():
+    found = {file.relative_to(FALLBACK).as_posix(): file.read_text() for file in FALLBACK.rglob("*") if file.is_file()}
+    assert {"hip/hip_runtime.h", "hip/hip_fp16.h", "hip/hip_bfloat16.h"} <= found.keys() <= OF_ROCM
+    assert not {"hip/hip_bf16.h", "hip/hip_fp8.h"} & found.keys()
+    for text in found.values():
+        assert [line for line in text.splitlines() if line.strip() and not line.startswith("//")] == ["#pragma once"]
+
+
+@pytest.mark.parametrize("header", ["hip/hip_bf16.h", "hip/hip_fp8.h", "hip/hip_cooperative_groups.h"])
+def test_a_header_that_the_machine_lacks_is_not_the_sources_fault(
+    rocm: Path, monkeypatch: pytest.MonkeyPatch, header: str
+):
+    log = f"kernels/k.hip:2:10: fatal error: '{header}' file not found\n"
+    assert answer(monkeypatch, log) == {"log": log}  # the headers are there: another release has it
+    (rocm / "hip/hip_version.h").unlink()
+    said = answer(monkeypatch, log)
+    with Supervisor() as supervisor, pytest.raises(MissingHeaders) as caught:
+        _judged(said, "kernels/k.hip", supervisor, Limits())
+    for part in (f"kernels/k.hip cannot be compiled: it includes <{header}>", "hip-dev", "ROCM_PATH"):
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_header_that_rocm_does_not_have_either_is(rocm: Path, monkeypatch: pytest.MonkeyPatch):
+    (rocm / "hip/hip_version.h").unlink()
+    log = "kernels/k.hip:2:10: fatal error: 'hip/of_the_port.h' file not found\n"
+    assert answer(monkeypatch, log) == {"log": log}
+
+
+COMGR = """In file included from {0}/comgr-{1}/input/kernels/k.hip:1:
+{0}/comgr-{1}/input/kernels/k.hip:3:25: error: redefinition of 'tanhf'
+    3 | __device__ inline float tanhf(float x) {{ return x; }}
+{0}/comgr-{1}/include/hiprtc_runtime.h:689:7: note: previous definition is here
+"""
+TOLD = """In file included from kernels/k.hip:1:
+kernels/k.hip:3:25: error: redefinition of 'tanhf'
+    3 | __device__ inline float tanhf(float x) { return x; }
+hiprtc_runtime.h:689:7: note: previous definition is here
+"""
+
+
+@pytest.mark.parametrize("number", ["5fa825", "19234-0-13eba3"])  # as ROCm 6.4 and 7.2 number them
+def test_two_runs_give_the_same_log(rocm: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: str):
+    for folder in ("/tmp", str(tmp_path)):
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        assert answer(monkeypatch, COMGR.format(folder, number)) == {"log": TOLD}
+    assert without_comgr("/home/comgr-1/input/k.hip") == "/home/comgr-1/input/k.hip"

@@ -1,0 +1,84 @@
+"""Which compiler a kernel went through, from the judge to the record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.build import NO_OPTIONS, KernelSource
+from conformance.build.cache import Made
+from conformance.engine import compiling
+from conformance.engine.compiling import Compiler
+from conformance.engine.run import Result
+from conformance.engine.tasks import Outcome, Ready, Setup, from_map, to_map
+from conformance.processes import Supervisor
+from conformance.record.assemble import assemble
+from conformance.spec.load import load_specs
+
+NAME = "ROCm's amdclang++, AMD clang version 19.0.0"
+READY = Ready("AMD Instinct MI300X", "gfx942", 64, "ROCm", "10.0", "an identity")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Compilations, by what was asked for; hiprtc refuses b.hip."""
+    made: list[Any] = []
+
+    def stand_in(source: KernelSource, *rest: Any) -> Made:
+        made.append(rest[-1])
+        return Made(b"code", "hipcc", NAME) if source.path.name == "b.hip" else Made(b"code", "hiprtc")
+
+    monkeypatch.setattr(compiling, "made", stand_in)
+    return made
+
+
+def setup_of(folder: Path, runtime: str, **changes: Any) -> Setup:
+    return Setup(runtime, 64, folder, ("forward",), 1, 0, "", None, None, "", **changes)
+
+
+def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, asked: list[Any]) -> None:
+    compiler = Compiler(setup_of(tmp_path, "rocm"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    for name in ("a.hip", "b.hip"):
+        compiler.compiled(KernelSource(tmp_path / name, tmp_path))
+    root = tmp_path.name
+    sources = (f"{root}/a.hip", f"{root}/b.hip", f"{root}/b.hip:12", f"{root}/c.hip", None)
+    signed = [Outcome("fill_u8", "pass", 1, source=source) for source in sources]
+    for outcome in signed:
+        compiler.sign(outcome)
+    assert [outcome.compiler for outcome in signed] == ["hiprtc", "hipcc", "hipcc", None, None]
+    assert [outcome.compiler_name for outcome in signed] == [None, NAME, NAME, None, None]
+    assert from_map(to_map(signed[1])) == signed[1]
+    assert asked == ["auto", "auto"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "compiler", "wanted"),
+    [("rocm", "hipcc", "hipcc"), ("rocm", "hiprtc", "hiprtc"), ("cpu", "auto", "hiprtc")],
+)
+def test_the_choice_reaches_the_compiler(tmp_path: Path, asked: list[Any], runtime: str, compiler: Any, wanted: str):
+    chosen = setup_of(tmp_path, runtime, compiler=compiler)
+    made = Compiler(chosen, NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    made.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
+    assert asked == [wanted]
+    outcome = Outcome("fill_u8", "pass", 1, source=f"{tmp_path.name}/a.hip")
+    made.sign(outcome)
+    assert outcome.compiler == (None if runtime == "cpu" else "hiprtc")  # elsewhere there is only one
+
+
+def test_the_record_has_it_by_kernel_and_what_was_asked_for(tmp_path: Path) -> None:
+    outcomes = [
+        Outcome("fill_u8", "pass", 1, compiler="hiprtc"),
+        Outcome("fill_u32", "pass", 1, compiler="hipcc", compiler_name=NAME),
+    ]
+    by_name = {outcome.kernel: outcome for outcome in outcomes}
+    for runtime, asked_for in (("rocm", "auto"), ("cpu", None)):
+        result = Result(setup_of(tmp_path, runtime), READY, by_name, datetime.now(UTC), 1.0)
+        record = assemble(load_specs(), result)
+        rows = {row.name: (row.compiler, row.compiler_name) for row in record.kernels}
+        assert rows["fill_u8"] == ("hiprtc", None)
+        assert rows["fill_u32"] == ("hipcc", NAME)
+        assert rows["fill_f32"] == (None, None)
+        assert record.run.compiler == asked_for

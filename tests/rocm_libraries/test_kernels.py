@@ -1,0 +1,91 @@
+"""Every file of kernels/ through AMD's real hiprtc of each release; only code is made, nothing runs.
+
+By default each file is compiled once per release, for a target that changes from row to row, so that every file and
+every target occurs: five minutes of processor time. ``CANDLE_PARITY_ROCM_LIBRARIES=all`` (``make rocm-libraries``)
+takes every file for every target, 24 minutes of processor time.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conformance.amd import layout_difference, read_code_objects
+from conformance.amd.targets import DEFAULT_TARGETS
+from tests.kernels.test_amd_targets import MODULES, most_threads, of_module
+from tests.rocm_libraries.box import OPT_ROCM, ROOT
+from tests.rocm_libraries.conftest import GetBox
+from tests.rocm_libraries.libraries import SWITCH, Libraries, Unavailable
+from tests.rocm_libraries.pythons import LINES, python_with
+from tests.rocm_libraries.releases import RELEASES, Release
+
+ALL = os.environ.get(SWITCH) == "all"
+LDS = 65536
+
+COMPILE = """
+import sys
+from pathlib import Path
+from conformance.build import Limits, Target, compiled, find_sources
+from conformance.build.child import open_compiler
+from conformance.processes import Supervisor
+path, arch, version, out = sys.argv[1:]
+(source,) = find_sources(Path(path))
+target = Target("rocm", None, arch, f"{version} {open_compiler('rocm', None)}")
+with Supervisor() as supervisor:
+    Path(out).write_bytes(compiled(source, target, supervisor, limits=Limits(seconds=900)))
+"""
+
+
+def rows() -> list[tuple[Release, str, str]]:
+    """What is compiled: release, file and target."""
+    if ALL:
+        return [(release, module, arch) for release in RELEASES for module in MODULES for arch in DEFAULT_TARGETS]
+    count = len(DEFAULT_TARGETS)
+    return [
+        (release, module, DEFAULT_TARGETS[(2 * first + second) % count])
+        for first, release in enumerate(RELEASES)
+        for second, module in enumerate(MODULES)
+    ]
+
+
+def any_python() -> str:
+    for line in reversed(LINES):
+        try:
+            return python_with(line)
+        except Unavailable:
+            pass
+    pytest.skip("no Python with hip-python")
+
+
+@pytest.mark.parametrize(
+    ("libraries", "module", "arch"),
+    rows(),
+    indirect=["libraries"],
+    ids=[f"{module}-{arch}-hip-{release.name}" for release, module, arch in rows()],
+)
+def test_compiles_for_the_target(libraries: Libraries, get_box: GetBox, module: str, arch: str, tmp_path: Path) -> None:
+    """Complete, with Candle's arguments, nothing spilled or in scratch, and launchable with Candle's blocks."""
+    box = get_box(libraries, OPT_ROCM)
+    path, out = ROOT / "kernels" / f"{module}.hip", tmp_path / f"{module}-{arch}.hsaco"
+    done = box.run([any_python(), "-c", COMPILE, str(path), arch, libraries.version, str(out)])
+    assert done.returncode == 0, done.stderr
+    (code,) = read_code_objects(out)
+    wanted = of_module(module)
+    assert code.target == arch
+    assert code.kernels.keys() == wanted.keys()
+    differences = {name: layout_difference(kernel, code.kernels[name]) for name, kernel in wanted.items()}
+    assert {name: said for name, said in differences.items() if said} == {}
+    used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
+    assert {name: row for name, row in used.items() if any(row)} == {}
+    assert {name: k.lds for name, k in code.kernels.items() if k.lds > LDS} == {}
+    threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
+    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
+
+
+def test_every_file_and_every_target_occurs() -> None:
+    assert {module for _, module, _ in rows()} == set(MODULES)
+    assert {(release, arch) for release, _, arch in rows()} == {
+        (release, arch) for release in RELEASES for arch in DEFAULT_TARGETS
+    }
