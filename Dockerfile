@@ -6,6 +6,6 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /candle-parity
 COPY . .
-RUN python3 -m venv .venv && .venv/bin/pip install --no-cache-dir --editable .
+RUN python3 -m venv .venv && .venv/bin/pip install --no-cache-dir --editable '.[zig]'
 ENTRYPOINT [".venv/bin/candle-parity"]
 CMD ["doctor"]

@@ -11,16 +11,21 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DEVELOPED := .venv/.developed
 HEADLINE := sed -n '/ at parity /,$$p'
 RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
+
+WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.exit(wants_zig())
+PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
+  echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
 .PHONY: parity doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json reports/parity.json
 	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | $(HEADLINE)
-	$(BIN)/candle-parity replay reference/traces --json reports/replay-kernels.json | $(HEADLINE)
-	$(BIN)/candle-parity replay reference/traces --subject reference --json reports/replay-reference.json | $(HEADLINE)
+	$(BIN)/candle-parity replay --json reports/replay-kernels.json | $(HEADLINE)
+	$(BIN)/candle-parity replay --subject reference --json reports/replay-reference.json | $(HEADLINE)
 	$(BIN)/candle-parity report $(RECORDS) --md reports/PARITY.md --html reports/parity.html
 	@echo 'written: reports/PARITY.md, reports/parity.html and the records beside them'
 
@@ -33,35 +38,39 @@ reports: parity
 doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor
 
-test: $(INSTALLED)
+test: $(DEVELOPED)
 	$(BIN)/python -m pytest -q -n 2 tests --ignore tests/harm
 
 # Debian packages of other suites (140 MB), kept in the cache folder; tests/rocm_libraries says what "test" has of them.
-rocm-libraries: $(INSTALLED)
+rocm-libraries: $(DEVELOPED)
 	CANDLE_PARITY_ROCM_LIBRARIES=all $(BIN)/python -m pytest -q -n 2 tests/rocm_libraries
 
-harm: $(INSTALLED)
+harm: $(DEVELOPED)
 	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
 
 speed: $(INSTALLED)
 	$(BIN)/python tests/speed
 
-lint: $(INSTALLED)
+lint: $(DEVELOPED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cpp' '*.h' '*.hip' | xargs $(BIN)/clang-format --dry-run --Werror
 
 # Debian's python3 makes no pip without python3-venv; then the system's own pip, if there is one, fills the environment.
+# Where no clang is installed, the one in the Python package ziglang compiles the kernels.
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'candle-parity needs Python 3.11 or newer; name one that is: make PYTHON=python3.12'; exit 2; }
 	@$(PYTHON) -m venv .venv 2>/dev/null || $(PYTHON) -m venv --without-pip .venv
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m pip --version >/dev/null 2>&1 || \
 	  { echo 'neither venv nor pip is to be had for $(PYTHON); install the package python3-venv or python3-pip'; exit 2; }
-	@if $(BIN)/python -m pip --version >/dev/null 2>&1; then pip="$(BIN)/python -m pip"; \
-	  else pip="$(PYTHON) -m pip --python $(BIN)/python"; fi; \
-	  echo 'installing into .venv'; $$pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo 'installing into .venv'; $(PIP) -e .
+	@$(BIN)/python -c '$(WANTS_ZIG)' || { echo 'no clang is installed: installing ziglang into .venv'; $(PIP) -e '.[zig]'; }
+	@touch $@
+
+$(DEVELOPED): $(INSTALLED)
+	@echo 'installing what the tests need into .venv'; $(PIP) -e '.[dev]'
 	@touch $@
 
 clean:

@@ -7,16 +7,18 @@ import os
 import tempfile
 from pathlib import Path
 
+from conformance.cli.selecting import specs_to_edit
 from conformance.cli.usage import UsageError
+from conformance.files import installed
 from conformance.record.files import write_text
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.spec.load import Specs, load_specs
 from conformance.upstream.like import Addition, additions_like, check_new, what_else
 
 
 def command(arguments: argparse.Namespace) -> int:
-    folder: Path = arguments.specs or SPEC_FOLDER
+    folder = specs_to_edit(arguments)
     specs = load_specs(folder)
     chosen = specs.select([arguments.like])
     if len(chosen) > 1:
@@ -25,15 +27,17 @@ def command(arguments: argparse.Namespace) -> int:
     like = chosen[0]
     check_new(specs, folder, arguments.name)
     addition = _first_that_loads(folder, specs, arguments.name, like, arguments.line)
-    place = f"{os.path.relpath(addition.path)}:{addition.line}"
+    shipped = installed() and arguments.specs is None
+    place = f"{f'specs/{addition.path.name}' if shipped else os.path.relpath(addition.path)}:{addition.line}"
     if arguments.write:
         write_text(addition.path, addition.text)
         print(f"# wrote {place} ({addition.kind})")
     else:
-        print(f"# for {place} ({addition.kind}); --write puts it there")
+        where = "into a copy that --specs names" if shipped else "there"
+        print(f"# for {place} ({addition.kind}); --write puts it {where}")
     print(addition.shown)
     print("\n# what else is needed")
-    for step in what_else(addition, arguments.name, like, SPEC_FOLDER.parent):
+    for step in what_else(addition, arguments.name, like):
         print(f"#   {step}")
     return 0
 

@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from conformance.cli.compiling import Job, compile_tree, first_error
 from conformance.cli.preparing import build_options, progress
-from conformance.engine.run import default_kernels
+from conformance.files import kernels_folder
 from conformance.port.amd_cache import place
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
@@ -31,7 +31,7 @@ def command(arguments: argparse.Namespace) -> int:
     """0 when everything compiles with the specs' arguments, 1 when not."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
-    path = arguments.kernels or default_kernels()
+    path = arguments.kernels or kernels_folder()
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")

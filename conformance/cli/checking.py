@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.cli.compiling import compile_tree, first_error
 from conformance.cli.preparing import build_options
-from conformance.engine.run import default_kernels
+from conformance.files import kernels_folder, shipped_name
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
@@ -28,7 +28,7 @@ def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
     specs = load_specs(arguments.specs)
     wanted = specs.select(arguments.patterns, arguments.module)
-    path = arguments.kernels or default_kernels()
+    path = arguments.kernels or kernels_folder()
     targets = targets_of(arguments.arch) if arguments.arch else []
     texts, objects, unread = _read(path)
     options = build_options(arguments, path)
@@ -44,7 +44,7 @@ def command(arguments: argparse.Namespace) -> int:
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
-    report = CheckReport(str(path), tree, objects, findings, specs.kernels)
+    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from conformance.cli.selecting import specs_to_edit
 from conformance.record.files import write_text
-from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.spec.load import Specs, load_specs
 from conformance.text import visible
 from conformance.upstream.checkout import Checkout, read_checkout
 from conformance.upstream.compare import Drift, compare, place
@@ -17,7 +18,7 @@ from conformance.upstream.stubs import file_head, stubs
 
 
 def command(arguments: argparse.Namespace) -> int:
-    folder: Path = arguments.specs or SPEC_FOLDER
+    folder = specs_to_edit(arguments)
     specs = load_specs(folder)
     checkout = read_checkout(arguments.candle, arguments.jobs or 2)
     drift = compare(checkout, specs)

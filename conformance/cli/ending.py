@@ -14,6 +14,7 @@ from types import FrameType
 
 from conformance.cli.streams import safe_streams
 from conformance.cli.usage import Stopped, UsageError
+from conformance.files import PACKAGE, REFERENCE, ROOT
 from conformance.reading import shortened
 
 BAD_INPUT = 2
@@ -24,7 +25,7 @@ DEBUG = "CANDLE_PARITY_DEBUG"
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 4000
-_ROOT = Path(__file__).resolve().parents[2]
+_OWN = (PACKAGE, REFERENCE, ROOT / "tests")
 
 
 def ended(command: Callable[[], int]) -> int:
@@ -139,8 +140,8 @@ def _said(error: Exception) -> str:
 def _place(error: Exception) -> str:
     """Where ``error`` arose: the innermost line of our own code."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_ROOT)]
+    own = [frame for frame in frames if any(map(Path(frame.filename).is_relative_to, _OWN))]
     if not own:
         return "an unknown place"
     last = own[-1]
-    return f"{Path(last.filename).relative_to(_ROOT).as_posix()}:{last.lineno}"
+    return f"{Path(last.filename).relative_to(ROOT).as_posix()}:{last.lineno}"

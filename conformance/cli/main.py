@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from conformance.cli import (
     adding,
@@ -25,7 +26,9 @@ from conformance.cli import (
     running,
     wiring,
 )
+from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
+from conformance.files import checkout, version
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
@@ -38,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="candle-parity", description="Tells how far a HIP port of Candle's CUDA kernels is at parity with Candle."
     )
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     doctor = commands.add_parser("doctor", help="what this machine has for running kernels, and whether it can")
@@ -59,7 +63,12 @@ def build_parser() -> argparse.ArgumentParser:
     listed.set_defaults(function=listing.command)
 
     replay = commands.add_parser("replay", help="recorded launches against kernels or reference")
-    replay.add_argument("traces", type=Path, metavar="TRACE_DIR", help="a folder of MODULE.json and MODULE.npz files")
+    replay.add_argument(
+        "traces",
+        nargs="?",
+        metavar="TRACE_DIR",
+        help="a folder of MODULE.json and MODULE.npz files, or of MODULE.traces.xz files (default: the shipped traces)",
+    )
     _selection(replay)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
@@ -98,14 +107,14 @@ def build_parser() -> argparse.ArgumentParser:
     _compilation(build)
     build.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
     build.add_argument("--json", type=Path, metavar="F", help="write a record that `report` joins to a run's")
-    build.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    build.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     build.set_defaults(function=building.command)
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _outputs(report, json=False)
-    report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     report.set_defaults(function=reporting.command)
 
     drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
@@ -126,20 +135,24 @@ def build_parser() -> argparse.ArgumentParser:
     new.add_argument("--like", required=True, metavar="KERNEL", help="the kernel that it is shaped like")
     new.add_argument("--line", type=_positive, default=1, metavar="N", help="its line in Candle's source (default: 1)")
     new.add_argument("--write", action="store_true", help="write it into the spec")
-    new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     new.set_defaults(function=adding.command)
     return parser
 
 
 def _selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="a kernel glob (u*_f32) or a full case id")
-    parser.add_argument("--module", metavar="M", help="only the kernels of this module")
-    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    patterns = parser.add_argument(
+        "patterns", nargs="*", metavar="PATTERN", help="a kernel glob (u*_f32) or a full case id"
+    )
+    module = parser.add_argument("--module", metavar="M", help="only the kernels of this module")
+    setattr(patterns, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
+    setattr(module, "completer", module_names)  # noqa: B010
+    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
 
 
 def _checkout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--candle", type=Path, required=True, metavar="PATH", help="the root of a Candle checkout")
-    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the repository's")
+    parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
 
 
 def _compilation(parser: argparse.ArgumentParser) -> None:
@@ -222,6 +235,20 @@ def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
     parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
 
 
+class _Version(argparse.Action):
+    """``--version``: looked up when asked for, as it reads files and asks git."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from conformance.record.commits import harness_commit
+
+        commit = harness_commit() if checkout() is not None else None  # an installation's version says it
+        print(f"candle-parity {version()}{f' at {commit}' if commit else ''}")
+        parser.exit()
+
+
 def _percent(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 100:
@@ -243,9 +270,10 @@ def _positive(text: str) -> int:
     return value
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line; patterns may stand behind options, where argparse alone leaves them over after TRACE_DIR."""
     parser = build_parser()
+    complete(parser)
     words = sys.argv[1:] if argv is None else argv
     # Only from Python: no shell can pass it. Every path and pattern would fail in its own way.
     if any("\0" in word for word in words):
@@ -262,7 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
 
     def command() -> int:
-        arguments = _parse(argv)
+        arguments = parse(argv)
         code: int = arguments.function(arguments)
         return code
 

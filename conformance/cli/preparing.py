@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.cli.usage import UsageError
-from conformance.engine.run import Said, default_kernels
+from conformance.engine.run import Said
 from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
+from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.options import NO_OPTIONS, BuildOptions, options_for
 from conformance.port.sources import find_sources
@@ -38,7 +39,7 @@ def setup_from(
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
     choice = _choice(arguments.runtime) if executes else Choice("none")
     runtime = choice.name
-    kernels = arguments.kernels or default_kernels()
+    kernels = arguments.kernels or kernels_folder()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
     wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
     compiler = compiler_for(getattr(arguments, "compiler", "auto"), runtime)

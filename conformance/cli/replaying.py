@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from conformance.cli.finishing import finish
 from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.usage import UsageError
 from conformance.engine.run import run
+from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.record.assemble import assemble
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
@@ -19,10 +21,12 @@ from conformance.spec.load import Specs, load_specs
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    traces = Traces(arguments.traces)
-    kernels, cases = _select(specs, traces, arguments)
-    words = ["candle-parity", "replay", shlex.quote(str(arguments.traces)), "--subject", arguments.subject]
-    setup = setup_from(arguments, words, traces=arguments.traces.resolve(), executes=arguments.subject == "kernels")
+    folder = _take_folder(arguments)
+    traces = Traces(folder or traces_folder())
+    kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
+    given = [] if folder is None else [shlex.quote(str(folder))]
+    words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
+    setup = setup_from(arguments, words, traces=traces.folder.resolve(), executes=arguments.subject == "kernels")
     say_setup(arguments, setup)
     jobs = jobs_for(arguments, setup, len(kernels))
     journal = journal_of(setup, arguments)
@@ -31,14 +35,27 @@ def command(arguments: argparse.Namespace) -> int:
     return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
 
 
+def _take_folder(arguments: argparse.Namespace) -> Path | None:
+    """The folder that the first word names; ``None`` where that is a pattern too, and is put among the patterns.
+
+    No name of a kernel holds a slash but that of a folder does, or there is a folder of that name.
+    """
+    words = [*([] if arguments.traces is None else [arguments.traces]), *arguments.patterns]
+    if not words or not (Path(words[0]).is_dir() or ("/" in words[0] and "(" not in words[0])):
+        arguments.patterns = words
+        return None
+    arguments.patterns = words[1:]
+    return Path(words[0])
+
+
 def _select(
-    specs: Specs, traces: Traces, arguments: argparse.Namespace
+    specs: Specs, traces: Traces, arguments: argparse.Namespace, where: str
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The traced kernels (of modules that have a reference, unless named) and the trace cases asked for."""
     traced = set(traces.kernels)
     unknown = sorted(traced - specs.kernels.keys())
     if unknown:
-        raise UsageError(f"{arguments.traces}: traces of kernels that no spec has: {', '.join(unknown[:5])}")
+        raise UsageError(f"{where}: traces of kernels that no spec has: {', '.join(unknown[:5])}")
     names: set[str] = set()
     cases: dict[str, tuple[str, ...]] = {}
     patterns = arguments.patterns or ["*"]
@@ -46,15 +63,15 @@ def _select(
         if "(" in pattern:
             kernel = pattern.split("(", 1)[0]
             if pattern not in (traces.ids(kernel) if kernel in traced else ()):
-                raise UsageError(f"{arguments.traces}: no trace has the case id {pattern!r}")
+                raise UsageError(f"{where}: no trace has the case id {pattern!r}")
             names.add(kernel)
             cases[kernel] = (*cases.get(kernel, ()), pattern)
             continue
         found = {name for name in traced if fnmatchcase(name, pattern)}
         if not found:
-            raise UsageError(f"{arguments.traces}: pattern {pattern!r} matches no traced kernel")
+            raise UsageError(f"{where}: pattern {pattern!r} matches no traced kernel")
         names |= found
     chosen = [kernel for kernel in specs.select((), arguments.module) if kernel.name in names]
     if not chosen:
-        raise UsageError(f"{arguments.traces}: no traced kernel of module {arguments.module} matches")
+        raise UsageError(f"{where}: no traced kernel of module {arguments.module} matches")
     return chosen, cases

@@ -12,13 +12,11 @@ from pathlib import Path
 from conformance.engine.journal import Journal
 from conformance.engine.run import Interrupted
 from conformance.engine.tasks import Setup, to_map
-from conformance.files import cache_folder
+from conformance.files import PACKAGE, REFERENCE, cache_folder
 from conformance.port.digest import tree_digest
 from conformance.record import write_record
 from conformance.record.assemble import assemble
 from conformance.spec.load import SPEC_FOLDER, Specs
-
-HARNESS = Path(__file__).resolve().parents[2]
 
 
 def journal_of(setup: Setup, arguments: argparse.Namespace) -> Journal:
@@ -30,7 +28,7 @@ def journal_of(setup: Setup, arguments: argparse.Namespace) -> Journal:
         "where": str(Path.cwd()),
     }
     judged_by = {
-        "the harness": _digest(HARNESS / "conformance", HARNESS / "reference"),
+        "the harness": _digest(PACKAGE, REFERENCE),
         "the specs": _digest(setup.specs or SPEC_FOLDER),
         "the kernels": None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
         "the traces": None if setup.traces is None else _digest(setup.traces),

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from conformance.cases import has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cli.usage import UsageError
+from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+
+
+def specs_to_edit(arguments: argparse.Namespace) -> Path:
+    """The folder of the specs that a command reads and, with ``--write``, changes: ``--specs``, else the shipped ones.
+
+    Raises ``UsageError`` where those of an installation would be changed.
+    """
+    if arguments.specs is None and arguments.write and installed():
+        raise UsageError(
+            f"--write does not change an installation; copy {spec_folder()} (or take the specs of a checkout), and "
+            "name that folder with --specs"
+        )
+    folder: Path = arguments.specs or spec_folder()
+    return folder
 
 
 def select(

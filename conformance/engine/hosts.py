@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from conformance.engine.last_words import telling_line
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import Ready, Setup, from_map
 from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
+from conformance.files import own_module
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
 
@@ -118,7 +118,7 @@ class Host:
         self._control, theirs = pair()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the host
         with theirs:
-            words = [sys.executable, "-m", "conformance.engine.executor", str(theirs.fileno()), str(parent_word())]
+            words = [*own_module("conformance.engine.executor"), str(theirs.fileno()), str(parent_word())]
             errors = self._errors.fileno()
             self._child = self._supervisor.start(words, pass_fds=(theirs.fileno(),), stdout=errors, stderr=errors)
         setup = self._setup

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import tempfile
 import time
 from collections import deque
@@ -30,6 +29,7 @@ from conformance.engine.tasks import (
     to_map,
 )
 from conformance.engine.wire import Closed, Garbled, Late, pair
+from conformance.files import own_module
 from conformance.outcome import Outcome
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
@@ -79,7 +79,7 @@ class _Member:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
         self.channel, theirs = pair()
         with theirs:
-            words = [sys.executable, "-m", module, str(theirs.fileno()), str(self.progress.fd), str(parent_word())]
+            words = [*own_module(module), str(theirs.fileno()), str(self.progress.fd), str(parent_word())]
             errors = self._errors.fileno()
             self.child: Child = supervisor.start(
                 words,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from conformance.engine.journal import Journal
 from conformance.engine.library import first_to_compile
@@ -145,8 +144,3 @@ def _compile(pool: Pool, result: Result, wanted: Sequence[int], said: Said) -> t
         result.warnings += answer.warnings
         said("compiling", done, len(wanted))
     return broken, unavailable
-
-
-def default_kernels() -> Path:
-    """The port that ships with the harness."""
-    return Path(__file__).resolve().parents[2] / "kernels"

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.files import cache_folder
 from conformance.processes.errors import InfrastructureError
 
 COMMON = Path("/tmp")
@@ -54,7 +55,6 @@ def has_room(folder: Path, size: int = ROOM) -> bool:
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
-    from conformance.files import cache_folder
 
     chosen = os.environ.get("TMPDIR")
     if chosen:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.engine.run import Result
+from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.digest import tree_digest
 from conformance.port.sources import find_sources
@@ -139,8 +140,16 @@ def _run(
 
 
 def shown(path: Path) -> str:
-    """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory."""
+    """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory.
+
+    What is part of an installation is called so; ``kernels`` alone is always the harness's own.
+    """
+    name = shipped_name(path)
+    if name is not None:
+        return name
     relative = os.path.relpath(path)
+    if relative == KERNELS and path.resolve() != kernels_folder():
+        return f"./{relative}"
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
 
 

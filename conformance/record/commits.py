@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from conformance.files import checkout, installed, version
 from conformance.port.sources import SourceError, find_sources
 
-_HARNESS = Path(__file__).resolve().parents[2]
+_IN_VERSION = re.compile(r"\+g(?P<commit>[0-9a-f]+)(?P<dirty>\.d[0-9]+)?$")
 _JUDGES = ("conformance", "reference", "specs")
 """What a verdict depends on, beside the port."""
 
@@ -30,8 +32,13 @@ def commit_of(path: Path) -> str | None:
 
 
 def harness_commit() -> str | None:
-    """The commit of candle-parity, with ``-dirty`` when what it judges by differs; ``None`` where it is no checkout."""
-    return _commit(_HARNESS, _JUDGES, [_HARNESS / "conformance" / "__init__.py"])
+    """The commit of candle-parity, with ``-dirty`` when what it judges by differs: that of its checkout, or the one
+    that its installed version names; ``None`` where neither tells."""
+    root = checkout()
+    if root is not None:
+        return _commit(root, _JUDGES, [root / "conformance" / "__init__.py"])
+    named = _IN_VERSION.search(version()) if installed() else None
+    return None if named is None else named["commit"] + ("-dirty" if named["dirty"] else "")
 
 
 def _commit(folder: Path, inside: Sequence[str], files: Iterable[Path]) -> str | None:

@@ -103,8 +103,9 @@ class RunInfo(Row):
     that was given. ``orders`` are the thread orders of the cpu runtime. ``source_lines`` counts lines per source file.
     ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
     is the folder that recorded cases came from, ``recorded_on`` what its files say of where. ``git`` is the commit of
-    the port (null: it is in none), ``harness`` that of candle-parity (null: it is no checkout, or the record is older
-    than the field); both end in "-dirty" where files differ. ``patterns`` is what was selected (empty: everything).
+    the port (null: it is in none), ``harness`` that of candle-parity (null: neither a checkout nor the installed
+    version tells it, or the record is older than the field); both end in "-dirty" where files differ. ``patterns`` is
+    what was selected (empty: everything).
     ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
     AMD target; a record with the runtime "build" has nothing else. ``specs`` is the folder of specs that are not the
     harness's own, ``specs_digest`` a digest of the specs. ``sandbox`` says what the kernels were confined by, or why by

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
 from conformance.spec.load import Specs
 from conformance.text import one_line
@@ -79,7 +80,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
     """The command that runs one kernel again as in ``run``."""
     words = ["candle-parity"]
     if run.traces is not None:
-        words += ["replay", run.traces, "--subject", run.subject]
+        words += ["replay", *([] if run.traces == SHIPPED_TRACES else [run.traces]), "--subject", run.subject]
     else:
         words += ["run"]
     if run.subject == "kernels":
@@ -88,7 +89,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
             words += ["--wave", str(run.wave)]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
-        if run.kernels not in (None, "kernels"):
+        if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
             words += ["--kernels", str(run.kernels)]
     if run.specs is not None:
         words += ["--specs", run.specs]

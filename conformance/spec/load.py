@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from conformance.files import spec_folder
 from conformance.reading import shortened
 from conformance.spec.digest import specs_digest
 from conformance.spec.errors import SelectionError, SpecError
@@ -21,7 +22,7 @@ from conformance.spec.nodes import read_document
 
 UPSTREAM_REPOSITORY = "huggingface/candle"
 UPSTREAM_COMMIT = "2a13b0f3ff62f7e67013597f2996f764c5735e21"
-SPEC_FOLDER = Path(__file__).resolve().parents[2] / "specs"
+SPEC_FOLDER = spec_folder()
 _LONGEST = 200
 
 
@@ -79,7 +80,7 @@ def _nothing(pattern: str, module: str | None, names: Iterable[str]) -> str:
 
 
 def load_specs(folder: Path | None = None) -> Specs:
-    """Reads every ``*.yaml`` of ``folder`` (default: the repository's ``specs``); raises ``SpecError``."""
+    """Reads every ``*.yaml`` of ``folder`` (default: the shipped specs); raises ``SpecError``."""
     folder = SPEC_FOLDER if folder is None else folder
     paths = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
     if not paths:

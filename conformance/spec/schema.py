@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+from conformance.files import installed
 from conformance.spec.load import SPEC_FOLDER
 from conformance.spec.model import SpecFile
 
@@ -16,7 +18,9 @@ def schema_text() -> str:
 
 
 def main() -> None:
-    """Writes the schema beside the specs."""
+    """Writes the schema next to the specs of a checkout."""
+    if installed():
+        sys.exit("the schema is made in a checkout of candle-parity; this is an installation")
     path: Path = SPEC_FOLDER / "schema.json"
     path.write_text(schema_text(), encoding="utf-8")
     print(f"wrote {path}")

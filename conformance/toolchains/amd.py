@@ -206,7 +206,7 @@ _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 def _zig(targets: Sequence[Target]) -> Toolchain | str:
     if importlib.util.find_spec("ziglang") is None:
-        return "the PyPI package ziglang is not installed"
+        return "the PyPI package ziglang is not installed (pip install 'candle-parity[zig]')"
     libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
     if libraries is None:
         return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"

@@ -51,8 +51,18 @@ def find_toolchain(*, links_standard_library: bool) -> Toolchain:
             return toolchain
     raise NoCompiler(
         f"no C++ compiler was found (clang++ {OLDEST_CLANG} or newer, g++ {OLDEST_GCC} or newer, or the Python package "
-        f"ziglang); install one (pip install ziglang needs no root), or name one in {ENVIRONMENT}"
+        f"ziglang); install one (pip install 'candle-parity[zig]' needs no root), or name one in {ENVIRONMENT}"
     )
+
+
+def wants_zig() -> bool:
+    """Whether the extra ``zig`` is needed here: no compiler is named, and there is no clang or no linker for it.
+
+    g++ alone is not enough: it rounds and converts less like a GPU.
+    """
+    if os.environ.get(ENVIRONMENT):
+        return False
+    return next(_clangs(), None) is None or not (shutil.which("ld.lld") or shutil.which("ld"))
 
 
 def _named(words: list[str]) -> Toolchain:

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from conformance.dtypes import DTYPES
+from conformance.files import PACKAGE, REFERENCE, ROOT, kernels_folder
 from conformance.spec.errors import SpecError
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
@@ -58,17 +59,18 @@ def additions_like(folder: Path, specs: Specs, name: str, like: Kernel, upstream
     yield _new_stanza(path, text, name, like, values or {}, upstream_line)
 
 
-def what_else(addition: Addition, name: str, like: Kernel, root: Path) -> Iterator[str]:
-    """What a person has to do beside the spec, each with file and line; ``root`` is the repository's."""
+def what_else(addition: Addition, name: str, like: Kernel) -> Iterator[str]:
+    """What a person has to do beside the spec, each with file and line."""
     op = like.variant.get("op", "")
-    kernel = _at(root / "kernels" / f"{like.module}.hip", (like.name, op, like.family), root)
+    kernels = kernels_folder()
+    kernel = _at(kernels / f"{like.module}.hip", (like.name, op, like.family), kernels.parent)
     yield f"{kernel}: define {name} beside {like.name} (or in the port that --kernels names)"
-    reference = _at(root / "reference" / f"{like.module}.py", (op, like.family), root)
+    reference = _at(REFERENCE / f"{like.module}.py", (op, like.family), ROOT)
     if addition.kind == "new stanza" or op:
         yield f"{reference}: the maths of {name}, in numpy"
     else:
         yield f"{reference}: check that the reference takes the new {addition.kind} as it is"
-    cases = _at_any(root / "conformance" / "cases" / "families", like.launch, root)
+    cases = _at_any(PACKAGE / "cases" / "families", like.launch, ROOT)
     yield f"{cases}: its cases come with the launch family {like.launch}; check its values"
     spec = f"{addition.path.parent.name}/{addition.path.name}:{addition.line}"
     yield f"{spec}: set the upstream line; check tolerance, notes and upstream_defects"

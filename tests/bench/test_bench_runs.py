@@ -9,11 +9,11 @@ import pytest
 from made import SPECS, timing
 
 from conformance.engine.pool import EngineError
-from conformance.engine.run import default_kernels
 from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
 from conformance.engine.timing import run
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.run import BenchResult, bench
+from conformance.files import kernels_folder
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
 
@@ -47,7 +47,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                     yield answer
 
         monkeypatch.setattr(run, "Pool", Workers)
-        setup = Setup("cuda", None, default_kernels(), (), 1, 0, "", None, None, "")
+        setup = Setup("cuda", None, kernels_folder(), (), 1, 0, "", None, None, "")
         return bench(setup, [SPECS.kernels["uneg_f32"]], cases or {"uneg_f32": CASES}, sizes, 1)
 
     return call

@@ -178,7 +178,7 @@ def test_the_checkout_of_another_user_is_read_where_the_port_is_that_users_too(c
 
 
 def test_the_harness_is_in_the_commit_that_its_judges_are_in(monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
-    monkeypatch.setattr(commits, "_HARNESS", checkout)
+    monkeypatch.setattr(commits, "checkout", lambda: checkout)
     assert harness_commit() is None
     for name in ("conformance", "reference", "specs"):
         (checkout / name).mkdir()

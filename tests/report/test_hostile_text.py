@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import get_type_hints
 from xml.etree import ElementTree
 
 import pytest

@@ -142,9 +142,30 @@ def test_no_compiler_at_all_is_one_sentence(no_compiler: Path) -> None:
     with pytest.raises(NoCompiler) as caught:
         find_toolchain(links_standard_library=True)
     assert "no C++ compiler was found" in str(caught.value)
-    assert "pip install ziglang" in str(caught.value)
+    assert "pip install 'candle-parity[zig]'" in str(caught.value)
     assert toolchain.ENVIRONMENT in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("programs", "wanted"),
+    [
+        ({"clang++": "clang version 19.1.7", "ld": "GNU ld"}, False),
+        ({"clang++-19": "clang version 19.1.7", "ld.lld": "LLD 19"}, False),
+        ({"clang++": "clang version 19.1.7"}, True),
+        ({"clang++": "clang version 14.0.0", "ld": "GNU ld"}, True),
+        ({"g++": "g++ (Debian) 14.2.0", "ld": "GNU ld"}, True),
+        ({}, True),
+    ],
+)
+def test_zig_is_wanted_where_no_clang_can_be_used(
+    no_compiler: Path, monkeypatch: pytest.MonkeyPatch, programs: dict[str, str], wanted: bool
+) -> None:
+    for name, version in programs.items():
+        stand_in(no_compiler / name, f"#!/bin/sh\necho '{version}'\n")
+    assert toolchain.wants_zig() == wanted
+    monkeypatch.setenv(toolchain.ENVIRONMENT, "g++")
+    assert not toolchain.wants_zig()
 
 
 def test_a_named_compiler_that_does_not_run_is_named(no_compiler: Path, monkeypatch: pytest.MonkeyPatch) -> None:

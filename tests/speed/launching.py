@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
-from conformance.engine.run import default_kernels
+from conformance.files import kernels_folder
 from conformance.port.compiling.cache import compiled
 from conformance.port.compiling.target import Target
 from conformance.port.sources import find_sources
@@ -25,7 +25,7 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
     Uploads, launch, synchronisation and downloads are all in it; the kernel's own time is, too.
     """
     device = Device(open_runtime("cpu", wave=64, threads=1))
-    source = next(found for found in find_sources(default_kernels()) if found.path.stem == "affine")
+    source = next(found for found in find_sources(kernels_folder()) if found.path.stem == "affine")
     target = Target("cpu", device.wave, device.arch, device.compiler_identity())
     with Supervisor() as supervisor:
         code = compiled(source, target, supervisor)

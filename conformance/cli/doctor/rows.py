@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from conformance.files import cache_folder
+from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes.choice import Choice, probed
 from conformance.runtimes.cpu.control import processor
@@ -45,8 +45,8 @@ def machine_rows(choice: Choice) -> Iterator[Row]:
     """What there is, as far as a run with ``choice`` or an AMD GPU is concerned."""
     yield Row("ok", "machine", f"{_system()}, {processor()}, {len(os.sched_getaffinity(0))} cores")
     commit = harness_commit()
-    version = metadata.version("candle-parity") + (f" at {commit}" if commit else "")
-    yield Row("ok", "candle-parity", f"{version}, Python {platform.python_version()} ({sys.executable})")
+    what = version() + (f" at {commit}" if commit else "")
+    yield Row("ok", "candle-parity", f"{what}, Python {platform.python_version()} ({sys.executable})")
     yield _hip_python()
     yield from _rocm(choice)
     yield from _compilers(choice)

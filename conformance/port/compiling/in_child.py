@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
+from conformance.files import own_python
 from conformance.notices import warn
 from conformance.port.compiling.logs import ENDED_BY
 from conformance.port.compiling.target import Limits, Target
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 STOPPED = "the compiler was stopped after "
 """How the log begins of a source that takes a compiler more than its time."""
 
-_ROOT = Path(__file__).resolve().parents[2]
-# Not -m: it finds the package that is installed, where this one was imported from elsewhere.
-_PROGRAM = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from conformance.port.compiling.child import main; main()"
+_PROGRAM = "from conformance.port.compiling.child import main; main()"
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _OUT_OF_MEMORY = ("out of memory", "std::bad_alloc", "cannot allocate memory", "virtual memory exhausted")
 _DISK_FULL = "no space left on device"
@@ -131,7 +129,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
     with _buffer("request") as asked, _buffer("answer") as answer, _buffer("messages") as said:
         os.write(asked, request)
         os.lseek(asked, 0, os.SEEK_SET)
-        command = [sys.executable, "-c", _PROGRAM, str(parent_word()), str(answer)]
+        command = [*own_python(_PROGRAM), str(parent_word()), str(answer)]
         started = time.monotonic()
         child = supervisor.start(command, stdin=asked, stdout=said, stderr=said, pass_fds=(answer,))
         try:

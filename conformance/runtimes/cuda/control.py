@@ -107,7 +107,7 @@ def nvidia_devices() -> tuple[int, str]:
     """How many GPUs NVIDIA's driver shows, and why there are none; asked in a process of its own, so that the driver
     stays out of this one. Raises ``NoCompiler`` and ``BuildError``."""
     library = build(cuda_plan()) / "libamdhip64.so"
-    words = [sys.executable, "-c", _PROBE, str(library)]
+    words = [sys.executable, "-P", "-c", _PROBE, str(library)]
     try:
         answer = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.files import own_python
 from conformance.processes.bounded import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.nodes import cause
 from conformance.runtimes.rocm.search import chosen
 
-_ROOT = Path(__file__).resolve().parents[3]
-_PROGRAM = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from conformance.runtimes.rocm.devices import tell; tell()"
+_PROGRAM = "from conformance.runtimes.rocm.devices import tell; tell()"
 _MARK = "candle-parity devices: "
 SECONDS = 60.0
 """For HIP to be set up; with a wedged GPU it never is."""
@@ -64,7 +63,7 @@ def probe() -> Probe:
     """Ask the installation that is used for its devices."""
     if chosen() is None:
         return Probe((), cause("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is"))
-    done = run_bounded([sys.executable, "-c", _PROGRAM], SECONDS)
+    done = run_bounded(own_python(_PROGRAM), SECONDS)
     if done.code is None:
         return Probe((), f"HIP did not answer within {SECONDS:g} s: a GPU or its driver hangs; see the kernel's log")
     answer = next((line for line in reversed(done.out.splitlines()) if line.startswith(_MARK)), None)

@@ -1,0 +1,273 @@
+"""The parity matrix as pytest items: one per kernel of the specs, run by the same engine as ``candle-parity run``.
+
+In our own checkout they are collected from ``specs/``, as other tests are from their files. In every other repository
+they join what is collected there, when ``--parity-kernels`` names a port.
+
+Every pytest process (the only one, or each worker of pytest-xdist) has one judge with an executor, on a GPU of its own
+where there are several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Generator, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli.gate import BAD_INPUT, Decision, decide
+from conformance.cli.preparing import setup_from
+from conformance.cli.usage import UsageError
+from conformance.engine.pool import EngineError, Pool
+from conformance.engine.run import Result
+from conformance.engine.tasks import COMPILE_SECONDS, Ready, Setup, Trial
+from conformance.files import checkout
+from conformance.outcome import Failure, Outcome
+from conformance.port.sources import SourceError, find_sources
+from conformance.record import Record, write_record
+from conformance.record.assemble import assemble
+from conformance.report import render_terminal
+from conformance.report.explain import explain
+from conformance.spec.errors import SpecError
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
+from conformance.text import one_line
+
+_KEY = "candle_parity"
+_NO_RUN = (EngineError, SourceError, SpecError, UsageError)
+_STATE = pytest.StashKey["Parity"]()
+_ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+class SpecFile(pytest.File):
+    """A spec as a pytest file: an item per kernel."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        try:
+            kernels = self.config.stash[_STATE].specs.kernels.values()
+        except SpecError as error:
+            raise self.CollectError(str(error)) from error
+        for kernel in kernels:
+            if kernel.module == self.path.stem:
+                yield KernelItem.from_parent(self, name=kernel.name, kernel=kernel)
+
+
+class KernelItem(pytest.Item):
+    """One kernel on trial over all its cases."""
+
+    def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.kernel = kernel
+
+    def runtest(self) -> None:
+        parity = self.config.stash[_STATE]
+        outcome = parity.trial(self.kernel)
+        self.user_properties.append(
+            (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
+        )
+        gated = self.config.getoption("--parity-fail-under") is not None
+        if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
+            pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        if outcome.status != "pass":
+            raise NotAtParity(outcome)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, NotAtParity):
+            return "\n".join(explain(excinfo.value.outcome.kernel, excinfo.value.outcome, shown=5))
+        if isinstance(excinfo.value, EngineError | SourceError | UsageError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+def worker() -> str:
+    """This process's name among the workers of pytest-xdist."""
+    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+
+
+class NotAtParity(Exception):
+    """A kernel that is not at parity."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(f"{outcome.kernel}: {outcome.status}")
+        self.outcome = outcome
+
+
+class Parity:
+    """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Raises ``pytest.UsageError`` where ``--parity-kernels`` names nothing that can be judged."""
+        config.stash[_STATE] = self
+        self._config = config
+        self._kernels: Path | None = config.getoption("--parity-kernels")
+        self._gate: float | None = config.getoption("--parity-fail-under")
+        self._asked = self._kernels is not None or self._gate is not None or config.getoption("--parity-json")
+        if self._kernels is not None:
+            try:
+                find_sources(self._kernels)
+            except SourceError as error:
+                raise pytest.UsageError(f"--parity-kernels: {error}") from None
+        self._specs: Specs | None = None
+        self._pool: Pool | None = None
+        self._setup: Setup | None = None
+        self._ready: Ready | None = None
+        self.outcomes: dict[str, Outcome] = {}
+        self.workers: set[str] = set()
+        self.other_failures = False
+        """Whether a test that is not a kernel's has failed: no gate makes up for it."""
+        self.started = datetime.now(UTC)
+
+    @property
+    def specs(self) -> Specs:
+        if self._specs is None:
+            self._specs = load_specs()
+        return self._specs
+
+    @property
+    def ready(self) -> Ready:
+        assert self._ready is not None
+        return self._ready
+
+    @property
+    def setup(self) -> Setup:
+        """The worker's setup; raises ``UsageError`` and ``EngineError`` as the command line does."""
+        if self._setup is None:
+            option = self._config.getoption
+            arguments = argparse.Namespace(
+                runtime=option("--parity-runtime") or "auto",
+                wave=option("--parity-wave"),
+                kernels=self._kernels,
+                order=None,
+                specs=None,
+                compiler=option("--parity-compiler") or "auto",
+                compile_timeout=option("--parity-compile-timeout") or COMPILE_SECONDS,
+                no_sandbox=option("--parity-no-sandbox"),
+            )
+            setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
+            self._setup = setup.for_member(int(worker().removeprefix("gw")))
+        return self._setup
+
+    def trial(self, kernel: Kernel) -> Outcome:
+        if self._pool is None:
+            self._pool = Pool([self.setup])
+            self._ready = self._pool.greet()
+        (outcome,) = self._pool.answers([Trial(kernel.name, None, {})])
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.__exit__()
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
+            return SpecFile.from_parent(parent, path=file_path)
+        return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Add the modules of the specs to what a session in another repository collects by itself."""
+        report = yield
+        if isinstance(collector, pytest.Session) and self._kernels is not None and not self._names_specs():
+            files = sorted(SPEC_FOLDER.glob("*.yaml"))
+            made = [SpecFile.from_parent(collector, path=file, nodeid=f"specs/{file.name}") for file in files]
+            report.result = [*report.result, *made]
+        return report
+
+    def _names_specs(self) -> bool:
+        """Whether the specs are found by their path: in our own checkout, or when an argument names them."""
+        places = [(self._config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in self._config.args]
+        return self._config.rootpath.resolve() == checkout() or any(
+            place.is_relative_to(SPEC_FOLDER) for place in places
+        )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the outcome that an item reported, in this process or in a worker of pytest-xdist.
+
+        An item that could not report one, as when its worker died, has no verdict.
+        """
+        told = [value for key, value in report.user_properties if key == _KEY and isinstance(value, dict)]
+        path, _, name = report.nodeid.rpartition("::")
+        if report.when == "call" and told:
+            self._take(dict(told[0]))
+        elif report.failed and path.endswith(".yaml") and name in self.specs.kernels and name not in self.outcomes:
+            self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
+        elif report.failed:
+            self.other_failures = True
+
+    def _take(self, properties: dict[str, Any]) -> None:
+        fields = dict(properties["outcome"])
+        failures = [Failure(**failure) for failure in fields.pop("failures")]
+        outcome = Outcome(**fields, failures=failures)
+        self.outcomes[outcome.kernel] = outcome
+        self.workers.add(properties["worker"])
+        self._ready = self._ready or Ready(**properties["ready"])
+
+    def result(self) -> Result:
+        seconds = (datetime.now(UTC) - self.started).total_seconds()
+        ready = self._ready or Ready("none", "", 0, "no executor was set up", "")
+        return Result(self.setup, ready, self.outcomes, self.started, seconds, selected=tuple(self.outcomes))
+
+    def record(self) -> Record:
+        """The record of what has been judged."""
+        return assemble(self.specs, self.result(), ())
+
+    def crowded(self) -> str | None:
+        """A warning where more workers than there are GPUs have run kernels: their executors share one."""
+        devices = len(self.setup.choice.devices)
+        if self.setup.runtime == "cpu" or len(self.workers) <= devices:
+            return None
+        return (
+            f"warning: {len(self.workers)} pytest workers shared {devices} GPU{'s' if devices > 1 else ''}: a fault or "
+            f"reset that one causes may hit the others; run pytest -n {devices}, or candle-parity run -j N"
+        )
+
+    def decision(self) -> Decision:
+        """What the verdicts come to."""
+        rows = [row for row in self.record().kernels if row.name in self.outcomes]
+        return decide(rows, len(self.specs.kernels), self._gate, self._config.getoption("--parity-strict"))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """The exit code: the gate's where there is one, which a failed test of another kind overrides.
+
+        Where kernels were asked for and none was judged, it is not 0, whatever else passed.
+        """
+        self.close()
+        if hasattr(session.config, "workerinput"):
+            return
+        if session.config.option.collectonly:
+            if self._kernels is not None and not any(isinstance(item, KernelItem) for item in session.items):
+                session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+            return
+        ended = session.exitstatus in _ENDED
+        if ended and (self.outcomes or self._asked) and not self.other_failures:
+            try:
+                session.exitstatus = self.decision().code
+            except _NO_RUN:  # every item has said why
+                session.exitstatus = BAD_INPUT
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._config.option.collectonly or not (self.outcomes or self._asked):
+            return
+        try:
+            record, decision = self.record(), self.decision()
+        except _NO_RUN as error:
+            terminalreporter.write_line(f"candle-parity: {one_line(str(error))}")
+            return
+        terminalreporter.section("parity")
+        terminalreporter.write_line(render_terminal(record, self.specs))
+        said = [*filter(None, [decision.line]), *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        for line in said:
+            terminalreporter.write_line(line)
+        if self._config.getoption("--parity-json") is not None:
+            write_record(record, self._config.getoption("--parity-json"))

@@ -1,0 +1,73 @@
+"""One direction of flow: which folder of conformance/ imports which, imports inside functions included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_FOLDERS = 13
+LONGEST_FILE = 400
+
+
+def room(module: str) -> str:
+    """The folder of conformance/ or the file directly in it that ``module`` is in; ``reference`` as a whole."""
+    parts = module.split(".")
+    if parts[0] != "conformance" or len(parts) == 1:
+        return parts[0]
+    return parts[1]
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Every module of ours that ``file`` imports, at the top or inside a function."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from (name for name in names if name.split(".")[0] in ("conformance", "reference"))
+
+
+def graph() -> dict[str, set[str]]:
+    """What each room imports of the others."""
+    found: dict[str, set[str]] = {}
+    for package in ("conformance", "reference"):
+        for file in (ROOT / package).rglob("*.py"):
+            mine = room(".".join(file.relative_to(ROOT).with_suffix("").parts))
+            found.setdefault(mine, set()).update(room(name) for name in imported(file))
+    return {name: others - {name, "conformance"} for name, others in found.items()}
+
+
+def test_no_folder_is_imported_by_what_it_imports() -> None:
+    try:
+        list(TopologicalSorter(graph()).static_order())
+    except CycleError as cycle:
+        pytest.fail(f"imports go in a circle: {' -> '.join(reversed(cycle.args[1]))}")
+
+
+def test_a_circle_would_be_found() -> None:
+    with pytest.raises(CycleError):
+        list(TopologicalSorter({**graph(), "spec": {"cli"}}).static_order())
+
+
+def test_every_folder_says_what_happens_in_it() -> None:
+    folders = [path for path in (ROOT / "conformance").iterdir() if (path / "__init__.py").is_file()]
+    assert len(folders) <= MOST_FOLDERS
+    silent = [path.name for path in folders if not ast.get_docstring(ast.parse((path / "__init__.py").read_text()))]
+    assert silent == []
+
+
+@pytest.mark.parametrize("package", ["conformance", "reference", "kernels"])
+def test_no_file_is_too_long_to_read_at_a_time(package: str) -> None:
+    lengths = {
+        str(file.relative_to(ROOT)): len(file.read_text().splitlines())
+        for file in (ROOT / package).rglob("*")
+        if file.suffix in (".py", ".cpp", ".h", ".hip")
+    }
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
