@@ -85,6 +85,25 @@ def test_replay_accepts_what_was_recorded(cli, subject):
     assert said.kernel("uexp_f32")["cases"] >= 2
 
 
+@pytest.mark.parametrize(
+    ("words", "kernels"),
+    [(["uexp_f32", "badd_u8"], {"uexp_f32", "badd_u8"}), (["fill_u*", "--module", "fill"], {"fill_u8", "fill_u32"})],
+)
+def test_replay_takes_the_shipped_traces_where_no_folder_is_named(cli, words, kernels):
+    said = cli("replay", *words, "--subject", "reference")
+    assert said.code == 0
+    assert {row["name"] for row in said.record["kernels"] if row["status"] == "pass"} == kernels
+
+
+def test_a_word_of_replay_that_is_neither_folder_nor_kernel_is_named(cli):
+    said = cli("replay", "traecs", "--subject", "reference")
+    assert said.code == 2
+    assert "the shipped traces: pattern 'traecs' matches no traced kernel" in said.err
+    said = cli("replay", "no/such/folder", "--subject", "reference")
+    assert said.code == 2
+    assert "no/such/folder: no such folder" in said.err
+
+
 def corrupted(module: str, kernel: str, target: Path) -> str:
     """A copy of the traces of ``module`` in which one written element of ``kernel`` lies beyond the tolerance.
 
