@@ -3,7 +3,8 @@
 #pragma once
 
 #include "../pack.h"
-#include "formats.h"
+#include "block32_formats.h"
+#include "k_quant_formats.h"
 
 namespace candle {
 

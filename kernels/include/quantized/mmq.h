@@ -3,8 +3,9 @@
 #pragma once
 
 #include "../shuffle.h"
+#include "block32_formats.h"
 #include "dot.h"
-#include "formats.h"
+#include "k_quant_formats.h"
 
 namespace candle {
 

@@ -2,9 +2,10 @@
 // f32 sums in the order of Candle (its threads, lanes and logical waves), on wave32 and wave64.
 #pragma once
 
+#include "block32_formats.h"
 #include "dmmv.h"
 #include "dot.h"
-#include "formats.h"
+#include "k_quant_formats.h"
 
 namespace candle {
 
