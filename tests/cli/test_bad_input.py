@@ -88,7 +88,8 @@ def test_a_trace_with_a_missing_array(cli, tmp_path):
 
     np.savez(tmp_path / "unary.npz", aa=np.zeros(3, np.uint32))
     for subject in ("reference", "kernels"):
-        one_sentence(cli("replay", tmp_path, "--subject", subject, "--runtime", "cpu"), "unary.json", "array bb", "missing")
+        said = cli("replay", tmp_path, "--subject", subject, "--runtime", "cpu")
+        one_sentence(said, "unary.json", "array bb", "missing")
 
 
 def test_a_record_that_is_none(cli, tmp_path):
