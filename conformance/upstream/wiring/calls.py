@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
 from conformance.upstream.wiring.items import Function, Type, type_of
 from conformance.upstream.wiring.machine import INLINE_DEPTH, Context
-from conformance.upstream.wiring.narrowing import expression, path_of
-from conformance.upstream.wiring.syntax import line_of, parse, text_of
-from conformance.upstream.wiring.tokens import arguments_of
+from conformance.upstream.wiring.narrowing import path_of
+from conformance.upstream.wiring.syntax import text_of
 from conformance.upstream.wiring.values import (
     ERROR,
-    NEVER,
     UNKNOWN,
     Closure,
     Known,
@@ -34,7 +31,6 @@ from conformance.upstream.wiring.values import (
 if TYPE_CHECKING:
     from conformance.upstream.wiring.expressions import Evaluator
 
-_DIVERGING = frozenset(("panic", "unreachable", "todo", "unimplemented", "bail", "compile_error"))
 _WRAPPERS = frozenset(("String", "Cow", "Box", "Arc", "Rc", "CString", "Some", "Ok"))
 # Methods of the standard library, and Candle's error helpers, that hand their receiver on.
 _TRANSPARENT = frozenset(
@@ -44,7 +40,6 @@ _TRANSPARENT = frozenset(
         *("to_vec", "as_slice", "into_string", "into_boxed_str", "ok_or", "ok_or_else", "ok", "try_into"),
     )
 )
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}:]*)(:[^{}]*)?\}")
 _CASES: dict[str, Callable[[str], str]] = {
     "to_lowercase": str.lower,
     "to_ascii_lowercase": str.lower,
@@ -333,89 +328,6 @@ class Calls:
             names = texts(named) if named is not None else [Str((None,))]
             self.machine.note_load(self.evaluator.frame, node, names)
         return UNKNOWN
-
-    def macro(self, node: Node) -> Values:
-        """The value of a macro's use."""
-        name = text_of(node.child_by_field_name("macro")).rsplit("::", 1)[-1]
-        tree = next((child for child in node.named_children if child.type == "token_tree"), None)
-        if name in _DIVERGING:
-            return NEVER
-        if name in ("format", "format_args"):
-            return self._format(tree)
-        if name == "concat":
-            return joined([value for _, value in self._arguments(tree)])
-        if name == "stringify":
-            return frozenset({Str((text_of(tree)[1:-1].strip(),), (self.evaluator.frame.unit.place(node),))})
-        if name == "vec":
-            return frozenset({Tup(tuple(value for _, value in self._arguments(tree)))})
-        if name == "matches":
-            return frozenset({Known(True), Known(False)})
-        if name in self.machine.index.macros and self.evaluator.frame.depth < INLINE_DEPTH:
-            return self._expanded(node)
-        if self.machine.loads & set(re.findall(r"\w+", text_of(tree))):
-            self._arguments(tree)
-        return UNKNOWN
-
-    def _expanded(self, node: Node) -> Values:
-        frame = self.evaluator.frame
-        expansion = self.machine.index.expansion(frame.unit, node)
-        if expansion is None:
-            return UNKNOWN
-        words = set(re.findall(r"\w+", expansion))
-        if '"' not in expansion and not words & (self.machine.loads | self.machine.live_names):
-            return UNKNOWN
-        root = parse(f"fn f() {{ {expansion} }}".encode())
-        body = root.named_children[0].child_by_field_name("body") if root.named_children else None
-        if body is None:
-            return UNKNOWN
-        line = line_of(node) + frame.unit.offset if frame.unit.line is None else frame.unit.line
-        return self.evaluator.parsed(body, replace(frame.unit, line=line))
-
-    def _arguments(self, tree: Node | None) -> list[tuple[str, Values]]:
-        """The arguments of a macro that takes expressions: the name of a named one (else empty) and the value."""
-        found: list[tuple[str, Values]] = []
-        if tree is None:
-            return found
-        inside = text_of(tree)[1:-1]
-        unit = self.evaluator.frame.unit
-        for text, position in arguments_of(inside):
-            named = re.match(r"([A-Za-z_]\w*)\s*=(?![=>])\s*", text)
-            body = text[named.end() :] if named else text
-            parsed = expression(body)
-            begin = position + (named.end() if named else 0)
-            lines = line_of(tree) - 1 + inside.count("\n", 0, begin) + unit.offset
-            place = unit if unit.line is not None else replace(unit, offset=lines)
-            value = UNKNOWN if parsed is None else self.evaluator.parsed(parsed, place)
-            found.append((named[1] if named else "", value))
-        return found
-
-    def _format(self, tree: Node | None) -> Values:
-        arguments = self._arguments(tree)
-        template = next((atom for atom in arguments[0][1] if isinstance(atom, Str)), None) if arguments else None
-        if template is None or template.known is None:
-            return frozenset({Str((None,))})
-        named = {name: value for name, value in arguments[1:] if name}
-        placed = [value for name, value in arguments[1:] if not name]
-        pieces: list[Values] = []
-        begin = following = 0
-        for match in _PLACEHOLDER.finditer(template.known):
-            pieces.append(frozenset({Str((template.known[begin : match.start()],), template.places)}))
-            begin = match.end()
-            if match[1] is None:
-                pieces.append(frozenset({Str((match[0][0],))}))
-                continue
-            key = match[1].strip()
-            if not key:
-                value = placed[following] if following < len(placed) else UNKNOWN
-                following += 1
-            elif key.isdigit():
-                value = placed[int(key)] if int(key) < len(placed) else UNKNOWN
-            else:
-                value = named.get(key, self.evaluator.frame.variables.get(key, UNKNOWN))
-            # `{:?}` and widths print something else than the text itself.
-            pieces.append(UNKNOWN if match[2] not in (None, ":") else value)
-        pieces.append(frozenset({Str((template.known[begin:],), template.places)}))
-        return joined(pieces)
 
 
 def _encloses(function: Function, node: Node, scopes: set[int]) -> bool:

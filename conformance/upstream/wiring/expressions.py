@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 from tree_sitter import Node
 
+from conformance.upstream.wiring.branches import Branches
 from conformance.upstream.wiring.calls import Calls
 from conformance.upstream.wiring.items import Type, Unit, type_of
 from conformance.upstream.wiring.machine import INLINE_DEPTH, Frame, Machine
+from conformance.upstream.wiring.macro_use import MacroUse
 from conformance.upstream.wiring.narrowing import Narrowing, path_of
 from conformance.upstream.wiring.syntax import text_of
 from conformance.upstream.wiring.values import (
@@ -23,7 +25,6 @@ from conformance.upstream.wiring.values import (
     Str,
     Tup,
     Values,
-    Variant,
     joined,
     union,
     without_errors,
@@ -48,6 +49,8 @@ class Evaluator:
         self.patterns = machine.patterns(frame.unit, frame.self_type)
         self.narrowing = Narrowing(self)
         self.calls = Calls(self)
+        self.branches = Branches(self)
+        self.macros = MacroUse(self)
         self.kinds: dict[str, Callable[[Node], Values]] = {
             "identifier": self._name,
             "self": self._name,
@@ -58,23 +61,23 @@ class Evaluator:
             "integer_literal": self._integer,
             "boolean_literal": lambda node: frozenset({Known(text_of(node) == "true")}),
             "block": self._block,
-            "unsafe_block": self._inner,
-            "const_block": self._inner,
-            "parenthesized_expression": self._inner,
+            "unsafe_block": self.inner,
+            "const_block": self.inner,
+            "parenthesized_expression": self.inner,
             "reference_expression": lambda node: self.value(node.child_by_field_name("value")),
-            "unary_expression": self._inner,
-            "await_expression": self._inner,
-            "expression_statement": self._inner,
-            "try_expression": lambda node: without_errors(self._inner(node)),
+            "unary_expression": self.inner,
+            "await_expression": self.inner,
+            "expression_statement": self.inner,
+            "try_expression": lambda node: without_errors(self.inner(node)),
             "return_expression": self._return,
             "break_expression": self._leave,
             "continue_expression": self._leave,
             "let_declaration": self._let,
-            "match_expression": self._match,
-            "if_expression": self._if,
-            "while_expression": self._loop,
-            "loop_expression": self._loop,
-            "for_expression": self._for,
+            "match_expression": self.branches.match,
+            "if_expression": self.branches.if_else,
+            "while_expression": self.branches.loop,
+            "loop_expression": self.branches.loop,
+            "for_expression": self.branches.for_each,
             "tuple_expression": self._tuple,
             "array_expression": self._tuple,
             "unit_expression": lambda _: UNIT,
@@ -84,7 +87,7 @@ class Evaluator:
             "closure_expression": self._closure,
             "struct_expression": self._struct,
             "call_expression": self.calls.call,
-            "macro_invocation": self.calls.macro,
+            "macro_invocation": self.macros.value,
             "generic_function": lambda node: self.value(node.child_by_field_name("function")),
         }
 
@@ -109,7 +112,7 @@ class Evaluator:
             self.value(child)
         return UNKNOWN
 
-    def _inner(self, node: Node) -> Values:
+    def inner(self, node: Node) -> Values:
         inner = [child for child in node.named_children if child.type not in ("line_comment", "block_comment")]
         return self.value(inner[-1]) if inner else UNIT
 
@@ -235,12 +238,12 @@ class Evaluator:
         return result
 
     def _return(self, node: Node) -> Values:
-        value = self._inner(node)
+        value = self.inner(node)
         self.frame.returns.append(value)
         return NEVER
 
     def _leave(self, node: Node) -> Values:
-        self._inner(node)
+        self.inner(node)
         return NEVER
 
     def _let(self, node: Node) -> Values:
@@ -263,104 +266,6 @@ class Evaluator:
         for name, taken in bound.items():
             self.frame.declare(name, taken)
         return UNIT
-
-    def _match(self, node: Node) -> Values:
-        scrutinee = node.child_by_field_name("value")
-        body = node.child_by_field_name("body")
-        assert scrutinee is not None
-        assert body is not None
-        remaining = self.machine.expand(self.value(scrutinee))
-        branches: list[tuple[Values, dict[str, Values]]] = []
-        base = self.frame.variables
-        for arm in [child for child in body.named_children if child.type == "match_arm"]:
-            pattern = arm.child_by_field_name("pattern")
-            assert pattern is not None
-            guard = pattern.child_by_field_name("condition")
-            self.frame.variables = dict(base)
-            bound: dict[str, Values] = {}
-            head = next((c for c in pattern.named_children if c != guard), None)
-            self.patterns.partial = False
-            taken = remaining if head is None else self.patterns.take(head, remaining, bound)
-            if not taken and remaining:
-                continue
-            partial = self.patterns.partial
-            self.narrowing.narrow(scrutinee, taken)
-            self.frame.shadowed.append({})
-            for name, value in bound.items():
-                self.frame.declare(name, value)
-            if guard is not None:
-                self.value(guard)
-            result = self.value(arm.child_by_field_name("value"))
-            self._close_scope()
-            branches.append((result, self.frame.variables))
-            if guard is None and not partial:
-                remaining = frozenset(atom for atom in remaining if atom not in taken or not isinstance(atom, Variant))
-                if not remaining:
-                    break
-        return self._joined(base, branches)
-
-    def _close_scope(self) -> None:
-        for name, value in self.frame.shadowed.pop().items():
-            if value is None:
-                self.frame.variables.pop(name, None)
-            else:
-                self.frame.variables[name] = value
-
-    def _if(self, node: Node) -> Values:
-        condition = node.child_by_field_name("condition")
-        assert condition is not None
-        otherwise = node.child_by_field_name("alternative")
-        base = self.frame.variables
-        branches: list[tuple[Values, dict[str, Values]]] = []
-        for truth, part in ((True, node.child_by_field_name("consequence")), (False, otherwise)):
-            self.frame.variables = dict(base)
-            self.frame.shadowed.append({})
-            possible = self.narrowing.refine(condition, truth)
-            result = (
-                (self._inner(part) if part is not None and part.type == "else_clause" else self.value(part))
-                if possible
-                else NEVER
-            )
-            self._close_scope()
-            branches.append((result, self.frame.variables))
-        return self._joined(base, branches)
-
-    def _joined(self, base: dict[str, Values], branches: Sequence[tuple[Values, dict[str, Values]]]) -> Values:
-        """The value of a branching expression; the variables become what any branch that comes out leaves."""
-        alive = [(value, variables) for value, variables in branches if value]
-        if not alive:
-            self.frame.variables = base
-            return NEVER
-        names = set.intersection(*(set(variables) for _, variables in alive))
-        self.frame.variables = {name: union([variables[name] for _, variables in alive]) for name in names}
-        return union([value for value, _ in alive])
-
-    def _loop(self, node: Node) -> Values:
-        base = dict(self.frame.variables)
-        condition = node.child_by_field_name("condition")
-        self.frame.shadowed.append({})
-        if condition is not None:
-            self.narrowing.refine(condition, True)
-        self.value(node.child_by_field_name("body"))
-        self._close_scope()
-        self._joined(base, [(UNIT, base), (UNIT, self.frame.variables)])
-        return UNKNOWN if node.type == "loop_expression" else UNIT
-
-    def _for(self, node: Node) -> Values:
-        base = dict(self.frame.variables)
-        given = self.value(node.child_by_field_name("value"))
-        elements = [item for atom in given if isinstance(atom, Tup) for item in atom.items]
-        bound: dict[str, Values] = {}
-        pattern = node.child_by_field_name("pattern")
-        known = union(elements) if elements else frozenset(a for a in given if isinstance(a, Range)) or UNKNOWN
-        if pattern is not None:
-            self.patterns.take(pattern, known, bound)
-        self.frame.shadowed.append({})
-        for name, value in bound.items():
-            self.frame.declare(name, value)
-        self.value(node.child_by_field_name("body"))
-        self._close_scope()
-        return self._joined(base, [(UNIT, base), (UNIT, self.frame.variables)])
 
     def _tuple(self, node: Node) -> Values:
         items = tuple(self.value(child) for child in node.named_children if "comment" not in child.type)
