@@ -142,12 +142,12 @@ __device__ inline Index source_position(Index position, u32 tap, const Axis<Inde
   return remainder == 0 ? quotient : ~Index(0);
 }
 
-// Unroll count of the loop over the input channels. The compiler may sum integers in any order, which takes more
-// registers; outputs that need 64-bit offsets are rare, and their strides already fill the scalar registers.
+// Unroll count of the loop over the input channels. LLVM for AMD GPUs sums integers in any order, which takes more
+// registers; outputs that need 64-bit offsets are rare, and their strides already fill the scalar registers there.
 template <class T, class Index>
-constexpr int channel_unroll = sizeof(Index) == 8 ? 1 : 4;
+constexpr int channel_unroll = target::on_amd && sizeof(Index) == 8 ? 1 : 4;
 template <>
-constexpr int channel_unroll<u32, u32> = 2;
+constexpr int channel_unroll<u32, u32> = target::on_amd ? 2 : 4;
 
 // One tap of a tile: the products over the input channels, in order. x and k are the offsets of the positions and
 // channels of the tile.

@@ -9,7 +9,7 @@
 //   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64
 //   optimization_barrier(x)               on AMD GPUs: hides x from the compiler, which has to compute it before this
 //   rematerialize(x)                      x; on AMD GPUs values that depend on it are recomputed, not kept in registers
-//   on_gpu
+//   on_gpu, on_amd
 //   few_registers                         a tile of a quantized product takes all registers of a thread
 //
 // and these macros:

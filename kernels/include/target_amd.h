@@ -21,6 +21,7 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+constexpr bool on_amd = true;
 
 // RDNA 1 and 2: LLVM spills a quantized product's offsets there, and not on CDNA (512 registers) or later RDNA.
 #if defined(__GFX10__)

@@ -11,6 +11,7 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+constexpr bool on_amd = false;
 constexpr bool few_registers = false;
 
 __device__ inline f32 f16_to_f32(u16 x) {
