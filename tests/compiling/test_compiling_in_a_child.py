@@ -226,7 +226,9 @@ def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> 
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     program = (
-        "from pathlib import Path; from conformance.build import *; from conformance.processes import Supervisor\n"
+        "from pathlib import Path; from conformance.port.compiling.cache import compiled\n"
+        "from conformance.port.compiling.target import Target; from conformance.port.sources import KernelSource\n"
+        "from conformance.processes import Supervisor\n"
         f"tree = Path({str(tree)!r})\n"
         "compiled(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
     )
@@ -240,6 +242,7 @@ def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> 
     end = time.monotonic() + 60
     with subprocess.Popen([sys.executable, "-c", program], env=environment) as parent:
         while not any(b"\0-E\0" in words for words in compilers()):
+            assert parent.poll() is None
             assert time.monotonic() < end
             time.sleep(0.02)
         parent.kill()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 
@@ -22,6 +23,7 @@ time.sleep(600)
 
 
 def main(kind: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell has its background jobs ignore it
     supervisor = Supervisor()
     program = STUBBORN.replace("LEAVES", str(kind == "leaves"))
     if kind == "nothing":
