@@ -39,11 +39,11 @@ doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor
 
 test: $(DEVELOPED)
-	$(BIN)/python -m pytest -q -n 2 tests --ignore tests/harm
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests --ignore tests/harm
 
 # Debian packages of other suites (140 MB), kept in the cache folder; tests/rocm_libraries says what "test" has of them.
 rocm-libraries: $(DEVELOPED)
-	CANDLE_PARITY_ROCM_LIBRARIES=all $(BIN)/python -m pytest -q -n 2 tests/rocm_libraries
+	CANDLE_PARITY_ROCM_LIBRARIES=all $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/rocm_libraries
 
 harm: $(DEVELOPED)
 	CANDLE_PARITY_HARM=full $(BIN)/python -m pytest -q tests/harm
