@@ -5,7 +5,7 @@
 # make harm     kernels that do harm, and killed processes: the tests that take long
 # make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
 # make speed    how fast the harness is, printed
-# make lint     what CI checks beside the tests
+# make lint     what CI checks besides the tests
 PYTHON ?= python3
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -27,7 +27,7 @@ parity: $(INSTALLED)
 	$(BIN)/candle-parity replay --json reports/replay-kernels.json | $(HEADLINE)
 	$(BIN)/candle-parity replay --subject reference --json reports/replay-reference.json | $(HEADLINE)
 	$(BIN)/candle-parity report $(RECORDS) --md reports/PARITY.md --html reports/parity.html
-	@echo 'written: reports/PARITY.md, reports/parity.html and the records beside them'
+	@echo 'written: reports/PARITY.md, reports/parity.html and the records next to them'
 
 reports: parity
 	$(BIN)/candle-parity build --json reports/build.json

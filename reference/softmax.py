@@ -50,7 +50,7 @@ def whole_rows(x: Array, columns: int) -> int:
 
 
 def bounds(results: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """The first of some results, the least and the greatest of all; a NaN beside a number does not count.
+    """The first of some results, the least and the greatest of all; a NaN next to a number does not count.
 
     -0 is less than +0 here: where both are results, either is right.
     """

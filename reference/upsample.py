@@ -56,7 +56,7 @@ def upsample_bilinear2d(
     src: Array,
     dst: Array,
 ) -> dict[str, Expected]:
-    """Source (b, c, h, w). Neighbours of weight 0 take part, so that an infinity beside gives NaN."""
+    """Source (b, c, h, w). Neighbours of weight 0 take part, so that an infinity next to them gives NaN."""
     (x,) = tensors(info, 4, src)
     wide = x.astype(np.float64)
     aligned = bool(align_corners)

@@ -162,7 +162,7 @@ def _compilation(parser: argparse.ArgumentParser) -> None:
 
 
 def _compiler_options(parser: argparse.ArgumentParser) -> None:
-    """What every source is compiled with; ``candle-parity.toml`` in or beside the tree may say it too."""
+    """What every source is compiled with; ``candle-parity.toml`` in or next to the tree may say it too."""
     parser.add_argument(
         "-I",
         "--include-dir",

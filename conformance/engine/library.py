@@ -143,9 +143,11 @@ class Library:
 
     def _defined(self, index: int, name: str) -> tuple[Defined | None, str]:
         """What the table of source ``index`` says of kernel ``name``, and where that is defined."""
-        label = self.sources[index].label
+        source = self.sources[index]
         defined = (self._tables[index] or {}).get(name)
-        return defined, label if defined is None or defined.line is None else f"{label}:{defined.line}"
+        if defined is None or defined.line is None:
+            return defined, source.label
+        return defined, f"{source.label if defined.file is None else source.label_of(defined.file)}:{defined.line}"
 
     def _refuse(self, index: int, error: HipError) -> None:
         self.broken[index] = str(error)

@@ -26,12 +26,14 @@ from conformance.toolchains.errors import AmdError
 class Defined:
     """A kernel of a code object.
 
-    ``difference`` tells how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition and
-    ``most_threads`` the largest block that it is built for, where the code object says.
+    ``difference`` tells how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition in
+    ``file`` (a header's path, or the source's label) and ``most_threads`` the largest block that it is built for, where
+    the code object says.
     """
 
     difference: Callable[[Kernel], str | None]
     line: int | None = None
+    file: str | None = None
     most_threads: int | None = None
 
 
@@ -64,7 +66,9 @@ def host_table(source: KernelSource, code: bytes) -> Table:
     except ValueError as error:
         raise SourceError(f"{source.label}: {error}") from None
     return {
-        kernel.name: _compiled([CompiledParameter(words, size) for words, size in kernel.params], kernel.line)
+        kernel.name: _compiled(
+            [CompiledParameter(words, size) for words, size in kernel.params], kernel.line, kernel.file
+        )
         for kernel in kernels
     }
 
@@ -76,5 +80,5 @@ def told_table(rows: Sequence[KernelRow]) -> Table:
     }
 
 
-def _compiled(parameters: Sequence[CompiledParameter], line: int | None) -> Defined:
-    return Defined(lambda kernel: signature_difference(kernel, parameters), line)
+def _compiled(parameters: Sequence[CompiledParameter], line: int | None, file: str | None = None) -> Defined:
+    return Defined(lambda kernel: signature_difference(kernel, parameters), line, file)

@@ -1,6 +1,6 @@
 """How a tree of kernels is compiled: include folders, macros, forced includes, dialect.
 
-They come from the command line and from a file ``candle-parity.toml`` in the tree or beside it::
+They come from the command line and from a file ``candle-parity.toml`` in the tree or next to it::
 
     include_dirs = ["include", "../shim"]      # as -I, searched before the tree's own folders
     defines = ["USE_HIP", "WARP_SIZE=64"]      # as -D
@@ -86,7 +86,7 @@ def options_for(
 
 
 def _options_file(kernels: Path) -> Path | None:
-    """The tree's file: inside the folder (the file's folder, for a single file), else beside the folder."""
+    """The tree's file: inside the folder (the file's folder, for a single file), else next to the folder."""
     path = kernels.resolve()
     folders = [path.parent] if path.is_file() else [path, path.parent]
     return next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).exists()), None)

@@ -51,6 +51,17 @@ class KernelSource:
         """How reports name the file: relative to the root's parent, ``kernels/unary.hip``."""
         return f"{self.root.name}/{self.path.relative_to(self.root).as_posix()}"
 
+    def label_of(self, file: str) -> str:
+        """How reports name ``file``, which the compiler says that a kernel is defined in: this source, or a header."""
+        path = Path(os.path.normpath(file))
+        if not path.is_absolute():
+            return self.label
+        return (
+            f"{self.root.name}/{path.relative_to(self.root).as_posix()}"
+            if path.is_relative_to(self.root)
+            else path.name
+        )
+
     def text(self) -> str:
         """The source text; raises ``SourceError`` when it cannot be read or used, as ``read_source``."""
         return read_source(self.path)

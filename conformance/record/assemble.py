@@ -140,7 +140,7 @@ def _run(
 
 
 def shown(path: Path) -> str:
-    """``path`` relative to the working directory where it lies in it or beside it: a record tells no home directory.
+    """``path`` relative to the working directory where it lies in it or next to it: a record tells no home directory.
 
     What is part of an installation is called so; ``kernels`` alone is always the harness's own.
     """

@@ -13,7 +13,7 @@ from conformance.port.sources import SourceError, find_sources
 
 _IN_VERSION = re.compile(r"\+g(?P<commit>[0-9a-f]+)(?P<dirty>\.d[0-9]+)?$")
 _JUDGES = ("conformance", "reference", "specs")
-"""What a verdict depends on, beside the port."""
+"""What a verdict depends on, besides the port."""
 
 _INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 

@@ -37,7 +37,13 @@ def render_csv(records: Records, specs: Specs) -> str:
     said = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
     for columns in zip(*parts, strict=True):
         kernel = specs.kernels[columns[0].name]
-        values: list[object] = [kernel.name, kernel.module, kernel.family, kernel.variant["dtype"], kernel.upstream]
+        values: list[object] = [
+            kernel.name,
+            kernel.module,
+            kernel.family,
+            kernel.variant.get("dtype", ""),
+            kernel.upstream,
+        ]
         for row, record, *about in zip(columns, found, of, said, strict=True):
             why = row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]

@@ -115,7 +115,7 @@ def grid(record: Record, specs: Specs) -> list[tuple[str, str, list[str]]]:
     """The dtype grid: module, family, and a cell for each of ``DTYPE_COLUMNS``."""
     cells: dict[tuple[str, str, str], list[KernelResult]] = {}
     for row in results(record, specs):
-        dtype = specs.kernels[row.name].variant["dtype"]
+        dtype = specs.kernels[row.name].variant.get("dtype", "")
         cells.setdefault((row.module, row.family, dtype), []).append(row)
     return [
         (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in DTYPE_COLUMNS])

@@ -9,7 +9,7 @@ from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 
 
 class Runtime(Protocol):
-    """What the harness needs of a runtime beside the HIP API.
+    """What the harness needs of a runtime besides the HIP API.
 
     ``library`` is the libamdhip64 that hip-python is to have opened. ``identity`` goes into the keys of the compile
     cache. ``compile_options`` go to every compilation. ``guards_memory`` says that the runtime itself catches accesses

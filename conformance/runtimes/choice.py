@@ -17,7 +17,7 @@ class Choice:
 
     ``devices`` are the numbers of the devices to use, all of one architecture, and ``left_out`` names the others.
     ``fallback`` says why ``auto`` came down to the host where there are signs of an AMD GPU. ``library`` is the
-    libamdhip64 that is used and ``others`` are those found beside it, each with how it was found; ``hip`` and
+    libamdhip64 that is used and ``others`` are those found besides, each with how it was found; ``hip`` and
     ``driver`` are versions, ``visible`` the variables that hide devices as they are set. All but ``devices`` are empty
     where the runtime is not ROCm's.
     """

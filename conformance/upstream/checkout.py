@@ -30,7 +30,7 @@ class Checkout:
 
     ``modules`` maps a module's source file to the number of its lines. ``kernels`` maps a name to its definition as a
     new GPU sees it; ``alternatives`` are the further definitions that older GPUs see. ``other_sources`` are .cu files
-    beside the modules, which Candle links statically and does not load by name. ``commit`` is ``None`` outside git.
+    next to the modules, which Candle links statically and does not load by name. ``commit`` is ``None`` outside git.
     """
 
     path: Path

@@ -60,7 +60,7 @@ def additions_like(folder: Path, specs: Specs, name: str, like: Kernel, upstream
 
 
 def what_else(addition: Addition, name: str, like: Kernel) -> Iterator[str]:
-    """What a person has to do beside the spec, each with file and line."""
+    """What a person has to do besides the spec, each with file and line."""
     op = like.variant.get("op", "")
     kernels = kernels_folder()
     kernel = _at(kernels / f"{like.module}.hip", (like.name, op, like.family), kernels.parent)
@@ -128,7 +128,7 @@ def _entry(
 
 
 def _tolerance(text: str, stanza: Family, index: int, values: dict[str, str], like: Kernel) -> list[Edit]:
-    """The new values beside the like kernel's own, in the rules of tolerance that name that one."""
+    """The new values next to the like kernel's own, in the rules of tolerance that name that one."""
     edits = []
     for number, rule in enumerate(stanza.tolerance):
         for axis, wanted in rule.when.items():

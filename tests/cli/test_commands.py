@@ -182,3 +182,16 @@ def test_a_salt_gives_other_data_for_the_same_cases(cli, port):
     failures = [one.kernel("uneg_f32")["failures"][0] for one in said]
     assert failures[0]["expected"] != failures[1]["expected"]
     assert "--seed-salt b" in failures[1]["reproduce"]
+
+
+def test_a_kernel_that_a_header_defines_is_found_there(cli, port):
+    folder = port('#include <hip/hip_runtime.h>\n#include "include/fill.h"\n', "fill.hip")
+    (folder / "include").mkdir()
+    (folder / "include/fill.h").write_text(
+        '\n\nextern "C" __global__ void fill_u8(unsigned char *buf, unsigned char value, size_t numel) {\n'
+        "  const size_t step = gridDim.x * blockDim.x;\n"
+        "  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += step) buf[i] = value;\n"
+        "}\n"
+    )
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u8")
+    assert (said.kernel("fill_u8")["status"], said.kernel("fill_u8")["source"]) == ("pass", "port/include/fill.h:3")

@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -498,3 +499,15 @@ def test_module_and_family_are_those_of_the_specs_whatever_a_record_says(specs: 
     assert "| unary | Unary maths" in output
     assert "| 1/123 |" in output
     assert "no_such" not in output.replace("\\", "")
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_kernels_without_a_dtype_axis_are_reported(render: Callable[..., str]) -> None:
+    specs = load_specs()
+    plainer = replace(specs.kernels["uexp_f32"], variant={})
+    without = replace(specs, kernels={**specs.kernels, "uexp_f32": plainer})
+    run = RunInfo(runtime="cpu", device="host", started="2026-01-01T00:00:00Z", seconds=1, upstream_commit="2a13b0f3")
+    row = KernelResult(
+        name="uexp_f32", module="unary", family=plainer.family, status="pass", cases=1, upstream=plainer.upstream
+    )
+    assert "unary" in render(Record.of(run, every_kernel(without, [row])), without)

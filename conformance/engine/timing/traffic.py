@@ -52,7 +52,7 @@ class _Given:
         return len(self.buffers[name].data)
 
     def named(self, dim: str, right: int = 1) -> float:
-        """Which share of a dimension's places the ids name, in columns of ``right`` ids beside each other.
+        """Which share of a dimension's places the ids name, in columns of ``right`` ids next to each other.
 
         Where every slice has ids of its own, those of the first stand for all: they are drawn alike.
         """

@@ -1,8 +1,8 @@
 """The one file that knows hip-python (7.2 to 10).
 
-A ``Device`` keeps what is dear to make: modules by the content of their code object, functions by name, device memory
-by size. A launch goes through prebuilt ``kernelParams``: hip-python's own ``extra=(...)`` conversion costs 38 to 64
-microseconds a call, a prebuilt array about two.
+A ``Device`` keeps what is expensive to make: modules by the content of their code object, functions by name, device
+memory by size. A launch goes through prebuilt ``kernelParams``: hip-python's own ``extra=(...)`` conversion costs 38 to
+64 microseconds a call, a prebuilt array about two.
 
 The runtime library must be loaded and bound before anything of hip-python is called: construct a ``Device`` with the
 runtime that ``conformance.runtimes.open_runtime`` returns.

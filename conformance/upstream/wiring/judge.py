@@ -71,7 +71,7 @@ class Wiring:
 def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) -> Wiring:
     """Analyses a backend of the checkout ``candle``; raises ``CheckoutError`` and ``RustError``.
 
-    ``loads`` are functions that load a kernel by name, beside ``LOADS``.
+    ``loads`` are functions that load a kernel by name, besides ``LOADS``.
     """
     folder = backend_folder(candle, backend)
     names = frozenset((*LOADS, *loads))
