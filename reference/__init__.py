@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
 from reference.expected import Expected, Faults
 
-__all__ = ["Expected", "Faults", "NoReference", "equivalent", "evaluate"]
+__all__ = ["Expected", "Faults", "NoReference", "equivalent", "evaluate", "has_module"]
 
 
 class NoReference(NotImplementedError):
@@ -44,6 +44,11 @@ def equivalent(
     """
     function: Callable[..., dict[str, Any]] | None = getattr(_loaded(module), "equivalent", None)
     return {} if function is None else function(variant, arguments, got)
+
+
+def has_module(module: str) -> bool:
+    """Whether there is a ``reference/MODULE.py``."""
+    return importlib.util.find_spec(f"reference.{module}") is not None
 
 
 def _loaded(module: str) -> ModuleType:

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cases import has_cases, launch_for
+from conformance.cases import FAMILIES, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cli.usage import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from reference import has_module
 
 
 def specs_to_edit(arguments: argparse.Namespace) -> Path:
@@ -35,7 +36,7 @@ def select(
     """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases).
 
     A pattern is a kernel glob or a full case id. Raises ``SelectionError`` when one matches nothing, and ``UsageError``
-    for a case id whose kernel is itself a glob.
+    for a case id whose kernel is itself a glob, and for kernels that no case can be made or judged for.
     """
     cases: dict[str, list[str]] = {}
     globs: list[str] = []
@@ -51,8 +52,26 @@ def select(
         else:
             globs.append(pattern)
     kernels = specs.select([*globs, *cases], module)
+    _check_complete(kernels)
     whole = {kernel.name for kernel in specs.select(globs, module)} if globs else set()
     return kernels, {name: tuple(ids) for name, ids in cases.items() if name not in whole}
+
+
+def _check_complete(kernels: Sequence[Kernel]) -> None:
+    """Raises ``UsageError`` for a kernel whose spec stands alone: without a launch family, or a reference module."""
+    for kernel in kernels:
+        if not has_cases(kernel):
+            known = ", ".join(FAMILIES)
+            raise UsageError(
+                f"kernel {kernel.name} (specs/{kernel.module}.yaml): there is no launch family {kernel.launch!r} that "
+                f"makes cases for it; name one of {known} with `launch:` in the spec, or add it in "
+                "conformance/cases/families"
+            )
+        if not has_module(kernel.module):
+            raise UsageError(
+                f"kernel {kernel.name} (specs/{kernel.module}.yaml): its module has no reference; add "
+                f"reference/{kernel.module}.py with a function for each kernel family"
+            )
 
 
 def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from conformance.dtypes import dtype
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
-from conformance.spec.load import load_specs
+from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.ordinals import is_nan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,3 +196,21 @@ def test_a_kernel_that_a_header_defines_is_found_there(cli, port):
     )
     said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u8")
     assert (said.kernel("fill_u8")["status"], said.kernel("fill_u8")["source"]) == ("pass", "port/include/fill.h:3")
+
+
+@pytest.mark.parametrize(
+    ("launch", "lacks"),
+    [("argsort", "has no reference; add reference/novel.py"), ("strange", "there is no launch family 'strange'")],
+    ids=["reference", "launch family"],
+)
+def test_a_module_of_which_there_is_only_a_spec_is_refused(cli, tmp_path, launch, lacks):
+    specs = tmp_path / "specs"
+    shutil.copytree(SPEC_FOLDER, specs)
+    text = (specs / "sort.yaml").read_text().replace("module: sort", "module: novel").replace("asort_", "nsort_")
+    text = text.replace("family: argsort", f"family: nsort\n    launch: {launch}")
+    (specs / "novel.yaml").write_text(text)
+    for words in (("list",), ("run", "--runtime", "cpu", "nsort_*")):
+        said = cli(*words, "--specs", specs)
+        assert said.code == 2
+        assert said.err.startswith("candle-parity: kernel nsort_asc_bf16 (specs/novel.yaml): ")
+        assert lacks in said.err
