@@ -65,6 +65,7 @@ def test_a_mirror_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path
     if not Path("/usr/bin/apt-get").exists():
         pytest.skip("no apt-get")
     monkeypatch.undo()
+    monkeypatch.delenv(SWITCH, raising=False)
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(own_cache.parents[1]))
     monkeypatch.setattr(libraries, "mirror", lambda: f"file:{tmp_path}/nowhere")
     said = why()
