@@ -98,11 +98,13 @@ class Judge:
 
     def _lost_loading(self, lost: LostLoading, fresh: bool) -> None:
         """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
-        known as deadly."""
-        how = self._supply.lost(lost.lost).how
+        known as deadly. One that was lost to another judge's kernel meanwhile says nothing of the source."""
+        end = self._supply.lost(lost.lost)
+        if not end.suspect:
+            return
         self._losses[lost.index] = self._losses.get(lost.index, 0) + 1
         if self._losses[lost.index] == DEATHS or (fresh and lost.lost.kind == "silent"):
-            self._deadly[lost.index] = f"error: its code cannot be loaded: {how}"
+            self._deadly[lost.index] = f"error: its code cannot be loaded: {end.how}"
 
     def trial(self, request: Trial) -> Outcome:
         """The outcome of one kernel; raises ``TraceError``, ``NoReference`` and ``ValueError`` for bad input."""

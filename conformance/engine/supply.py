@@ -13,6 +13,9 @@ from conformance.engine.tasks import Ready, from_map
 from conformance.engine.wire import Channel, Closed, Garbled, Late
 from conformance.processes import InfrastructureError
 
+TRIES = 5
+"""Executors that may end between being handed over and the first request."""
+
 SECONDS_FOR_AN_EXECUTOR = 600.0
 """For the process that started us to answer; it has limits of its own, well below."""
 
@@ -81,16 +84,24 @@ class Supply:
         return End(how, bool(answer["suspect"]))
 
     def _take(self, alone: bool) -> None:
-        answer, descriptors = self._ask({"say": "executor", "alone": alone})
-        if "why" in answer:
-            raise InfrastructureError(str(answer["why"]))
-        link, page = descriptors
-        self._ready = from_map(answer["ready"])
-        channel = Channel.adopt(link)
-        self._executor = Executor(channel, Progress(page), self._ready.pad, hang_seconds())
-        self._touched = bool(answer["shared"])
-        self._borrowed = alone
-        self._changed()
+        for _ in range(TRIES):
+            answer, descriptors = self._ask({"say": "executor", "alone": alone})
+            if "why" in answer:
+                raise InfrastructureError(str(answer["why"]))
+            link, page = descriptors
+            self._ready = from_map(answer["ready"])
+            channel = Channel.adopt(link)
+            try:
+                self._executor = Executor(channel, Progress(page), self._ready.pad, hang_seconds())
+            except Lost as lost:  # to a kernel of another judge that shares it, since it was handed to us
+                channel.close()
+                self.lost(lost)
+                continue
+            self._touched = bool(answer["shared"])
+            self._borrowed = alone
+            self._changed()
+            return
+        raise InfrastructureError(f"{TRIES} executors ended before they could be asked for anything")
 
     def _ask(self, message: dict[str, object]) -> tuple[dict[str, Any], list[int]]:
         try:

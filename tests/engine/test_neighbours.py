@@ -1,0 +1,81 @@
+"""A device that judges share: what one judge's kernel does to the executor is not held against another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.engine import supply
+from conformance.engine.judge_process import DEATHS, Judge
+from conformance.engine.library import LostLoading
+from conformance.engine.remote import Lost
+from conformance.engine.supply import End, Supply
+from conformance.engine.tasks import Ready, to_map
+from conformance.engine.wire import pair
+from conformance.processes import InfrastructureError
+
+
+class Told:
+    """A supply that says of every lost executor whether this judge may be to blame."""
+
+    def __init__(self, suspect: bool) -> None:
+        self.suspect = suspect
+
+    def lost(self, _: Lost) -> End:
+        return End("its process ended with signal SIGABRT", self.suspect)
+
+
+@pytest.mark.parametrize(("suspect", "deadly"), [(True, [3]), (False, [])], ids=["its own", "a neighbour's"])
+def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[int]) -> None:
+    judge = Judge.__new__(Judge)
+    judge._losses, judge._deadly, judge._supply = {}, {}, Told(suspect)  # type: ignore[assignment]
+    for _ in range(DEATHS):
+        judge._lost_loading(LostLoading(3, Lost("ended", "its process ended")), fresh=False)
+    assert list(judge._deadly) == deadly
+
+
+class Answers:
+    """The process that started a judge: hands over an executor whenever it is asked, and hears of lost ones."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.said.append(message["say"])
+
+    def receive(self, _: float) -> tuple[dict[str, Any], list[int]]:
+        if self.said[-1] == "lost":
+            return {"how": "its process ended", "suspect": False}, []
+        ready = Ready("GPU", "gfx942", 64, "ROCm", "10", guards_memory=False)
+        ours, theirs = pair()
+        ours.close()
+        link = theirs.detach()
+        return {"ready": to_map(ready), "shared": True}, [link, supply.Progress().fd]
+
+
+@pytest.mark.parametrize("ended", [0, 2])
+def test_an_executor_that_ends_before_the_first_request_is_replaced(
+    ended: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, made = Answers(), []
+
+    def executor(*_: Any) -> object:
+        made.append(len(made))
+        if len(made) <= ended:
+            raise Lost("ended", "its process ended")
+        return object()
+
+    monkeypatch.setattr(supply, "Executor", executor)
+    asked = Supply(answers, lambda: None)  # type: ignore[arg-type]
+    assert asked.current() is not None
+    assert answers.said == ["executor", *["lost", "executor"] * ended]
+
+
+def test_executors_that_all_end_at_once_are_the_machines_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def executor(*_: Any) -> object:
+        raise Lost("ended", "its process ended")
+
+    monkeypatch.setattr(supply, "Executor", executor)
+    with pytest.raises(InfrastructureError, match="5 executors ended before they could be asked"):
+        Supply(Answers(), lambda: None).current()  # type: ignore[arg-type]
