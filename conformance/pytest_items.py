@@ -9,7 +9,6 @@ where there are several.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Generator, Iterator
 from dataclasses import asdict
@@ -20,11 +19,13 @@ from typing import Any
 import pytest
 
 from conformance.cli.gate import BAD_INPUT, Decision, decide
-from conformance.cli.preparing import setup_from
+from conformance.cli.preparing import setup_from, tree_from
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.engine.tasks import COMPILE_SECONDS, Ready, Setup, Trial
+from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
 from conformance.port.sources import SourceError, find_sources
@@ -57,7 +58,7 @@ class SpecFile(pytest.File):
 
 
 class KernelItem(pytest.Item):
-    """One kernel on trial over all its cases."""
+    """One kernel judged over all its cases."""
 
     def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
         super().__init__(**rest)
@@ -65,7 +66,7 @@ class KernelItem(pytest.Item):
 
     def runtest(self) -> None:
         parity = self.config.stash[_STATE]
-        outcome = parity.trial(self.kernel)
+        outcome = parity.outcome_of(self.kernel)
         self.user_properties.append(
             (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
         )
@@ -106,7 +107,9 @@ class Parity:
         """Raises ``pytest.UsageError`` where ``--parity-kernels`` names nothing that can be judged."""
         config.stash[_STATE] = self
         self._config = config
-        self._kernels: Path | None = config.getoption("--parity-kernels")
+        options = vars(config.option)
+        self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
+        self._kernels = self._settings.kernels
         self._gate: float | None = config.getoption("--parity-fail-under")
         self._asked = self._kernels is not None or self._gate is not None or config.getoption("--parity-json")
         if self._kernels is not None:
@@ -117,6 +120,7 @@ class Parity:
         self._specs: Specs | None = None
         self._pool: Pool | None = None
         self._setup: Setup | None = None
+        self._mode: JudgeGenerated | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
         self.workers: set[str] = set()
@@ -139,26 +143,22 @@ class Parity:
     def setup(self) -> Setup:
         """The worker's setup; raises ``UsageError`` and ``EngineError`` as the command line does."""
         if self._setup is None:
-            option = self._config.getoption
-            arguments = argparse.Namespace(
-                runtime=option("--parity-runtime") or "auto",
-                wave=option("--parity-wave"),
-                kernels=self._kernels,
-                order=None,
-                specs=None,
-                compiler=option("--parity-compiler") or "auto",
-                compile_timeout=option("--parity-compile-timeout") or COMPILE_SECONDS,
-                no_sandbox=option("--parity-no-sandbox"),
-            )
-            setup = setup_from(arguments, ["candle-parity", "run"], traces=None)
+            setup = setup_from(self._settings, ["candle-parity", "run"], self.mode.tree)
             self._setup = setup.for_member(int(worker().removeprefix("gw")))
         return self._setup
 
-    def trial(self, kernel: Kernel) -> Outcome:
+    @property
+    def mode(self) -> JudgeGenerated:
+        """What is done with the kernels; raises ``SourceError``."""
+        if self._mode is None:
+            self._mode = JudgeGenerated(tree_from(self._settings))
+        return self._mode
+
+    def outcome_of(self, kernel: Kernel) -> Outcome:
         if self._pool is None:
-            self._pool = Pool([self.setup])
+            self._pool = Pool([self.setup], self.mode)
             self._ready = self._pool.greet()
-        (outcome,) = self._pool.answers([Trial(kernel.name, None, {})])
+        (outcome,) = self._pool.answers([RunCases(kernel.name, None, {})])
         assert isinstance(outcome, Outcome)
         return outcome
 
@@ -195,10 +195,10 @@ class Parity:
 
         An item that could not report one, as when its worker died, has no verdict.
         """
-        told = [value for key, value in report.user_properties if key == _KEY and isinstance(value, dict)]
+        reported = [value for key, value in report.user_properties if key == _KEY and isinstance(value, dict)]
         path, _, name = report.nodeid.rpartition("::")
-        if report.when == "call" and told:
-            self._take(dict(told[0]))
+        if report.when == "call" and reported:
+            self._take(dict(reported[0]))
         elif report.failed and path.endswith(".yaml") and name in self.specs.kernels and name not in self.outcomes:
             self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
         elif report.failed:
@@ -215,7 +215,7 @@ class Parity:
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()
         ready = self._ready or Ready("none", "", 0, "no executor was set up", "")
-        return Result(self.setup, ready, self.outcomes, self.started, seconds, selected=tuple(self.outcomes))
+        return Result(self.setup, self.mode, ready, self.outcomes, self.started, seconds, selected=tuple(self.outcomes))
 
     def record(self) -> Record:
         """The record of what has been judged."""
@@ -266,8 +266,8 @@ class Parity:
             return
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
-        said = [*filter(None, [decision.line]), *map(one_line, decision.why), *filter(None, [self.crowded()])]
-        for line in said:
+        lines = [*filter(None, [decision.line]), *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        for line in lines:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:
             write_record(record, self._config.getoption("--parity-json"))

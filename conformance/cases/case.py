@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from conformance.reading import shortened
 
@@ -23,9 +24,14 @@ class Case:
     kernel: str
     fields: tuple[tuple[str, str], ...]
 
-    @property
+    @cached_property
     def id(self) -> str:
-        return f"{self.kernel}({','.join(f'{key}={value}' for key, value in self.fields)})"
+        return f"{self.kernel}({self.text})"
+
+    @property
+    def text(self) -> str:
+        """The fields as an id has them between its brackets."""
+        return ",".join(f"{key}={value}" for key, value in self.fields)
 
     def get(self, key: str, default: str | None = None) -> str:
         """The text of field ``key``; raises ``ValueError`` naming the case when it is absent and has no default."""
@@ -60,13 +66,21 @@ class Case:
         match = _ID.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is no case id; expected KERNEL(field=value,...)")
-        fields: list[tuple[str, str]] = []
-        rest = match["fields"]
-        position = 0
-        while position < len(rest):
-            item = _FIELD.match(rest, position)
-            if item is None:
-                raise ValueError(f"{text!r} is no case id: cannot read {rest[position:]!r} as field=value")
-            fields.append((item["key"], item["value"]))
-            position = item.end()
-        return cls(match["kernel"], tuple(fields))
+        try:
+            return cls(match["kernel"], parse_fields(match["fields"]))
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no case id: {error}") from None
+
+
+@lru_cache(maxsize=4096)  # rows of the tables are the same for many kernels
+def parse_fields(text: str) -> tuple[tuple[str, str], ...]:
+    """The fields that ``shape=[3,5,7],layout=transposed`` names, in order; raises ``ValueError`` for other text."""
+    fields: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        item = _FIELD.match(text, position)
+        if item is None:
+            raise ValueError(f"cannot read {text[position:]!r} as field=value")
+        fields.append((item["key"], item["value"]))
+        position = item.end()
+    return tuple(fields)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.cases.arguments import Row
-from conformance.cases.case import Case
+from conformance.cases.case import parse_fields
 from conformance.cases.specials import core, special
 from conformance.dtypes import dtype
 
@@ -81,7 +81,7 @@ EXHAUSTIVE_STRIDED: tuple[str, ...] = ("shape=[{side},{side}],layout=transposed,
 
 def parsed(rows: Sequence[str]) -> tuple[Row, ...]:
     """``rows`` as fields."""
-    return tuple(Case.parse(f"rows({row})").fields for row in rows)
+    return tuple(map(parse_fields, rows))
 
 
 def filled(rows: Sequence[str], name: str, way: str = "unit") -> list[str]:

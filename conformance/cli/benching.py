@@ -9,9 +9,11 @@ from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 
-from conformance.cli.preparing import build_options, progress, say_setup, setup_from
+from conformance.cli.preparing import build_options, print_notes, progress, setup_from, tree_from
 from conformance.cli.selecting import check_cases, select
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import TimeTrees, Tree
 from conformance.engine.tasks import Setup
 from conformance.engine.timing.run import BenchResult, bench
 from conformance.engine.timing.workload import SIZES
@@ -88,39 +90,42 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     check_cases(specs, cases)
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
-    setup = setup_from(arguments, ["candle-parity", "bench"], traces=None)
+    settings = Settings.of(vars(arguments))
+    trees = [tree_from(settings)]
+    setup = setup_from(settings, ["candle-parity", "bench"], trees[0])
     if arguments.wave is not None and setup.runtime != "cpu":
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
-    say_setup(arguments, setup)
+    print_notes(settings, setup)
     if arguments.against is not None:
-        setup = setup.compared_with(arguments.against, build_options(arguments, arguments.against))
+        trees.append(Tree(arguments.against, build_options(settings, arguments.against)))
+    mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if setup.runtime == "cpu" else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
-    with progress() as said:
-        result = bench(setup, kernels, cases, sizes, jobs, said)
-    return _record(specs, setup, result, arguments.patterns)
+    with progress() as on_progress:
+        result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
+    return _record(specs, setup, mode, result, arguments.patterns)
 
 
-def _record(specs: Specs, setup: Setup, result: BenchResult, patterns: list[str]) -> BenchRecord:
-    assert setup.kernels is not None
-    against = setup.against
+def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, patterns: list[str]) -> BenchRecord:
+    tree, *others = mode.trees
+    against = others[0] if others else None
     workloads = tuple(workload_result(kernel, measurement) for kernel, measurement in result.measured)
     run = BenchRun(
         runtime=setup.runtime,
         device=result.ready.device,
         arch=result.ready.arch or None,
         host=result.ready.description,
-        kernels=shown(setup.kernels),
-        against=None if against is None else shown(against),
+        kernels=shown(tree.path),
+        against=None if against is None else shown(against.path),
         started=result.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(result.seconds, 3),
         hip_python=result.ready.hip_python or None,
         upstream_commit=specs.upstream_commit,
-        git=commit_of(setup.kernels),
+        git=commit_of(tree.path),
         harness=harness_commit(),
-        sources=tree_digest(setup.kernels, setup.options),
-        against_git=None if against is None else commit_of(against),
-        against_sources=None if against is None else tree_digest(against, setup.against_options),
+        sources=tree_digest(tree.path, tree.options),
+        against_git=None if against is None else commit_of(against.path),
+        against_sources=None if against is None else tree_digest(against.path, against.options),
         copy_gbps=max((row.copy_gbps for row in workloads), default=0.0),
         patterns=tuple(patterns),
     )

@@ -14,6 +14,7 @@ from tabulate import tabulate
 
 from conformance.cli.compiling import Job, compile_tree, first_error
 from conformance.cli.preparing import build_options, progress
+from conformance.cli.settings import Settings
 from conformance.files import kernels_folder
 from conformance.port.amd_cache import place
 from conformance.port.check.findings import Finding
@@ -35,15 +36,15 @@ def command(arguments: argparse.Namespace) -> int:
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    words = build_options(arguments, path).words()
+    words = build_options(Settings.of(vars(arguments)), path).words()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
-    with progress() as said:
+    with progress() as on_progress:
 
         def ended(job: Job) -> None:
             done.append(job)
-            said(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
+            on_progress(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
         jobs = compile_tree(toolchain, sources, targets, words, arguments.jobs or 2, ended)
     objects = _placed(jobs, sources, arguments.out)
@@ -127,8 +128,8 @@ def _print(
             print(f"  {visible(first_error(job.result, job.source.root))}", file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
-        said = f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}"
-        print(visible(said), file=sys.stderr)
+        line = f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}"
+        print(visible(line), file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())

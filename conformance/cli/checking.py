@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.cli.compiling import compile_tree, first_error
 from conformance.cli.preparing import build_options
+from conformance.cli.settings import Settings
 from conformance.files import kernels_folder, shipped_name
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
@@ -31,7 +32,7 @@ def command(arguments: argparse.Namespace) -> int:
     path = arguments.kernels or kernels_folder()
     targets = targets_of(arguments.arch) if arguments.arch else []
     texts, objects, unread = _read(path)
-    options = build_options(arguments, path)
+    options = build_options(Settings.of(vars(arguments)), path)
     tree = read_tree(texts, options.include_dirs, options.defines, options.forced, arguments.jobs or 2)
     if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
@@ -83,8 +84,8 @@ def _compile(
     failed: list[Finding] = []
     for job in compile_tree(toolchain, sources, targets, words, jobs):
         if isinstance(job.result, CompileFailure):
-            said = first_error(job.result, job.source.root)
-            failed.append(Finding("compile_error", "", said, job.source.label, None, job.target.name))
+            why = first_error(job.result, job.source.root)
+            failed.append(Finding("compile_error", "", why, job.source.label, None, job.target.name))
         else:
             objects += read_objects(job.result.path, job.source.label)
     return objects, failed

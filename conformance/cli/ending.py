@@ -41,12 +41,12 @@ def ended(command: Callable[[], int]) -> int:
             code = _stopped(stop)
         except Exception as error:
             code = BAD_INPUT
-            _say(sentence(error))
+            _print_line(sentence(error))
             if os.environ.get(DEBUG) == "1":
                 traceback.print_exc()
         sys.stdout.flush()
         if streams.lost is not None:
-            _say(f"standard output: cannot be written ({streams.lost.strerror}); the exit code would be {code}")
+            _print_line(f"standard output: cannot be written ({streams.lost.strerror}); the exit code would be {code}")
             code = BAD_INPUT
     return code
 
@@ -79,14 +79,14 @@ def sentence(error: Exception) -> str:
     if isinstance(error, _bad_input()):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"not enough memory{_said(error)}; give fewer or smaller cases or files, or a lower -j"
+        return f"not enough memory{_message(error)}; give fewer or smaller cases or files, or a lower -j"
     if isinstance(error, OSError) and error.strerror:
         names = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
         return f"{' -> '.join(names) or f'input or output ({_place(error)})'}: {error.strerror}"
     if isinstance(error, RecursionError):
         return f"the input is nested too deep to be read ({_place(error)}); give one with fewer levels"
     return (
-        f"a defect of candle-parity: {type(error).__name__}{_said(error)} at {_place(error)}; report it with the "
+        f"a defect of candle-parity: {type(error).__name__}{_message(error)} at {_place(error)}; report it with the "
         f"command ({DEBUG}=1 prints the traceback)"
     )
 
@@ -121,18 +121,18 @@ def _bad_input() -> tuple[type[Exception], ...]:
 def _stopped(stop: Stopped | KeyboardInterrupt) -> int:
     # What stopped it may say more: where the partial record lies and how to go on.
     if isinstance(stop, Stopped):
-        _say(f"stopped by {stop}")
+        _print_line(f"stopped by {stop}")
         return stop.code
-    _say(str(stop) or "stopped by Ctrl-C")
+    _print_line(str(stop) or "stopped by Ctrl-C")
     return INTERRUPTED
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     # One line, whatever a file's name or content put into the message.
     print(f"candle-parity: {shortened(' '.join(text.split()), _LONGEST)}", file=sys.stderr)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     text = str(error)
     return f" ({shortened(text)})" if text else ""
 

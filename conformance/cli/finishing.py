@@ -22,7 +22,7 @@ from conformance.writing import FileError
 _EXPLAINED = 10
 _PRINTED = 20
 _LINE = 200
-_TOLD = tuple(status for status in FAILURES if status != "missing")
+_EXPLAINED_STATUSES = tuple(status for status in FAILURES if status != "missing")
 """Failures of which there is more to say than the kernel's name."""
 
 
@@ -41,7 +41,7 @@ def finish(
     print(render_terminal(record, specs))
     _print_failures(record, result)
     _print_logs(result)
-    _print_asides(result)
+    _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
     decision = decide(
         [row for row in record.kernels if row.name in names],
@@ -75,11 +75,11 @@ def _print_logs(result: Result) -> None:
         if label in lost:
             print(f"\n{one_line(label)} does not compile:\n{visible(_head(log))}", file=sys.stderr)
         else:
-            said = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
-            print(one_line(said), file=sys.stderr)
+            line = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
+            print(one_line(line), file=sys.stderr)
 
 
-def _print_asides(result: Result) -> None:
+def _print_warnings(result: Result) -> None:
     """What went wrong without costing a verdict, and what kernels printed, marked as theirs, on standard error."""
     for sentence in result.warnings:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
@@ -92,7 +92,7 @@ def _print_asides(result: Result) -> None:
 
 def _print_failures(record: Record, result: Result) -> None:
     """The first failure of the first kernels that are not at parity, on standard output."""
-    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _TOLD]
+    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _EXPLAINED_STATUSES]
     for row in bad[:_EXPLAINED]:
         print("\n" + "\n".join(explain(row.name, row, shown=1)))
     if len(bad) > _EXPLAINED:

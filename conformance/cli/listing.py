@@ -7,17 +7,17 @@ import json
 
 from tabulate import tabulate
 
+from conformance.cases import cases_for
 from conformance.cli.selecting import check_cases, select
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
-from conformance.verdict.trials import case_ids
 
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     kernels, chosen = select(specs, arguments.patterns, arguments.module)
     check_cases(specs, chosen)
-    counts = {kernel.name: len(chosen.get(kernel.name, case_ids(kernel))) for kernel in kernels}
+    counts = {kernel.name: len(chosen.get(kernel.name, cases_for(kernel))) for kernel in kernels}
     if arguments.json:
         print(json.dumps({"kernels": [_row(kernel, counts[kernel.name]) for kernel in kernels]}, indent=1))
         return 0

@@ -1,25 +1,27 @@
-"""From a command line to a worker's setup."""
+"""From settings to the setup of a run."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.engine.run import Said
-from conformance.engine.tasks import COMPILE_SECONDS, ORDERS, Setup
+from conformance.engine.modes import Tree
+from conformance.engine.steps import ProgressCallback, no_progress
+from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
-from conformance.port.options import NO_OPTIONS, BuildOptions, options_for
+from conformance.port.options import BuildOptions, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime
@@ -33,49 +35,62 @@ DEFAULT_ORDERS = ORDERS
 _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
 
-def setup_from(
-    arguments: argparse.Namespace, words: Sequence[str], traces: Path | None, executes: bool = True
-) -> Setup:
-    """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
-    choice = _choice(arguments.runtime) if executes else Choice("none")
+def tree_from(settings: Settings) -> Tree:
+    """The tree of kernels that is compiled, with its options; raises ``SourceError``."""
+    path = settings.kernels or kernels_folder()
+    return Tree(path, build_options(settings, path))
+
+
+def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
+    """The setup of a run of ``tree``; raises ``UsageError``.
+
+    ``words`` begin the command that reproduces a failure; options that matter follow.
+    """
+    choice = _choice(settings.runtime)
+    wave = (settings.wave or default_wave(tree)) if choice.name == "cpu" else settings.wave
+    setup = _setup(settings, choice, wave)
+    command = [*words, "--runtime", setup.runtime]
+    if setup.runtime == "cpu":
+        command += ["--wave", str(wave)]
+    if setup.compiler != "auto":
+        command += ["--compiler", setup.compiler]
+    if settings.kernels:
+        command += ["--kernels", shlex.quote(str(settings.kernels))]
+    command += map(shlex.quote, option_words(settings))
+    return replace(setup, command=_with_specs(command, settings))
+
+
+def setup_of_reference(settings: Settings, words: Sequence[str]) -> Setup:
+    """The setup of a run in which no kernel runs. Raises ``UsageError``."""
+    return replace(_setup(settings, Choice("none"), settings.wave), command=_with_specs(words, settings))
+
+
+def _with_specs(words: Sequence[str], settings: Settings) -> str:
+    return " ".join([*words, *(["--specs", shlex.quote(str(settings.specs))] if settings.specs is not None else [])])
+
+
+def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
+    """The setup without its command."""
     runtime = choice.name
-    kernels = arguments.kernels or kernels_folder()
-    options = build_options(arguments, kernels) if executes else NO_OPTIONS
-    wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
-    compiler = compiler_for(getattr(arguments, "compiler", "auto"), runtime)
-    asked = getattr(arguments, "order", None)
+    compiler = compiler_for(settings.compiler, runtime)
+    asked = settings.order
     orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
     if asked and runtime != "cpu":
         raise UsageError(f"--order is for the cpu runtime; {runtime} schedules threads itself")
-    command = [*words]
-    if executes:
-        command += ["--runtime", runtime]
-        if runtime == "cpu":
-            command += ["--wave", str(wave)]
-        if compiler != "auto":
-            command += ["--compiler", compiler]
-        if arguments.kernels:
-            command += ["--kernels", shlex.quote(str(arguments.kernels))]
-        command += map(shlex.quote, option_words(arguments))
-    if arguments.specs is not None:
-        command += ["--specs", shlex.quote(str(arguments.specs))]
     return Setup(
         runtime=runtime,
         wave=wave,
-        kernels=kernels if executes else None,
         orders=orders,
         threads=1,
         device=choice.devices[0],
-        salt=getattr(arguments, "seed_salt", ""),
-        traces=traces,
-        specs=arguments.specs,
-        command=" ".join(command),
-        options=options,
-        compile_seconds=getattr(arguments, "compile_timeout", COMPILE_SECONDS),
-        sandbox=not getattr(arguments, "no_sandbox", False),
+        salt=settings.seed_salt,
+        specs=settings.specs,
+        command="",
+        compile_seconds=settings.compile_timeout,
+        sandbox=not settings.no_sandbox,
         choice=choice,
         compiler=compiler,
     )
@@ -96,47 +111,40 @@ def compiler_for(asked: CompilerChoice, runtime: str) -> CompilerChoice:
     return asked
 
 
-def build_options(arguments: argparse.Namespace, kernels: Path) -> BuildOptions:
-    """What the command line and the tree's own file say of compiling; raises ``SourceError``."""
-    return options_for(
-        kernels,
-        getattr(arguments, "include_dirs", ()),
-        getattr(arguments, "defines", ()),
-        getattr(arguments, "forced", ()),
-        getattr(arguments, "dialect", None),
-    )
+def build_options(settings: Settings, kernels: Path) -> BuildOptions:
+    """What the settings and the tree's own file say of compiling; raises ``SourceError``."""
+    return options_for(kernels, settings.include_dirs, settings.defines, settings.forced, settings.dialect)
 
 
-def option_words(arguments: argparse.Namespace) -> list[str]:
-    """The compiling options of the command line, as they were given."""
-    words = [word for folder in getattr(arguments, "include_dirs", ()) for word in ("-I", str(folder))]
-    words += [word for define in getattr(arguments, "defines", ()) for word in ("-D", define)]
-    words += [word for header in getattr(arguments, "forced", ()) for word in ("--include", str(header))]
-    dialect = getattr(arguments, "dialect", None)
-    return [*words, "--dialect", dialect] if dialect else words
+def option_words(settings: Settings) -> list[str]:
+    """The compiling options, as they were given."""
+    words = [word for folder in settings.include_dirs for word in ("-I", str(folder))]
+    words += [word for define in settings.defines for word in ("-D", define)]
+    words += [word for header in settings.forced for word in ("--include", str(header))]
+    return [*words, "--dialect", settings.dialect] if settings.dialect else words
 
 
-def default_wave(kernels: Path, options: BuildOptions) -> int:
+def default_wave(tree: Tree) -> int:
     """64, AMD's data centre GPUs'; 32 for a tree of CUDA sources, whose masks have 32 bits."""
-    if options.dialect == "hip":
+    if tree.options.dialect == "hip":
         return DEFAULT_WAVE
-    texts = [source for source in find_sources(kernels) if not source.is_code_object]
-    cuda = bool(texts) and (options.dialect == "cuda" or all(source.is_cuda for source in texts))
+    texts = [source for source in find_sources(tree.path) if not source.is_code_object]
+    cuda = bool(texts) and (tree.options.dialect == "cuda" or all(source.is_cuda for source in texts))
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 
 
-def say_setup(arguments: argparse.Namespace, setup: Setup) -> None:
+def print_notes(settings: Settings, setup: Setup) -> None:
     """Say on standard error what of the setup may not be what the user expects: the host though there are signs of an
     AMD GPU, devices that are left out, a wave size that was chosen for the sources."""
     choice = setup.choice
-    said = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
-    said += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
-    if setup.runtime == "cpu" and arguments.wave is None and setup.wave != DEFAULT_WAVE:
-        said.append(
+    lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
+    lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
+    if setup.runtime == "cpu" and settings.wave is None and setup.wave != DEFAULT_WAVE:
+        lines.append(
             f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "
             "data centre GPUs would"
         )
-    for line in said:
+    for line in lines:
         print(f"candle-parity: {line}", file=sys.stderr)
 
 
@@ -147,19 +155,19 @@ def _choice(name: str) -> Choice:
         raise UsageError(str(error)) from None
 
 
-def jobs_for(arguments: argparse.Namespace, setup: Setup, kernels: int) -> int:
-    """How many judges: one per core, where a GPU's executor needs a core of its own."""
+def jobs_for(asked: int | None, setup: Setup, kernels: int) -> int:
+    """How many judges: as many as ``asked``, else one per core, where a GPU's executor needs a core of its own."""
     cores = len(os.sched_getaffinity(0))
     devices = len(setup.choice.devices)
     default = cores if setup.runtime in ("cpu", "none") else max(devices, cores - 2 * devices)
-    return min(arguments.jobs or default, max(kernels, 1))
+    return min(asked or default, max(kernels, 1))
 
 
 @contextmanager
-def progress() -> Iterator[Said]:
+def progress() -> Iterator[ProgressCallback]:
     """A progress bar on standard error where that is a terminal; silence elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda *_: None
+        yield no_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

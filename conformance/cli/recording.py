@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
+from conformance.cli.preparing import jobs_for, print_notes, progress, setup_from, tree_from
 from conformance.cli.selecting import check_cases, select
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
@@ -47,15 +49,18 @@ def command(arguments: argparse.Namespace) -> int:
     words = ["candle-parity", "run"]
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
-    setup = setup_from(arguments, words, traces=None)
+    settings = Settings.of(vars(arguments))
+    tree = tree_from(settings)
+    setup = setup_from(settings, words, tree)
     if setup.runtime == "cpu":
         setup = replace(setup, command=f"{setup.command} --order forward")
-    say_setup(arguments, setup)
-    jobs = jobs_for(arguments, setup, len(kernels))
+    print_notes(settings, setup)
+    jobs = jobs_for(arguments.jobs, setup, len(kernels))
     with _folder(arguments.out) as out, tempfile.TemporaryDirectory(prefix=".parts-", dir=out) as folder:
         parts = Path(folder).resolve()
-        with progress() as said:
-            result = run(replace(setup, orders=("forward",), parts=parts), kernels, cases, jobs, said)
+        one_order, mode = replace(setup, orders=("forward",)), RecordAnswers(tree, parts)
+        with progress() as on_progress:
+            result = run(one_order, mode, kernels, cases, jobs, on_progress)
         about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
         recorded = _pack(kernels, parts, out, about | {"seed_salt": arguments.seed_salt})
     return _finish(kernels, result, recorded, out)

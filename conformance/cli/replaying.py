@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
+from conformance.cli.preparing import jobs_for, print_notes, progress, setup_from, setup_of_reference, tree_from
 from conformance.cli.resuming import journal_of, resumable
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import JudgeRecorded, JudgeReference
 from conformance.engine.run import run
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.record.assemble import assemble
@@ -26,12 +28,18 @@ def command(arguments: argparse.Namespace) -> int:
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
     given = [] if folder is None else [shlex.quote(str(folder))]
     words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
-    setup = setup_from(arguments, words, traces=traces.folder.resolve(), executes=arguments.subject == "kernels")
-    say_setup(arguments, setup)
-    jobs = jobs_for(arguments, setup, len(kernels))
-    journal = journal_of(setup, arguments)
-    with resumable(arguments, specs, journal), progress() as said:
-        result = run(setup, kernels, cases, jobs, said, journal)
+    settings, recorded = Settings.of(vars(arguments)), traces.folder.resolve()
+    mode: JudgeRecorded | JudgeReference
+    if arguments.subject == "reference":
+        mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
+    else:
+        mode = JudgeRecorded(tree_from(settings), recorded)
+        setup = setup_from(settings, words, mode.tree)
+    print_notes(settings, setup)
+    jobs = jobs_for(arguments.jobs, setup, len(kernels))
+    journal = journal_of(setup, mode, arguments)
+    with resumable(arguments, specs, journal), progress() as on_progress:
+        result = run(setup, mode, kernels, cases, jobs, on_progress, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.engine.journal import Journal
+from conformance.engine.modes import Mode
 from conformance.engine.run import Interrupted
 from conformance.engine.tasks import Setup, to_map
 from conformance.files import PACKAGE, REFERENCE, cache_folder
@@ -19,10 +20,11 @@ from conformance.record.assemble import assemble
 from conformance.spec.load import SPEC_FOLDER, Specs
 
 
-def journal_of(setup: Setup, arguments: argparse.Namespace) -> Journal:
-    """The journal of a run with this setup; says so where ``--resume`` finds nothing to go on with."""
+def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
+    """The journal of a run with this setup and mode; says so where ``--resume`` finds nothing to go on with."""
     asked = {
         "setup": to_map(setup)["data"],
+        "mode": to_map(mode),
         "patterns": list(arguments.patterns),
         "module": arguments.module,
         "where": str(Path.cwd()),
@@ -30,8 +32,8 @@ def journal_of(setup: Setup, arguments: argparse.Namespace) -> Journal:
     judged_by = {
         "the harness": _digest(PACKAGE, REFERENCE),
         "the specs": _digest(setup.specs or SPEC_FOLDER),
-        "the kernels": None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
-        "the traces": None if setup.traces is None else _digest(setup.traces),
+        "the kernels": [tree_digest(tree.path, tree.options) for tree in mode.trees],
+        "the traces": None if mode.traces is None else _digest(mode.traces),
     }
     journal = Journal(cache_folder() / "journal", asked, judged_by)
     why = journal.resume() if arguments.resume else None

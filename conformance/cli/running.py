@@ -6,9 +6,11 @@ import argparse
 import shlex
 
 from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_for, progress, say_setup, setup_from
+from conformance.cli.preparing import jobs_for, print_notes, progress, setup_from, tree_from
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.selecting import check_cases, select
+from conformance.cli.settings import Settings
+from conformance.engine.modes import JudgeGenerated
 from conformance.engine.run import run
 from conformance.record.assemble import assemble
 from conformance.spec.load import load_specs
@@ -21,10 +23,12 @@ def command(arguments: argparse.Namespace) -> int:
     words = ["candle-parity", "run"]
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
-    setup = setup_from(arguments, words, traces=None)
-    say_setup(arguments, setup)
-    jobs = jobs_for(arguments, setup, len(kernels))
-    journal = journal_of(setup, arguments)
-    with resumable(arguments, specs, journal), progress() as said:
-        result = run(setup, kernels, cases, jobs, said, journal)
+    settings = Settings.of(vars(arguments))
+    mode = JudgeGenerated(tree_from(settings))
+    setup = setup_from(settings, words, mode.tree)
+    print_notes(settings, setup)
+    jobs = jobs_for(arguments.jobs, setup, len(kernels))
+    journal = journal_of(setup, mode, arguments)
+    with resumable(arguments, specs, journal), progress() as on_progress:
+        result = run(setup, mode, kernels, cases, jobs, on_progress, journal)
     return finish(arguments, specs, assemble(specs, result, arguments.patterns), result)

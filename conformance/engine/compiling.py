@@ -1,23 +1,42 @@
-"""From a source to its code object, for whoever loads it."""
+"""From a source to its code object, for whoever loads it, and the answer to a request for that."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
-from conformance.engine.tasks import Ready, Setup
+from conformance.engine.tasks import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.options import BuildOptions
-from conformance.port.sources import KernelSource
-from conformance.processes import Supervisor
+from conformance.port.sources import KernelSource, SourceError
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes.hip.errors import CompileError, HipError
+
+
+def compile_answer(request: Compile, load: Callable[[int], str | None]) -> Compiled:
+    """The answer to ``request``. ``load`` compiles and loads a source; it returns or raises what is wrong with it."""
+    started = time.perf_counter()
+    error: str | None = None
+    infrastructure: str | None = None
+    try:
+        error = load(request.source)
+    except CompileError as refused:
+        error = refused.log
+    except (HipError, SourceError) as refused:
+        error = str(refused)
+    except InfrastructureError as failed:
+        infrastructure = str(failed)
+    seconds = time.perf_counter() - started
+    return Compiled(request.source, seconds, error, request.tree, infrastructure, tuple(take_warnings()))
 
 
 class Compiler:
     """Compiles the sources of one tree in child processes, through the cache.
 
-    ``begin`` is told what is being compiled, for a compilation may take longer than a case; ``ready`` says what for.
+    ``begin`` gets what is being compiled, for a compilation may take longer than a case; ``ready`` says what for.
     """
 
     def __init__(
@@ -56,7 +75,3 @@ class Compiler:
         found = self._made.get(source) or self._made.get(source.rpartition(":")[0])  # with a line, or without
         if found is not None:
             outcome.compiler, outcome.compiler_name = found.compiler, found.name
-
-    def told(self) -> list[str]:
-        """What was found damaged or could not be kept since the last time."""
-        return take_warnings()

@@ -82,7 +82,7 @@ class Server:
         try:
             body = getattr(self, f"_{message['do']}")(link, message)
         except HipError as error:
-            body = {"error": _plain(error), "context lost": self._is_lost(error) and error.is_fault}
+            body = {"error": _plain(error), "context lost": self._device_is_lost(error) and error.is_fault}
         if not body.get("context lost"):  # else the others are to know that it was not they
             self._page.begin("")
         return {"id": message["id"], **body}
@@ -115,14 +115,14 @@ class Server:
         orders: list[dict[str, Any] | None] = []
         for number, order in enumerate(message["orders"]):
             self._device.runtime.set_order(order)
-            said = _written()
+            written_before = _stderr_size()
             self._launched = False
             try:
                 run(arena, message, total * (number + 1))
             except HipError as error:
-                words = fault_line(_text(_tail(_STANDARD_ERROR, min(_written() - said, LAST_WORDS))))
+                words = fault_line(_decoded(_tail(_STANDARD_ERROR, min(_stderr_size() - written_before, LAST_WORDS))))
                 orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
-                if self._is_lost(error):
+                if self._device_is_lost(error):
                     return {"orders": orders, "context lost": True}
                 if not message["must_fault"]:
                     break
@@ -130,7 +130,7 @@ class Server:
                 orders.append(None)
         return {"orders": orders}
 
-    def _is_lost(self, error: HipError) -> bool:
+    def _device_is_lost(self, error: HipError) -> bool:
         """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
         return not (self._device.runtime.guards_memory or error.lacks_memory)
 
@@ -226,7 +226,7 @@ class Template:
         if pid == 0:
             code = 1
             try:
-                self._be_child(number, descriptors, out, err)
+                self._run_child(number, descriptors, out, err)
                 code = 0
             except BaseException as error:
                 with contextlib.suppress(OSError):
@@ -237,7 +237,7 @@ class Template:
             os.close(descriptor)
         self._children[number] = (pid, os.pidfd_open(pid), out, err)
 
-    def _be_child(self, number: int, descriptors: Sequence[int], out: int, err: int) -> None:
+    def _run_child(self, number: int, descriptors: Sequence[int], out: int, err: int) -> None:
         template = os.getppid()
         die_with_parent(template)
         for file, standard in ((out, 1), (err, 2)):
@@ -293,7 +293,7 @@ class Template:
         for descriptor in (pidfd, out, err):
             os.close(descriptor)
         self._control.send(
-            {"say": "ended", "child": number, "how": how, "words": _text(words), "printed": _text(printed)}
+            {"say": "ended", "child": number, "how": how, "words": _decoded(words), "printed": _decoded(printed)}
         )
 
 
@@ -302,12 +302,12 @@ def _tail(file: int, size: int) -> bytes:
     return os.pread(file, size, max(0, length - size))
 
 
-def _written() -> int:
+def _stderr_size() -> int:
     """The bytes of this process's standard error so far; 0 where it is not a file."""
     return os.fstat(_STANDARD_ERROR).st_size
 
 
-def _text(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     return data.decode(errors="replace")
 
 

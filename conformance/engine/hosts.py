@@ -75,7 +75,7 @@ class Host:
             if state.how is None:
                 state.how = f"it was not set up within {SECONDS_TO_START:g} s"
                 if self._setup.runtime != "cpu":
-                    self.hung = _hung(self._setup)
+                    self.hung = _hang_message(self._setup)
             self._close_host()
             if self.hung:
                 continue
@@ -174,7 +174,7 @@ class Host:
         if message["say"] == "ready":
             state.ready = from_map({"kind": "Ready", "data": {k: v for k, v in message.items() if k in _READY}})
         else:
-            state.how = _sentence(str(message["how"]), str(message["words"]))
+            state.how = _end_message(str(message["how"]), str(message["words"]))
             del self._living[state.number]
             if message["printed"]:
                 self._printed.append(str(message["printed"]))
@@ -201,10 +201,10 @@ class Host:
         self._child.wait(SECONDS_TO_END)
         size = os.fstat(self._errors.fileno()).st_size
         words = os.pread(self._errors.fileno(), _LAST_WORDS, max(0, size - _LAST_WORDS)).decode(errors="replace")
-        return _sentence(self._child.ended_how(), words)
+        return _end_message(self._child.ended_how(), words)
 
 
-def _hung(setup: Setup) -> str:
+def _hang_message(setup: Setup) -> str:
     return (
         f"device {setup.device} of the {setup.runtime} runtime did not open within {SECONDS_TO_START:g} s, and its "
         "process was killed: the GPU or its driver hangs; see dmesg, reset the GPU or restart the machine, and run it "
@@ -215,6 +215,6 @@ def _hung(setup: Setup) -> str:
 _READY = frozenset(Ready.__dataclass_fields__)
 
 
-def _sentence(how: str, words: str) -> str:
+def _end_message(how: str, words: str) -> str:
     last = telling_line(words)
     return f"its process ended with {how}{': ' + last if last else ''}"

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
-
-from numpy.typing import NDArray
 
 from conformance.engine.remote import Executor, Function, Submitted
-from conformance.verdict.judge import Damage
+from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
 
 class Launching:
-    """Runs the cases of one kernel: iterate over ``ahead(cases)`` and call ``answer`` for each case and order.
+    """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
-    ``must_fault`` says whether cases that upstream stops are launched.
+    ``survives_faults`` and ``must_fault`` are those of ``Answers``.
     """
 
-    def __init__(self, executor: Executor, function: Function, orders: tuple[str, ...], must_fault: bool) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        function: Function,
+        orders: tuple[str, ...],
+        survives_faults: bool,
+        must_fault: bool,
+    ) -> None:
+        self.answers = Answers(self._answer, orders, survives_faults, must_fault)
         self._executor = executor
         self._function = function
-        self._orders = orders
-        self._must_fault = must_fault
         self._submitted: dict[int, Submitted] = {}
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
@@ -30,9 +33,9 @@ class Launching:
         waiting: TrialCase | None = None
         for case in cases:
             # A launch that is right to fault may cost a device its context; a flawed case is judged as it is.
-            if not case.flaw and (self._must_fault or not case.must_fault):
+            if not case.flaw and (self.answers.must_fault or not case.must_fault):
                 self._submitted[id(case)] = self._executor.submit(
-                    self._function, case.launch, self._orders, bool(case.must_fault)
+                    self._function, case.launch, self.answers.orders, bool(case.must_fault)
                 )
             if waiting is not None:
                 yield waiting
@@ -40,19 +43,15 @@ class Launching:
         if waiting is not None:
             yield waiting
 
-    def answer(self, case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
+    def _answer(self, case: TrialCase, order: str) -> Buffers:
         """Every buffer's whole content after ``case`` in ``order``; views that hold until the case after next.
 
         Raises ``Damage``, ``HipError`` and ``Lost``.
         """
         submitted = self._submitted[id(case)]
-        if order == self._orders[-1]:
+        if order == self.answers.orders[-1]:
             del self._submitted[id(case)]
         buffers, damaged = self._executor.result(submitted, order)
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers
-
-    def copied(self, case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
-        """The same as arrays of their own."""
-        return {name: content.copy() for name, content in self.answer(case, order).items()}

@@ -56,7 +56,7 @@ class Library:
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
     which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. ``begin``
-    is told what is looked into, ``arch`` says what devices of the rocm runtime are.
+    gets what is looked into, ``arch`` says what devices of the rocm runtime are.
     Raises ``SourceError`` when the path cannot be used.
     """
 
@@ -201,12 +201,12 @@ class Library:
                 self._tables[index], code = amd_table(source, code, self._arch())
             self._code[index] = code
         try:
-            self._modules[index], told = self._loader().load(self._code[index], source.label)
+            self._modules[index], rows = self._loader().load(self._code[index], source.label)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         if index not in self._tables:
             own = host_table(source, self._code[index]) if self._runtime == "cpu" else None
-            self._tables[index] = told_table(told) if own is None and told is not None else own
+            self._tables[index] = told_table(rows) if own is None and rows is not None else own
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from conformance.engine.hosts import ExecutorState, Host, Unusable
 from conformance.engine.last_words import fault_line, telling_line
+from conformance.engine.modes import Mode, PortMode, TimeTrees
 from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
 from conformance.engine.tasks import (
@@ -21,10 +22,10 @@ from conformance.engine.tasks import (
     Compiled,
     Ready,
     Refused,
+    RunCases,
     Setup,
     Time,
     Timed,
-    Trial,
     from_map,
     to_map,
 )
@@ -48,7 +49,7 @@ _QUIET = 12
 _LOOK = 0.5
 _SENDING = 30.0
 
-Request = Compile | Trial | Time
+Request = Compile | RunCases | Time
 Answer = Compiled | Outcome | Timed
 
 
@@ -67,7 +68,7 @@ class _Asked:
 class _Member:
     """One judge or timer, what it is busy with, and the executor that it uses."""
 
-    def __init__(self, supervisor: Supervisor, module: str, setup: Setup, number: int) -> None:
+    def __init__(self, supervisor: Supervisor, setup: Setup, mode: Mode, number: int) -> None:
         self.number = number
         self.setup = setup
         self.progress = Progress()
@@ -79,6 +80,7 @@ class _Member:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
         self.channel, theirs = pair()
         with theirs:
+            module = TIMER if isinstance(mode, TimeTrees) else JUDGE
             words = [*own_module(module), str(theirs.fileno()), str(self.progress.fd), str(parent_word())]
             errors = self._errors.fileno()
             self.child: Child = supervisor.start(
@@ -88,7 +90,7 @@ class _Member:
                 stderr=errors,
                 environment=_environment(),
             )
-        self.channel.send(to_map(setup))
+        self.channel.send({**to_map(setup), "mode": to_map(mode)})
 
     def send(self, asked: _Asked) -> None:
         """Hand over a request; one that cannot be delivered shows as the end of the process."""
@@ -147,16 +149,16 @@ def _environment() -> dict[str, str]:
 
 
 class Pool:
-    """``setups`` gives one judge (or timer) each; those of one device share an executor, but on the cpu runtime, where
-    each judge has its own. Use as a context manager."""
+    """``setups`` gives one judge (or timer, where ``mode`` is to time) each; those of one device share an executor, but
+    on the cpu runtime, where each judge has its own. Use as a context manager."""
 
-    def __init__(self, setups: Iterable[Setup], module: str = JUDGE) -> None:
+    def __init__(self, setups: Iterable[Setup], mode: Mode) -> None:
         self._supervisor = Supervisor()
-        self._module = module
+        self._mode = mode
         self.printed: list[str] = []
         """What kernels printed."""
         try:
-            self._members = [_Member(self._supervisor, module, setup, number) for number, setup in enumerate(setups)]
+            self._members = [_Member(self._supervisor, setup, mode, number) for number, setup in enumerate(setups)]
         except BaseException:
             self._supervisor.close()
             raise
@@ -180,8 +182,7 @@ class Pool:
         """
         ready = NO_DEVICE
         try:
-            setup = self._members[0].setup
-            if self._module == JUDGE and setup.kernels is not None:
+            if isinstance(self._mode, PortMode):
                 executor = self._start(self._members[0])
                 assert executor.ready is not None
                 ready = executor.ready
@@ -203,8 +204,8 @@ class Pool:
                 for member in self._members:
                     if waiting and member.asked is None and not self._leaves_to_others(member):
                         member.send(waiting.popleft())
-                for member in self._awake():
-                    yield from self._hear(member, waiting)
+                for member in self._readable_members():
+                    yield from self._handle_message(member, waiting)
                 for member in [member for member in self._members if member.stalled()]:
                     yield from self._lost(member, waiting, "it made no progress and was stopped")
         finally:
@@ -228,14 +229,14 @@ class Pool:
         assert isinstance(answer, Ready)
         return answer
 
-    def _awake(self) -> list[_Member]:
+    def _readable_members(self) -> list[_Member]:
         poll = select.poll()
         by_number = {member.channel.fileno(): member for member in self._members if member.asked}
         for number in by_number:
             poll.register(number, select.POLLIN)
         return [by_number[number] for number, _ in poll.poll(_LOOK * 1000)]
 
-    def _hear(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
+    def _handle_message(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
         """Take one message of a member."""
         try:
             message, _ = member.channel.receive(_SENDING)
@@ -279,12 +280,13 @@ class Pool:
         asked.deaths += 1
         request = asked.request
         if isinstance(request, Time):
-            yield Timed(request.kernel, request.case, error=f"{doing}: {why}" if doing != request.case else why)
+            case = request.case.id
+            yield Timed(request.kernel, case, error=f"{doing}: {why}" if doing != case else why)
         elif asked.deaths == 1:
             waiting.appendleft(asked)
         elif isinstance(request, Compile):
             why = f"the process that compiled it died twice ({why})"
-            yield Compiled(request.source, 0.0, None, request.against, infrastructure=why)
+            yield Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
         else:
             yield Outcome.infrastructure(request.kernel, f"the process that judged it died twice ({why})")
 
@@ -292,7 +294,7 @@ class Pool:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""
         self._dismiss(member)
         member.stop()
-        fresh = _Member(self._supervisor, self._module, member.setup, member.number)
+        fresh = _Member(self._supervisor, member.setup, self._mode, member.number)
         self._members[self._members.index(member)] = fresh
         try:
             self._greet(fresh)

@@ -1,84 +1,50 @@
-"""One kernel recorded: every case launched once, and what it left in its buffers kept, whatever that is."""
+"""Recording: what a kernel left in its buffers is kept, whatever that is."""
 
 from __future__ import annotations
 
-import shlex
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer
-from conformance.outcome import Failure, Outcome, Status
+from conformance.outcome import Outcome, Status
 from conformance.replay.recorder import Recorder
-from conformance.runtimes.hip.errors import HipError
-from conformance.spec.kernel import Kernel
-from conformance.verdict.judge import FAULTS_BEFORE_GIVING_UP, KEPT_FAILURES, Answer, Damage, verdict
+from conformance.verdict.compare import Mismatch
+from conformance.verdict.loop import Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
 
-def record(
-    kernel: Kernel,
-    cases: Iterable[TrialCase],
-    answer: Answer,
-    order: str,
-    folder: Path,
-    command: str,
-    begin: Callable[[str], None],
-    survives_faults: bool,
-) -> Outcome:
-    """Record what ``kernel`` answers to ``cases`` and write it into ``folder``; no answer is judged.
+class RecordingHandler:
+    """Writes the answers of one kernel into ``folder``; none is judged.
 
     The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
-    not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept. A case whose
-    right answer is a fault is left out and counted in ``left_out``.
-
-    Raises ``InfrastructureError`` when the device fails before a launch.
+    not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
     """
-    started = time.perf_counter()
-    outcome = Outcome(kernel.name, "pass")
-    recorder = Recorder()
-    met: list[Status] = []
-    faults = 0
-    for case in cases:
-        if case.must_fault:
-            outcome.left_out += 1
-            continue
-        begin(case.id)
-        outcome.cases += 1
-        outcome.launches += 1
-        try:
-            after = answer(case, order)
-            _refuse_written_inputs(case, after)
-        except Damage as error:
-            why = str(error)
-            met.append("fail")
-        except HipError as error:
-            why = str(error)
-            met.append(verdict(case, error, outcome.launches > 1))
-            faults += 1
-        else:
-            recorder.add(case.id, case.launch, after)
-            continue
-        outcome.failed += 1
-        if len(outcome.failures) < KEPT_FAILURES:
-            outcome.failures.append(Failure(case.id, why, reproduce=f"{command} {shlex.quote(case.id)}"))
-        if faults >= (FAULTS_BEFORE_GIVING_UP if survives_faults else 1):
-            outcome.message = f"given up after {faults} faults"
-            outcome.poisoned = not survives_faults
-            break
-    recorder.write(folder, kernel.name)
-    outcome.status = next((status for status in ("crash", "timeout", "fail") if status in met), "pass")
-    if not outcome.cases and not outcome.left_out:
-        outcome.status, outcome.message = "not_run", "it has no cases"
-    outcome.seconds = time.perf_counter() - started
-    return outcome
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._recorder = Recorder()
+
+    def begin(self, case: TrialCase) -> None:
+        """Nothing is known of a case before its answer."""
+
+    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+        """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
+        _refuse_written_inputs(case, buffers)
+        self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
+        return None
+
+    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+        """Write what was kept; the status is of the launches."""
+        self._recorder.write(self._folder, outcome.kernel)
+        if outcome.failed:
+            outcome.status = next((status for status in ("crash", "timeout") if status in faults), "fail")
+        elif not outcome.cases and not outcome.left_out:
+            outcome.status, outcome.message = "not_run", "it has no cases"
 
 
-def _refuse_written_inputs(case: TrialCase, after: Mapping[str, NDArray[Any]]) -> None:
+def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:
     """Raises ``Damage`` where an input was overwritten: a trace has no place for it, and no kernel may do it."""
     for argument in case.launch.args:
         if isinstance(argument, Buffer) and argument.role == "in":

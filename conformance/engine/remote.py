@@ -195,7 +195,7 @@ class Executor:
             "must_fault": must_fault,
             "what": describe(launch),
         }
-        submitted = Submitted(0, slot, places, orders, _limit(function, launch))
+        submitted = Submitted(0, slot, places, orders, _block_limit(function, launch))
         try:
             submitted.id = self._send(message)
         except Lost as lost:
@@ -335,7 +335,7 @@ def _fill(arena: Arena, places: Places, pad: int) -> None:
             content[offset : offset + size] = buffer.data.view(np.uint8)
 
 
-def _limit(function: Function, launch: Launch) -> str:
+def _block_limit(function: Function, launch: Launch) -> str:
     """What the code object says against the launch, for an error of it."""
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     if function.most_threads is None or threads <= function.most_threads:

@@ -1,24 +1,21 @@
-"""A whole run: compile what there is, put every selected kernel on trial, keep every outcome."""
+"""A whole run: compile what there is, run the cases of every selected kernel, keep every outcome."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
-from conformance.engine.library import first_to_compile
+from conformance.engine.modes import CaseMode, Mode
 from conformance.engine.pool import Pool
-from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Trial
+from conformance.engine.steps import Compilation, ProgressCallback, answers, compile_trees, no_progress, to_compile
+from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.sources import find_sources
-from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
-
-Said = Callable[[str, int, int], None]
-"""Told what is going on (``compiling``, ``running``) and how many of how many are done."""
 
 
 @dataclass
@@ -31,6 +28,7 @@ class Result:
     """
 
     setup: Setup
+    mode: Mode
     ready: Ready
     outcomes: dict[str, Outcome]
     started: datetime
@@ -64,45 +62,49 @@ class Interrupted(BaseException):
 
 def run(
     setup: Setup,
+    mode: CaseMode,
     kernels: Sequence[Kernel],
     cases: Mapping[str, tuple[str, ...]] | None = None,
     jobs: int = 1,
-    said: Said = lambda *_: None,
+    on_progress: ProgressCallback = no_progress,
     journal: Journal | None = None,
 ) -> Result:
-    """Put ``kernels`` on trial with ``jobs`` judges spread over the setup's devices.
+    """Run the cases of ``kernels`` as ``mode`` says, with ``jobs`` judges spread over the setup's devices.
 
-    ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes that need no trial any more, and
-    gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
+    ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes of an earlier run that are kept,
+    and gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
     ``SourceError`` when the kernels path cannot be used and, with a journal, ``Interrupted`` in place of a
     ``KeyboardInterrupt`` or another exception that is not an ``Exception``.
     """
     clock = time.perf_counter()
-    result = Result(setup, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)
+    result = Result(setup, mode, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)
     result.selected = tuple(kernel.name for kernel in kernels)
     if journal is not None:
         result.outcomes |= journal.done
         result.started = journal.started or result.started
         clock -= journal.elapsed
     waiting = [kernel for kernel in kernels if kernel.name not in result.outcomes]
-    sources = find_sources(setup.kernels) if setup.kernels is not None else []
-    jobs = max(1, min(jobs, max(len(waiting), len(sources))))
+    trees = [find_sources(tree.path) for tree in mode.trees]
+    jobs = max(1, min(jobs, max(len(waiting), sum(map(len, trees)))))
     try:
-        with Pool([setup.for_member(index) for index in range(jobs)]) as pool:
+        with Pool([setup.for_member(index) for index in range(jobs)], mode) as pool:
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:
                 journal.begin(result.started)
-            broken, unavailable = _compile(pool, result, first_to_compile(sources, _modules(kernels)), said)
-            trials = [Trial(kernel.name, (cases or {}).get(kernel.name), broken, unavailable) for kernel in waiting]
-            said("running", len(result.outcomes), len(kernels))
-            for answer in pool.answers(trials):
+            (compiled,) = compile_trees(pool, trees, to_compile(trees, kernels), on_progress) or [Compilation()]
+            result.compile_logs = compiled.logs
+            result.warnings += compiled.warnings
+            requests = [
+                RunCases(kernel.name, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
+                for kernel in waiting
+            ]
+            for answer in answers(pool, requests, "running", on_progress, len(kernels) - len(waiting)):
                 assert isinstance(answer, Outcome)
                 result.outcomes[answer.kernel] = answer
                 result.warnings += answer.warnings
                 if journal is not None:
                     journal.add(answer, time.perf_counter() - clock)
-                said("running", len(result.outcomes), len(kernels))
     except Exception:
         raise
     except BaseException as stop:  # Ctrl-C, or a signal that asks to end
@@ -121,26 +123,3 @@ def _finished(result: Result, kernels: Sequence[Kernel], clock: float, journal: 
         journal.close(finished=result.complete)
         warnings += [journal.warning] if journal.warning else []
     return replace(result, outcomes=outcomes, warnings=warnings, seconds=time.perf_counter() - clock)
-
-
-def _modules(kernels: Sequence[Kernel]) -> set[str]:
-    return {kernel.module for kernel in kernels}
-
-
-def _compile(pool: Pool, result: Result, wanted: Sequence[int], said: Said) -> tuple[dict[int, str], dict[int, str]]:
-    """Compile and load the sources ``wanted``: by index the first error of those that are broken, and why others are
-    unavailable."""
-    assert result.setup.kernels is not None or not wanted
-    sources = find_sources(result.setup.kernels) if result.setup.kernels is not None else []
-    broken: dict[int, str] = {}
-    unavailable: dict[int, str] = {}
-    for done, answer in enumerate(pool.answers([Compile(index) for index in wanted]), 1):
-        assert isinstance(answer, Compiled)
-        if answer.error is not None:
-            broken[answer.source] = first_error(answer.error)
-            result.compile_logs[sources[answer.source].label] = answer.error
-        if answer.infrastructure is not None:
-            unavailable[answer.source] = answer.infrastructure
-        result.warnings += answer.warnings
-        said("compiling", done, len(wanted))
-    return broken, unavailable

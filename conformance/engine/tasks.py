@@ -9,10 +9,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from conformance.cases.case import Case
+from conformance.engine.modes import MODES
 from conformance.engine.timing.measure import Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.choice import CompilerChoice
-from conformance.port.options import BuildOptions
 from conformance.runtimes.choice import Choice
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -22,27 +23,17 @@ COMPILE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Setup:
-    """How a run is set up. ``kernels`` is ``None`` where nothing is compiled (a reference on trial)."""
+    """What every run has; what it does with kernels is its mode (``conformance.engine.modes``)."""
 
     runtime: str
     wave: int | None
-    kernels: Path | None
     orders: tuple[str, ...]
     threads: int
     device: int
     salt: str
-    traces: Path | None
     specs: Path | None
     command: str
     """The command, up to the case, that reproduces a failure."""
-    options: BuildOptions = field(default_factory=BuildOptions)
-    """What the kernels are compiled with."""
-
-    against: Path | None = None
-    """A second tree of kernels, which ``bench`` times in turn with the first."""
-    against_options: BuildOptions = field(default_factory=BuildOptions)
-    parts: Path | None = None
-    """The folder for what kernels answer, where ``record`` keeps it and nothing is judged."""
     compile_seconds: float = COMPILE_SECONDS
     """How long the compilation of one file may take."""
     sandbox: bool = True
@@ -56,17 +47,13 @@ class Setup:
         """The same setup for judge ``number``, on the device that is its."""
         return replace(self, device=self.choice.devices[number % len(self.choice.devices)])
 
-    def compared_with(self, against: Path, options: BuildOptions) -> Setup:
-        """The same setup with a second tree of kernels."""
-        return replace(self, against=against, against_options=options)
-
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one source, of the second tree where ``against``, and load it; answered by ``Compiled``."""
+    """Compile one source of one of the mode's trees and load it; answered by ``Compiled``."""
 
     source: int
-    against: bool = False
+    tree: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,14 +66,14 @@ class Compiled:
     source: int
     seconds: float
     error: str | None
-    against: bool = False
+    tree: int = 0
     infrastructure: str | None = None
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Trial:
-    """Put one kernel on trial over ``cases`` (ids; ``None`` for all that there are), or record it, as the setup says.
+class RunCases:
+    """Run one kernel over ``cases`` (ids; ``None`` for all that there are) as the mode says; answered by ``Outcome``.
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those
     that could not be compiled for a reason of the machine's.
@@ -107,7 +94,7 @@ class Time:
 
     kernel: str
     size: str
-    case: str
+    case: Case
     broken: tuple[dict[int, str], ...]
 
 
@@ -147,7 +134,7 @@ class Ready:
 
 
 NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
-"""Where only the reference is on trial."""
+"""Where only the reference is judged."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +144,9 @@ class Refused:
     why: str
 
 
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Setup, Compile, Compiled, Trial, Time, Timed, Outcome, Ready, Refused)
-}
+_MESSAGES: tuple[type[Any], ...] = (Setup, Compile, Compiled, RunCases, Time, Timed, Outcome, Ready, Refused)
+
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*MODES, *_MESSAGES)}
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
 

@@ -6,31 +6,26 @@ for the clock of a launch must not stop at a process's border.
 
 from __future__ import annotations
 
-import time
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-from conformance.engine.compiling import Compiler
+from conformance.engine.compiling import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
 from conformance.engine.library import Library
-from conformance.engine.member import defect, run_member
+from conformance.engine.member import run_member
+from conformance.engine.modes import TimeTrees
 from conformance.engine.progress import Progress
 from conformance.engine.remote import Function as Numbered
 from conformance.engine.remote import KernelRow
-from conformance.engine.tasks import Compile, Compiled, Ready, Refused, Setup, Time, Timed, from_map, to_map
+from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
 from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
 from conformance.engine.wire import Channel
-from conformance.port.options import BuildOptions
-from conformance.port.sources import SourceError
-from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes import Supervisor
 from conformance.runtimes import open_runtime
 from conformance.runtimes.hip.device import Device, Function
-from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
-
-SECONDS_TO_SET_UP = 60.0
 
 
 class LocalLoader:
@@ -56,9 +51,9 @@ class LocalLoader:
 
 
 class Timer:
-    """Answers ``Compile`` and ``Time``; see ``serve``."""
+    """Answers ``Compile`` and ``Time``."""
 
-    def __init__(self, progress: Progress, setup: Setup, supervisor: Supervisor) -> None:
+    def __init__(self, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
         self._progress = progress
         self._specs = load_specs(setup.specs)
         runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
@@ -74,39 +69,28 @@ class Timer:
         )
         self._loader = LocalLoader(device)
         self._bench: Bench | None = None
-        assert setup.kernels is not None
         self._libraries: list[Library] = []
-
-        def add(path: Path, options: BuildOptions) -> None:
-            compiler = Compiler(setup, options, supervisor, progress.begin, lambda: self.ready)
+        for tree in mode.trees:
+            compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             self._libraries.append(
                 Library(
-                    path, options, setup.runtime, compiler.compiled, lambda: self._loader, arch=lambda: self.ready.arch
+                    tree.path,
+                    tree.options,
+                    setup.runtime,
+                    compiler.compiled,
+                    lambda: self._loader,
+                    arch=lambda: self.ready.arch,
                 )
             )
 
-        add(setup.kernels, setup.options)
-        if setup.against is not None:
-            add(setup.against, setup.against_options)
+    def answer(self, request: Compile | Time) -> Compiled | Timed:
+        """Compile and load one source of a tree, or time one case; raises ``ValueError`` for bad input."""
+        if isinstance(request, Compile):
+            return compile_answer(request, self._libraries[request.tree].compile)
+        return self._time(request)
 
-    def compile(self, request: Compile) -> Compiled:
-        library = self._libraries[int(request.against)]
-        started = time.perf_counter()
-        error: str | None = None
-        infrastructure: str | None = None
-        try:
-            library.compile(request.source)
-        except CompileError as refused:
-            error = refused.log
-        except (HipError, SourceError) as refused:
-            error = str(refused)
-        except InfrastructureError as failed:
-            infrastructure = str(failed)
-        seconds = time.perf_counter() - started
-        return Compiled(request.source, seconds, error, request.against, infrastructure)
-
-    def time(self, request: Time) -> Timed:
-        kernel, case = self._specs.kernels[request.kernel], request.case
+    def _time(self, request: Time) -> Timed:
+        kernel, case = self._specs.kernels[request.kernel], request.case.id
         self._progress.begin(case)
         trees: list[tuple[str, Function]] = []
         for tree, library, broken in zip(("--kernels", "--against"), self._libraries, request.broken, strict=False):
@@ -120,7 +104,7 @@ class Timer:
         try:
             if self._bench is None:
                 self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
-            launch = large_launch(kernel, case)
+            launch = large_launch(kernel, request.case)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
@@ -130,39 +114,20 @@ class Timer:
             return Timed(kernel.name, case, error=str(error))
         return Timed(kernel.name, case, measured)
 
+    def no_answer(self, request: Time, why: str) -> Timed:
+        """Nothing was measured, for a defect of the harness."""
+        return Timed(request.kernel, request.case.id, error=why)
+
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
         survives = self._device.runtime.guards_memory or error.lacks_memory
         return error.is_fault or error.is_timeout or not survives
 
 
-def serve(channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
-    """Take a ``Setup``, answer ``Ready`` or ``Refused``, then answer requests until the other side closes."""
-    setup = from_map(channel.receive(SECONDS_TO_SET_UP)[0])
+def _make(_: Channel, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> Timer:
     no_core_files()
-    try:
-        timer = Timer(progress, setup, supervisor)
-    except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:
-        channel.send({"say": "answer", "id": 0, **to_map(Refused(str(error)))})
-        return
-    channel.send({"say": "answer", "id": 0, **to_map(timer.ready)})
-    while True:
-        message, _ = channel.receive()
-        channel.send({"say": "answer", "id": message["id"], **to_map(_answer(timer, from_map(message)))})
-        progress.begin("")
-
-
-def _answer(timer: Timer, request: Any) -> Any:
-    try:
-        return timer.compile(request) if isinstance(request, Compile) else timer.time(request)
-    except ValueError as error:
-        return Refused(str(error))
-    except Exception as error:  # a defect of the harness must cost one case, not the record
-        why = defect(error)
-        if isinstance(request, Compile):
-            return Compiled(request.source, 0.0, None, request.against, infrastructure=why)
-        return Timed(request.kernel, request.case, error=why)
+    return Timer(progress, setup, mode, supervisor)
 
 
 if __name__ == "__main__":
-    run_member(serve)
+    run_member(_make)

@@ -87,7 +87,7 @@ class Channel:
         try:
             try:
                 data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
-            except ConnectionResetError:  # told once where the other side has not read all; what it sent comes after
+            except ConnectionResetError:  # raised once where the other side has not read all; what it sent comes after
                 data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
         except TimeoutError:
             raise Late from None

@@ -111,13 +111,14 @@ def _run(
     recordings: Sequence[Mapping[str, Any]],
     rows: Iterable[KernelResult],
 ) -> RunInfo:
-    setup, ready = result.setup, result.ready
-    executes = setup.kernels is not None
+    setup, mode, ready = result.setup, result.mode, result.ready
+    tree = mode.trees[0] if mode.trees else None
+    executes = tree is not None
     return RunInfo(
         runtime=setup.runtime,
         device=ready.device,
         wave=ready.wave if executes else None,
-        kernels=None if setup.kernels is None else shown(setup.kernels),
+        kernels=None if tree is None else shown(tree.path),
         started=result.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(result.seconds, 3),
         hip_python=(ready.hip_python or None) if executes else None,
@@ -127,13 +128,13 @@ def _run(
         # Only the cpu runtime has an order of threads to choose; a device schedules them itself.
         orders=setup.orders if setup.runtime == "cpu" else (),
         patterns=tuple(patterns),
-        git=None if setup.kernels is None else commit_of(setup.kernels),
+        git=None if tree is None else commit_of(tree.path),
         harness=harness_commit(),
-        subject="kernels" if executes else "reference",
-        traces=None if setup.traces is None else shown(setup.traces),
+        subject=mode.subject,
+        traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
-        source_lines=_source_lines(setup.kernels, rows),
-        sources=None if setup.kernels is None else tree_digest(setup.kernels, setup.options),
+        source_lines={} if tree is None else _source_lines(tree.path, rows),
+        sources=None if tree is None else tree_digest(tree.path, tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
     )
@@ -153,10 +154,10 @@ def shown(path: Path) -> str:
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
 
 
-def _source_lines(kernels: Path | None, rows: Iterable[KernelResult]) -> dict[str, int]:
+def _source_lines(kernels: Path, rows: Iterable[KernelResult]) -> dict[str, int]:
     """The length in lines of each text source that defines a kernel of the record."""
     used = {row.source.rsplit(":", 1)[0] for row in rows if row.source}
-    if kernels is None or not used:
+    if not used:
         return {}
     sources = [source for source in find_sources(kernels) if source.label in used and not source.is_code_object]
     return {source.label: len(source.loose_text().splitlines()) for source in sources}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Null, Scalar
 from conformance.dtypes import dtype
 from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
@@ -31,13 +32,12 @@ class Recorder:
         self._cases: Cases = []
         self._pool: Pool = {}
 
-    def add(self, case_id: str, launch: Launch, after: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, case: Case, launch: Launch, after: Mapping[str, NDArray[Any]]) -> None:
         """One launch; ``after`` holds every buffer's whole content after it by parameter name."""
-        fields = case_id.split("(", 1)[1].removesuffix(")")
         self._cases.append(
             {
                 "kernel": launch.kernel,
-                "case": f"{GENERATED},{fields}" if fields else GENERATED,
+                "case": ",".join(filter(None, (GENERATED, case.text))),
                 "grid": launch.grid,
                 "block": launch.block,
                 "shared": launch.shared,

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.case import MOST_CHARACTERS
+from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import dtype
@@ -40,7 +40,7 @@ class TraceError(ValueError):
 class Trace:
     """One recorded launch: its arguments, and every written buffer's content after it."""
 
-    id: str
+    case: Case
     launch: Launch
     answer: dict[str, NDArray[Any]]
 
@@ -98,7 +98,7 @@ class Traces:
 
     def ids(self, kernel: str) -> list[str]:
         """The case ids of ``kernel``: ``uexp_f32(trace=contig)``."""
-        return [_id(case) for module in self._modules for case in module.cases.get(kernel, ())]
+        return [_case(row).id for module in self._modules for row in module.cases.get(kernel, ())]
 
     @property
     def recordings(self) -> list[dict[str, Any]]:
@@ -160,12 +160,14 @@ def _archived(read: Callable[[Path], Read], path: Path) -> Read:
         raise TraceError(f"{path}: {error}") from None
 
 
-def _id(case: dict[str, Any]) -> str:
-    return f"{case['kernel']}(trace={case['case']})"
+def _case(row: dict[str, Any]) -> Case:
+    """The case of a trace: its one field is the label, whatever that holds."""
+    return Case(row["kernel"], (("trace", row["case"]),))
 
 
 def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
-    where = f"{module.path}: case {_id(case)}"
+    name = _case(case)
+    where = f"{module.path}: case {name.id}"
     if len(case["args"]) != len(kernel.params):
         raise TraceError(
             f"{where} has {len(case['args'])} arguments, the spec of {kernel.name} {len(kernel.params)} parameters"
@@ -186,7 +188,7 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
         raise TraceError(f"{where}: field {error} is missing or malformed") from None
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise TraceError(f"{where}: a field is missing or malformed ({shortened(str(error))})") from None
-    return Trace(_id(case), launch, answer)
+    return Trace(name, launch, answer)
 
 
 def _three(case: dict[str, Any], key: str, most: int) -> tuple[int, int, int]:

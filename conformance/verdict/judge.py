@@ -1,10 +1,8 @@
-"""One kernel on trial: every case launched in every thread order, every buffer judged."""
+"""Judging: every buffer of every answer against what the reference expects, and the status of the kernel."""
 
 from __future__ import annotations
 
-import shlex
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,123 +10,51 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
-from conformance.outcome import Failure, Outcome, Status
-from conformance.processes import InfrastructureError
-from conformance.runtimes.hip.errors import HipError
+from conformance.outcome import Outcome, Status
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch, judge
+from conformance.verdict.loop import Buffers
 from conformance.verdict.trials import TrialCase, with_equivalents
 from reference.expected import Expected
 
-KEPT_FAILURES = 20
-"""Failures written out per kernel; all are counted."""
-
-FAULTS_BEFORE_GIVING_UP = 3
-"""Where the process survives a fault; elsewhere the first fault is the last."""
-
-OTHER_TIES = "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
+TIE_ORDER_DIFFERS = (
+    "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
+)
 
 ONLY_EMPTY = "only empty cases were selected: nothing was judged"
 
-Answer = Callable[[TrialCase, str], dict[str, NDArray[Any]]]
-"""Runs a case in a thread order: every buffer's whole content afterwards, the very same dictionary as for an earlier
-order where every byte is the same. Raises ``Damage`` or ``HipError``."""
+
+class Judging:
+    """Judges the answers of one kernel. It passes only with a case that is not empty."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._only_empty = True
+
+    def begin(self, case: TrialCase) -> None:
+        """Whether nothing but empty cases was met so far."""
+        self._only_empty = self._only_empty and is_empty(case)
+
+    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+        """The first buffer that is not as expected; notes the largest error."""
+        mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers)
+        outcome.max_ulp = max(outcome.max_ulp, largest)
+        if tie_order_differs:
+            outcome.message = TIE_ORDER_DIFFERS
+        return mismatch
+
+    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+        """The status: of all cases, and of what the spec says of known failures."""
+        outcome.status = _status(self._kernel, outcome, faults)
+        if outcome.cases and not outcome.failed and self._only_empty:
+            outcome.status, outcome.message, outcome.cases = "not_run", ONLY_EMPTY, 0
+            outcome.max_ulp, outcome.left_out = 0.0, 0
 
 
-class Damage(Exception):
-    """A launch that overwrote bytes outside a buffer; the message says where."""
-
-
-def from_recording(case: TrialCase, order: str) -> dict[str, NDArray[Any]]:
-    """The recorded answers, to put the reference on trial; buffers that are only read stay as they were."""
+def recorded_answer(case: TrialCase, _: str) -> Buffers:
+    """The recorded answer, to judge the reference by; buffers that are only read stay as they were."""
     assert case.answer is not None
     return {arg.name: case.answer.get(arg.name, arg.data) for arg in case.launch.args if isinstance(arg, Buffer)}
-
-
-def put_on_trial(
-    kernel: Kernel,
-    cases: Iterable[TrialCase],
-    answer: Answer,
-    orders: tuple[str, ...],
-    command: str,
-    begin: Callable[[str], None],
-    survives_faults: bool = True,
-) -> Outcome:
-    """The outcome of ``kernel`` over ``cases``.
-
-    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. Raises ``InfrastructureError`` when the device has no room for a case.
-    ``begin`` is told each case id before the case runs. A kernel passes only with a case that is not empty; cases that
-    must fault and are not launched for it are ``left_out``.
-    """
-    started = time.perf_counter()
-    outcome = Outcome(kernel.name, "pass")
-    faults: list[Status] = []
-    only_empty = True
-    for case in cases:
-        if case.must_fault and not survives_faults:
-            outcome.left_out += 1
-            continue
-        begin(case.id)
-        only_empty = only_empty and is_empty(case)
-        outcome.cases += 1
-        shown = f"{command} {shlex.quote(case.id)}"
-        failure = Failure(case.id, case.flaw, reproduce=shown) if case.flaw else None
-        right: dict[str, NDArray[Any]] | None = None
-        for order in () if case.flaw else orders:
-            outcome.launches += 1
-            reproduce = f"{command} --order {order} {shlex.quote(case.id)}" if len(orders) > 1 else shown
-            try:
-                buffers = answer(case, order)
-                if buffers is right:
-                    continue
-                mismatch, largest, other_ties = _compare(kernel, case, buffers)
-            except HipError as error:
-                if case.must_fault and error.is_fault:
-                    continue
-                faults.append(verdict(case, error, outcome.launches > 1))
-                failure = Failure(case.id, str(error), reproduce=reproduce)
-                break
-            except Damage as error:
-                failure = Failure(case.id, str(error), reproduce=reproduce)
-                break
-            outcome.max_ulp = max(outcome.max_ulp, largest)
-            if other_ties:
-                outcome.message = OTHER_TIES
-            if mismatch is None:
-                right = buffers
-            else:
-                why = mismatch.why if len(orders) == 1 else f"{mismatch.why} (thread order {order})"
-                failure = Failure(
-                    case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, reproduce
-                )
-                break
-        if failure is not None:
-            outcome.failed += 1
-            if len(outcome.failures) < KEPT_FAILURES:
-                outcome.failures.append(failure)
-        if len(faults) >= (FAULTS_BEFORE_GIVING_UP if survives_faults else 1):
-            outcome.message = f"given up after {len(faults)} faults"
-            outcome.poisoned = not survives_faults
-            break
-    outcome.seconds = time.perf_counter() - started
-    outcome.status = _status(kernel, outcome, faults)
-    if outcome.cases and not outcome.failed and only_empty:
-        return Outcome(kernel.name, "not_run", launches=outcome.launches, seconds=outcome.seconds, message=ONLY_EMPTY)
-    return outcome
-
-
-def verdict(case: TrialCase, error: HipError, later: bool) -> Status:
-    """What ``error`` makes of the kernel. ``later`` says that this is not its first launch here, so that a fault which
-    shows before the launch is its own.
-
-    Raises ``InfrastructureError`` for other errors before the launch.
-    """
-    if error.lacks_memory:
-        raise InfrastructureError(f"the device has no room for {case.id}: {error}")
-    if error.before_launch and not (later and error.is_fault):
-        raise InfrastructureError(f"the device failed before {case.id} was launched: {error}")
-    return error.status
 
 
 def is_empty(case: TrialCase) -> bool:
@@ -144,7 +70,7 @@ def is_empty(case: TrialCase) -> bool:
     )
 
 
-def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:
+def _status(kernel: Kernel, outcome: Outcome, faults: Sequence[Status]) -> Status:
     if not outcome.cases:
         outcome.message = "no case was run"
         return "not_run"
@@ -161,12 +87,12 @@ def _status(kernel: Kernel, outcome: Outcome, faults: list[Status]) -> Status:
     return next((status for status in ("crash", "timeout") if status in faults), "fail")
 
 
-def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) -> tuple[Mismatch | None, float, bool]:
+def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatch | None, float, bool]:
     """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order."""
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
         return Mismatch(why, 0, "no fault", "a fault", None), 0.0, False
-    largest, other_ties = 0.0, False
+    largest, tie_order_differs = 0.0, False
     for argument in case.launch.args:
         if not isinstance(argument, Buffer):
             continue
@@ -185,10 +111,10 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: dict[str, NDArray[Any]]) 
         if mismatch is not None:
             expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
             mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
-            other_ties = mismatch is None
+            tie_order_differs = mismatch is None
         if mismatch is not None:
             return mismatch, largest, False
-    return None, largest, other_ties
+    return None, largest, tie_order_differs
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:

@@ -1,12 +1,12 @@
-"""The trials of one kernel: what is launched and what is expected, from generated cases or from recorded traces."""
+"""The cases of one kernel with what is expected of them: generated from its rows, or recorded in traces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
 from reference.expected import Expected
 
+Subject = Literal["kernels", "reference"]
+"""What is judged."""
+
 
 @dataclass(frozen=True)
 class TrialCase:
@@ -31,38 +34,50 @@ class TrialCase:
     ``flaw`` says what is wrong with the trial itself: a recorded answer that the reference does not allow.
     """
 
-    id: str
+    case: Case
     launch: Launch
     expected: dict[str, Expected]
     answer: dict[str, NDArray[Any]] | None = None
     must_fault: str | None = None
     flaw: str | None = None
 
+    @property
+    def id(self) -> str:
+        return self.case.id
 
-def case_ids(kernel: Kernel) -> list[str]:
-    """The ids of the generated cases of ``kernel``; empty where its family has no generator yet."""
-    return [case.id for case in cases_for(kernel)] if has_cases(kernel) else []
+
+def generated(kernel: Kernel, ids: Iterable[str] | None, salt: str) -> Iterator[TrialCase]:
+    """The cases that ``ids`` name; without them, all of ``kernel``, none where its family has no generator yet.
+
+    Raises ``ValueError`` for an id that names no case of the kernel.
+    """
+    made = cases_for(kernel) if ids is None and has_cases(kernel) else ()
+    return (_generated(kernel, case, salt) for case in (made if ids is None else map(Case.parse, ids)))
 
 
-def generated(kernel: Kernel, case_id: str, salt: str) -> TrialCase:
-    """The trial that ``case_id`` names."""
-    launch = launch_for(kernel, Case.parse(case_id), salt)
+def _generated(kernel: Kernel, case: Case, salt: str) -> TrialCase:
+    launch = launch_for(kernel, case, salt)
     try:
-        return TrialCase(case_id, launch, _reference(kernel, launch))
+        return TrialCase(case, launch, _reference(kernel, launch))
     except reference.Faults as fault:
-        return TrialCase(case_id, launch, {}, must_fault=str(fault))
+        return TrialCase(case, launch, {}, must_fault=str(fault))
 
 
-def recorded(kernel: Kernel, traces: Path, subject: str) -> Iterator[TrialCase]:
-    """The recorded cases of ``kernel``; expected is the reference's answer, or the recording for ``kernels``."""
+def recorded(kernel: Kernel, ids: Container[str] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
+    """The recorded cases of ``kernel`` that ``ids`` name, or all.
+
+    Expected is the reference's answer, or, where ``kernels`` are the subject, the recording.
+    """
     for trace in _traces(traces).of(kernel):
+        if ids is not None and trace.case.id not in ids:
+            continue
         try:
             bound = _reference(kernel, trace.launch)
         except reference.Faults as fault:
-            yield TrialCase(trace.id, trace.launch, {}, flaw=f"there is an answer, but upstream stops this: {fault}")
+            yield TrialCase(trace.case, trace.launch, {}, flaw=f"there is an answer, but upstream stops this: {fault}")
             continue
         if subject == "reference":
-            yield TrialCase(trace.id, trace.launch, bound, trace.answer)
+            yield TrialCase(trace.case, trace.launch, bound, trace.answer)
         else:
             yield against_recording(kernel, trace, bound)
 
@@ -89,7 +104,7 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
         if mismatch is not None:
             flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
         expected[argument.name] = Expected(answer, allowed.low, allowed.high)
-    return TrialCase(trace.id, trace.launch, expected, trace.answer, flaw=flaw)
+    return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
 
 
 def with_equivalents(

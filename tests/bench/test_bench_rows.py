@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -12,6 +13,7 @@ from conformance.cases.launch import Buffer
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.engine.timing.traffic import bytes_moved, operations
 from conformance.engine.timing.workload import PERIOD, SIZES, large_launch, workloads
+from conformance.spec.errors import SpecError
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()
@@ -19,10 +21,11 @@ KERNELS = list(SPECS.kernels.values())
 COMPUTE = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "mmq")
 
 
-def smaller(case: str, most: int) -> str:
+def smaller(case: Case, most: int) -> Case:
     """The same case with every number at most ``most``."""
-    name, fields = case.split("(", 1)
-    return f"{name}({re.sub(r'[0-9]+(?=[^a-z])', lambda digits: str(min(int(digits[0]), most)), fields)}"
+    name, fields = case.id.split("(", 1)
+    fields = re.sub(r"[0-9]+(?=[^a-z])", lambda digits: str(min(int(digits[0]), most)), fields)
+    return Case.parse(f"{name}({fields}")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -42,18 +45,23 @@ def test_every_case_can_be_built_and_its_traffic_told():
 def test_no_shape_has_more_elements_than_an_operand_may_have():
     for kernel in KERNELS:
         for _, case in workloads(kernel, SIZES, None):
-            parsed = Case.parse(case)
-            if parsed.get("shape", "") != "":
-                assert prod(parsed.integers("shape")) <= MAX_ELEMENTS, case
+            if case.get("shape", "") != "":
+                assert prod(case.integers("shape")) <= MAX_ELEMENTS, case.id
 
 
 def test_given_cases_take_the_place_of_those_of_the_spec():
     given = list(workloads(SPECS.kernels["uneg_f32"], ("large",), ("uneg_f32(shape=[3])",)))
-    assert given == [("given", "uneg_f32(shape=[3])")]
+    assert given == [("given", Case.parse("uneg_f32(shape=[3])"))]
+
+
+def test_a_row_of_a_spec_that_is_not_a_case_is_named():
+    kernel = replace(SPECS.kernels["uneg_f32"], bench={"small": ("shape=[3",)})
+    with pytest.raises(SpecError, match=r"unary\.yaml: kernel uneg_f32: 'shape=\[3', which bench times, is not a case"):
+        list(workloads(kernel, ("small",), None))
 
 
 def test_operands_of_a_large_case_repeat_with_a_period_that_no_row_has():
-    launch = large_launch(SPECS.kernels["uneg_f16"], f"uneg_f16(shape=[{PERIOD + 7}])")
+    launch = large_launch(SPECS.kernels["uneg_f16"], Case.parse(f"uneg_f16(shape=[{PERIOD + 7}])"))
     (operand,) = (arg.data.view("u2") for arg in launch.args if isinstance(arg, Buffer) and arg.name == "inp")
     assert (operand[:7] == operand[PERIOD:]).all()
     assert len(set(operand[:1000].tolist())) > 100

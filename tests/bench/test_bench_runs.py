@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from made import SPECS, timing
 
+from conformance.engine.modes import Mode, TimeTrees, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
 from conformance.engine.timing import run
@@ -28,7 +29,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
 
     def call(answers: Sequence[Timed | Exception], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
         class Workers:
-            def __init__(self, setups: Sequence[Setup], module: str) -> None: ...
+            def __init__(self, setups: Sequence[Setup], mode: Mode) -> None: ...
 
             def __enter__(self) -> Workers:
                 return self
@@ -47,8 +48,15 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                     yield answer
 
         monkeypatch.setattr(run, "Pool", Workers)
-        setup = Setup("cuda", None, kernels_folder(), (), 1, 0, "", None, None, "")
-        return bench(setup, [SPECS.kernels["uneg_f32"]], cases or {"uneg_f32": CASES}, sizes, 1)
+        setup = Setup("cuda", None, (), 1, 0, "", None, "")
+        return bench(
+            setup,
+            TimeTrees((Tree(kernels_folder()),)),
+            [SPECS.kernels["uneg_f32"]],
+            cases or {"uneg_f32": CASES},
+            sizes,
+            1,
+        )
 
     return call
 

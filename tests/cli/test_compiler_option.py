@@ -10,7 +10,8 @@ import pytest
 
 from conformance.cli import preparing
 from conformance.cli.main import COMPILERS, build_parser
-from conformance.cli.preparing import compiler_for, setup_from
+from conformance.cli.preparing import compiler_for, setup_from, tree_from
+from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.port.compiling.choice import CHOICES
 from conformance.runtimes.choice import Choice
@@ -63,7 +64,8 @@ def test_the_choice_is_in_the_setup_and_in_the_command_that_shows_a_failure_agai
         *(["--compiler", asked] if asked != "auto" else []),
     ]
     arguments: argparse.Namespace = build_parser().parse_args(words)
-    setup = setup_from(arguments, ["candle-parity", "run"], None)
+    settings = Settings.of(vars(arguments))
+    setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings))
     assert setup.compiler == asked
     again = build_parser().parse_args(shlex.split(setup.command)[1:])
     assert again.compiler == asked

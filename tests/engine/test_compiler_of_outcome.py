@@ -10,6 +10,7 @@ import pytest
 
 from conformance.engine import compiling
 from conformance.engine.compiling import Compiler
+from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, Setup, from_map, to_map
 from conformance.outcome import Outcome
@@ -37,12 +38,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def setup_of(folder: Path, runtime: str, **changes: Any) -> Setup:
-    return Setup(runtime, 64, folder, ("forward",), 1, 0, "", None, None, "", **changes)
+def setup_of(runtime: str, **changes: Any) -> Setup:
+    return Setup(runtime, 64, ("forward",), 1, 0, "", None, "", **changes)
 
 
 def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, asked: list[Any]) -> None:
-    compiler = Compiler(setup_of(tmp_path, "rocm"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    compiler = Compiler(setup_of("rocm"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
     for name in ("a.hip", "b.hip"):
         compiler.compiled(KernelSource(tmp_path / name, tmp_path))
     root = tmp_path.name
@@ -61,7 +62,7 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
     [("rocm", "hipcc", "hipcc"), ("rocm", "hiprtc", "hiprtc"), ("cpu", "auto", "hiprtc")],
 )
 def test_the_choice_reaches_the_compiler(tmp_path: Path, asked: list[Any], runtime: str, compiler: Any, wanted: str):
-    chosen = setup_of(tmp_path, runtime, compiler=compiler)
+    chosen = setup_of(runtime, compiler=compiler)
     made = Compiler(chosen, NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
     made.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
     assert asked == [wanted]
@@ -77,7 +78,7 @@ def test_the_record_has_it_by_kernel_and_what_was_asked_for(tmp_path: Path) -> N
     ]
     by_name = {outcome.kernel: outcome for outcome in outcomes}
     for runtime, asked_for in (("rocm", "auto"), ("cpu", None)):
-        result = Result(setup_of(tmp_path, runtime), READY, by_name, datetime.now(UTC), 1.0)
+        result = Result(setup_of(runtime), JudgeGenerated(Tree(tmp_path)), READY, by_name, datetime.now(UTC), 1.0)
         record = assemble(load_specs(), result)
         rows = {row.name: (row.compiler, row.compiler_name) for row in record.kernels}
         assert rows["fill_u8"] == ("hiprtc", None)

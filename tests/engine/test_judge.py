@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
-from conformance.verdict.judge import KEPT_FAILURES, OTHER_TIES, Damage, put_on_trial
+from conformance.verdict.judge import TIE_ORDER_DIFFERS, Judging
+from conformance.verdict.loop import KEPT_FAILURES, Answers, Damage, run_cases
 from conformance.verdict.trials import TrialCase
 from reference.expected import Expected
 
@@ -22,7 +24,7 @@ def trial_case(name="case(a=1)", start=0) -> TrialCase:
     inp = Buffer("inp", "f32", "in", np.array([9, 1, 2], np.float32), start=1)
     out = Buffer("out", "f32", "out", np.array([7, 7, 7], np.float32), start=start)
     launch = Launch("uneg_f32", (1, 1, 1), (32, 1, 1), 0, (Scalar("numel", "size_t", np.uint64(2)), inp, out))
-    return TrialCase(name, launch, {"out": Expected(np.array([-1, -2, 7], np.float32)[: 3 - start])})
+    return TrialCase(Case.parse(name), launch, {"out": Expected(np.array([-1, -2, 7], np.float32)[: 3 - start])})
 
 
 def right(case: TrialCase, order: str):
@@ -31,10 +33,10 @@ def right(case: TrialCase, order: str):
     return {"inp": inp, "out": out}
 
 
-def judged(answer, cases=None, kernel=KERNEL, orders=("forward",), **rest):
-    return put_on_trial(
-        kernel, [trial_case()] if cases is None else cases, answer, orders, "run", lambda _: None, **rest
-    )
+def judged(answer, cases=None, kernel=KERNEL, orders=("forward",), survives=True):
+    answers = Answers(answer, orders, survives_faults=survives, must_fault=survives)
+    cases = [trial_case()] if cases is None else cases
+    return run_cases(kernel, cases, answers, Judging(kernel), "run", lambda _: None)
 
 
 def test_a_right_answer_in_every_order_passes():
@@ -147,7 +149,7 @@ def test_three_faults_end_a_kernel_and_one_where_the_device_does_not_survive():
 
     cases = [trial_case(f"case(a={n})") for n in range(9)]
     assert judged(answer, cases).cases == 3
-    outcome = judged(answer, cases, survives_faults=False)
+    outcome = judged(answer, cases, survives=False)
     assert (outcome.cases, outcome.poisoned) == (1, True)
 
 
@@ -186,7 +188,7 @@ def test_a_launch_that_upstream_stops_must_end_in_a_fault():
 
 def test_a_launch_that_upstream_stops_is_not_tried_where_the_device_would_not_survive():
     case = replace(trial_case(), expected={}, must_fault="id 9 of 4")
-    outcome = judged(right, [case, trial_case()], survives_faults=False)
+    outcome = judged(right, [case, trial_case()], survives=False)
     assert (outcome.status, outcome.cases) == ("pass", 1)
 
 
@@ -196,14 +198,14 @@ def test_any_order_of_equal_values_is_a_right_argsort():
     dst = Buffer("dst", "u32", "out", np.zeros(4, np.uint32))
     sizes = [Scalar(name, "int", np.int32(4)) for name in ("ncols", "ncols_pad")]
     launch = Launch(kernel.name, (1, 1, 1), (4, 1, 1), 16, (x, dst, *sizes))
-    case = TrialCase("case(a=1)", launch, {"dst": Expected(np.array([1, 3, 0, 2], np.uint32))})
+    case = TrialCase(Case.parse("case(a=1)"), launch, {"dst": Expected(np.array([1, 3, 0, 2], np.uint32))})
 
     def gives(*order):
         outcome = judged(lambda *_: {"x": x.data, "dst": np.array(order, np.uint32)}, [case], kernel)
         return outcome.status, outcome.message
 
     assert gives(1, 3, 0, 2) == ("pass", None)
-    assert gives(1, 3, 2, 0) == ("pass", OTHER_TIES)
+    assert gives(1, 3, 2, 0) == ("pass", TIE_ORDER_DIFFERS)
     assert gives(3, 1, 2, 0) == ("fail", None)
     assert gives(1, 3, 0, 0) == ("fail", None)
 
@@ -212,7 +214,7 @@ def empty_case(name="case(shape=[0])") -> TrialCase:
     inp = Buffer("inp", "f32", "in", np.array([9, 1], np.float32))
     out = Buffer("out", "f32", "out", np.array([7, 7, 7], np.float32))
     launch = Launch("uneg_f32", (1, 1, 1), (32, 1, 1), 0, (Scalar("numel", "size_t", np.uint64(0)), inp, out))
-    return TrialCase(name, launch, {"out": Expected(out.data.copy())})
+    return TrialCase(Case.parse(name), launch, {"out": Expected(out.data.copy())})
 
 
 def does_nothing(case: TrialCase, order: str):
@@ -253,6 +255,6 @@ def test_a_case_in_which_nothing_changes_is_not_empty_for_that():
 
 def test_cases_that_must_fault_and_are_not_launched_are_counted():
     case = replace(trial_case(), expected={}, must_fault="id 9 of 4")
-    assert judged(right, [case, trial_case(), case], survives_faults=False).left_out == 2
-    alone = judged(right, [case], survives_faults=False)
+    assert judged(right, [case, trial_case(), case], survives=False).left_out == 2
+    alone = judged(right, [case], survives=False)
     assert (alone.status, alone.left_out) == ("not_run", 1)

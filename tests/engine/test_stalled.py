@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
 from conformance.engine.pool import COMPILING, _Asked, _Member
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import Setup, Trial
+from conformance.engine.tasks import RunCases, Setup
 
 
 @pytest.fixture
@@ -17,9 +16,9 @@ def member(monkeypatch: pytest.MonkeyPatch) -> _Member:
     """A judge that has said nothing for 100 s, where a launch may take 2 s and a file's compilation 60 s."""
     monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "2")
     made = _Member.__new__(_Member)  # without its process
-    made.setup = Setup("rocm", None, Path(), ("forward",), 1, 0, "", None, None, "", compile_seconds=60.0)
+    made.setup = Setup("rocm", None, ("forward",), 1, 0, "", None, "", compile_seconds=60.0)
     made.progress = Progress()
-    made.asked = _Asked(Trial("fill_u8", None, {}))
+    made.asked = _Asked(RunCases("fill_u8", None, {}))
     made.since = time.monotonic() - 100
     return made
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.replay.traces import Trace
 from conformance.spec.kernel import Tolerance
 from conformance.spec.load import load_specs
-from conformance.verdict.judge import put_on_trial
+from conformance.verdict.judge import Judging
+from conformance.verdict.loop import Answers, run_cases
 from conformance.verdict.trials import against_recording
 from reference.expected import Expected
 
@@ -23,10 +25,13 @@ def moved(values, steps: int) -> np.ndarray:
 
 
 def verdict(got, recorded, bound: Expected, ulp: int = 0) -> str:
-    trace = Trace("uexp_f32(trace=a)", Launch("uexp_f32", (1, 1, 1), (32, 1, 1), 0, (OUT,)), {"out": recorded})
+    trace = Trace(
+        Case.parse("uexp_f32(trace=a)"), Launch("uexp_f32", (1, 1, 1), (32, 1, 1), 0, (OUT,)), {"out": recorded}
+    )
     kernel = replace(KERNEL, tolerance=Tolerance(ulp, 0, "test"))
     case = against_recording(kernel, trace, {"out": bound})
-    return put_on_trial(kernel, [case], lambda *_: {"out": got}, ("forward",), "replay", lambda _: None).status
+    answers = Answers(lambda *_: {"out": got}, ("forward",))
+    return run_cases(kernel, [case], answers, Judging(kernel), "replay", lambda _: None).status
 
 
 ONES = np.ones(3, np.float32)

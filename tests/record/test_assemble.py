@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from conformance.engine.modes import JudgeGenerated, JudgeReference, Tree
 from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, Setup
 from conformance.outcome import Failure, Outcome
@@ -31,19 +32,18 @@ def result(kernels: Path | None, *outcomes: Outcome, **changes: Any) -> Result:
     values: dict[str, Any] = {
         "runtime": "cpu",
         "wave": 32,
-        "kernels": kernels,
         "orders": ("forward", "reverse"),
         "threads": 1,
         "device": 0,
         "salt": "",
-        "traces": None,
         "specs": None,
         "command": "candle-parity run",
         **changes,
     }
     ready = Ready("host", "x86_64", 32, "the host", "10.0")
     started = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return Result(Setup(**values), ready, {item.kernel: item for item in outcomes}, started, 1.25)
+    mode = JudgeReference(Path("traces")) if kernels is None else JudgeGenerated(Tree(kernels))
+    return Result(Setup(**values), mode, ready, {item.kernel: item for item in outcomes}, started, 1.25)
 
 
 def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_device_chooses_its_own_order(specs: Specs, tmp_path: Path) -> None:
 
 
 def test_a_reference_on_trial_runs_no_kernel(specs: Specs) -> None:
-    made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3), traces=Path("traces")))
+    made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3)))
     assert made.run.subject == "reference"
     assert (made.run.kernels, made.run.wave, made.run.traces) == (None, None, "traces")
 
@@ -195,7 +195,7 @@ def test_the_harness_is_in_the_commit_that_its_judges_are_in(monkeypatch: pytest
 
 def test_a_record_names_what_the_traces_were_recorded_on(specs: Specs) -> None:
     full = {"device": "GPU", "arch": "sm_90", "runtime": "cuda", "started": "2026-01-02T03:04:05Z", "git": "abc123"}
-    made = assemble(specs, result(None, traces=Path("traces")), recordings=[full, {"wave": 32}])
+    made = assemble(specs, result(None), recordings=[full, {"wave": 32}])
     assert made.run.recorded_on == ("GPU (sm_90), cuda, 2026-01-02, port at abc123", "unknown device")
 
 

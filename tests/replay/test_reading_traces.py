@@ -43,7 +43,7 @@ def write(folder: Path, rows=None, pool=None) -> Traces:
 
 def test_a_trace_becomes_a_launch_and_its_answer(tmp_path):
     (trace,) = write(tmp_path).of(KERNEL)
-    assert trace.id == "uexp_f32(trace=tiny)"
+    assert trace.case.id == "uexp_f32(trace=tiny)"
     assert trace.launch.block == (1024, 1, 1)
     numel, _, info, inp, out = trace.launch.args
     assert isinstance(numel, Scalar)
@@ -102,7 +102,7 @@ def test_a_packed_module_holds_the_same_cases_and_arrays(tmp_path):
     pack(tmp_path, tmp_path / "packed")
     assert [path.name for path in (tmp_path / "packed").iterdir()] == ["unary.traces.xz"]
     (packed,) = Traces(tmp_path / "packed").of(KERNEL)
-    assert packed.id == plain.id
+    assert packed.case == plain.case
     assert packed.launch.args[3].data.tobytes() == plain.launch.args[3].data.tobytes()
     assert packed.answer["out"].tobytes() == plain.answer["out"].tobytes()
 

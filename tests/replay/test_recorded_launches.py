@@ -11,14 +11,14 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
-from conformance.engine.recording import record as record_kernel
+from conformance.engine.recording import RecordingHandler
 from conformance.replay.archive import SMALLEST, read_archive, read_header, write_archive
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import TraceError, Traces
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
-from conformance.verdict.judge import Damage
-from conformance.verdict.trials import case_ids, generated, recorded
+from conformance.verdict.loop import Answers, Damage, run_cases
+from conformance.verdict.trials import generated, recorded
 
 SPECS = load_specs()
 FIRST_OF_EACH_FAMILY = list({kernel.launch: kernel for kernel in SPECS.kernels.values()}.values())
@@ -28,7 +28,7 @@ def record(folder: Path, kernel, launches, **recording) -> Traces:
     """A recording of ``launches``, rows of case id, launch and every buffer's content after it."""
     recorder = Recorder()
     for case_id, launch, after in launches:
-        recorder.add(case_id, launch, after)
+        recorder.add(Case.parse(case_id), launch, after)
     recorder.write(folder, kernel.name)
     (folder / "packed").mkdir()
     part = folder / f"{kernel.name}{PART_SUFFIX}"
@@ -140,7 +140,7 @@ def test_an_archive_with_more_or_less_than_its_arrays_is_named(tmp_path):
 def argsorted(order) -> tuple:
     """Equal values, and the order that a kernel left them in."""
     kernel = SPECS.kernels["asort_asc_f32"]
-    launches = [launch_for(kernel, Case.parse(one)) for one in case_ids(kernel)]
+    launches = [launch_for(kernel, case) for case in cases_for(kernel)]
     launch = next(launch for launch in launches if int(launch.args[2].value) > 3)
     columns = int(launch.args[2].value)
     x = replace(launch.args[0], data=np.zeros_like(launch.args[0].data))
@@ -157,24 +157,24 @@ def argsorted(order) -> tuple:
 def test_a_recording_may_hold_equal_values_in_any_order(tmp_path, order, right):
     kernel, launch, after = argsorted(order)
     record(tmp_path, kernel, [("asort_asc_f32(n=1)", launch, after)])
-    (case,) = recorded(kernel, tmp_path / "packed", "kernels")
+    (case,) = recorded(kernel, None, tmp_path / "packed", "kernels")
     assert (case.flaw is None) == right
 
 
 def test_an_answer_where_upstream_faults_is_no_ground_truth(tmp_path):
     kernel = SPECS.kernels["gather_u32_f32"]
-    case = next(case for case in (generated(kernel, one, "") for one in case_ids(kernel)) if case.must_fault)
+    case = next(case for case in generated(kernel, None, "") if case.must_fault)
     record(tmp_path, kernel, [(case.id, case.launch, answered(case.launch))])
     for subject in ("kernels", "reference"):
-        (trial,) = recorded(kernel, tmp_path / "packed", subject)
+        (trial,) = recorded(kernel, None, tmp_path / "packed", subject)
         assert "upstream stops" in trial.flaw
 
 
-def outcome_of(folder: Path, answers, survives_faults: bool):
+def outcome_of(folder: Path, given_answers, survives_faults: bool):
     """What becomes of four cases; an answer is an exception to raise, or ``None`` for a good launch."""
     kernel = SPECS.kernels["uneg_f32"]
-    cases = [generated(kernel, f"uneg_f32(shape=[{size}],values=unit)", "") for size in range(1, 5)]
-    given = dict(zip([case.id for case in cases], answers, strict=True))
+    cases = list(generated(kernel, [f"uneg_f32(shape=[{size}],values=unit)" for size in range(1, 5)], ""))
+    given = dict(zip([case.id for case in cases], given_answers, strict=True))
 
     def answer(case, order):
         assert order == "forward"
@@ -182,7 +182,8 @@ def outcome_of(folder: Path, answers, survives_faults: bool):
             raise given[case.id]
         return answered(case.launch)
 
-    outcome = record_kernel(kernel, cases, answer, "forward", folder, "again", lambda _: None, survives_faults)
+    answers = Answers(answer, ("forward",), survives_faults, must_fault=False)
+    outcome = run_cases(kernel, cases, answers, RecordingHandler(folder), "again", lambda _: None)
     part = folder / f"uneg_f32{PART_SUFFIX}"
     kept = [row["case"] for row in read_archive(part)[0]] if part.exists() else []
     return outcome, [case.split("[")[1].split("]")[0] for case in kept]

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.cases import cases_for
 from conformance.cli.doctor.rows import Row
+from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import Result, run
 from conformance.engine.tasks import Setup
 from conformance.port.sources import SourceError
 from conformance.spec.load import Specs
-from conformance.verdict.trials import case_ids
 
 KERNELS = Path(__file__).parent / "kernels"
 KERNEL = "fill_u32"
@@ -35,9 +36,9 @@ def trial_rows(setup: Setup, specs: Specs) -> Iterator[Row]:
 def _result(setup: Setup, specs: Specs, file: str) -> Result | str:
     """The run of one file's kernel, or why there was none."""
     kernel = specs.kernels[KERNEL]
-    wanted = case_ids(kernel)[-_CASES:]
+    wanted = tuple(case.id for case in cases_for(kernel)[-_CASES:])
     try:
-        return run(replace(setup, kernels=KERNELS / file), [kernel], {KERNEL: tuple(wanted)})
+        return run(setup, JudgeGenerated(Tree(KERNELS / file)), [kernel], {KERNEL: wanted})
     except (EngineError, SourceError) as error:
         return str(error)
 
@@ -53,9 +54,9 @@ def _judged(result: Result | str, wanted: str, what: str, text: str) -> Row:
 
 
 def _sandbox(result: Result) -> Row:
-    said = result.ready.sandbox or "none"
-    if said.startswith("none"):
+    sandbox = result.ready.sandbox or "none"
+    if sandbox.startswith("none"):
         return Row(
-            "todo", "sandbox", said, "run trees that you trust; Linux 5.13 or newer with Landlock confines kernels"
+            "todo", "sandbox", sandbox, "run trees that you trust; Linux 5.13 or newer with Landlock confines kernels"
         )
-    return Row("ok", "sandbox", said)
+    return Row("ok", "sandbox", sandbox)

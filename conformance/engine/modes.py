@@ -1,0 +1,144 @@
+"""What a run does with kernels: judge them over generated or recorded cases, judge the reference, record, or time.
+
+A mode goes to every process of a run as plain data. Those whose kernels are launched case by case say where the cases
+come from and what happens with the answers; the loop over them is in ``conformance.verdict.loop``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from conformance.engine.recording import RecordingHandler
+from conformance.port.options import NO_OPTIONS, BuildOptions
+from conformance.spec.kernel import Kernel
+from conformance.verdict.judge import Judging
+from conformance.verdict.loop import AnswerHandler
+from conformance.verdict.trials import Subject, TrialCase, generated, recorded
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder or file of kernels, and what its sources are compiled with."""
+
+    path: Path
+    options: BuildOptions = NO_OPTIONS
+
+
+class Mode(ABC):
+    """What is done with the kernels of a run."""
+
+    subject: ClassVar[Subject] = "kernels"
+
+    @property
+    @abstractmethod
+    def trees(self) -> tuple[Tree, ...]:
+        """The trees that are compiled, the one under trial first; none where no kernel runs."""
+
+    @property
+    def traces(self) -> Path | None:
+        """The folder of the recorded cases, where cases are not generated."""
+        return None
+
+
+class CaseMode(Mode):
+    """A mode in which a kernel is launched case by case, in one request."""
+
+    launches_faults: ClassVar[bool] = True
+    """Whether cases that upstream stops with an assert are launched, where the device survives them."""
+
+    @abstractmethod
+    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
+        """The cases of ``kernel`` that ``ids`` name, or all; raises ``ValueError`` for bad ones."""
+
+    def handler(self, kernel: Kernel) -> AnswerHandler:
+        """What takes the answers of ``kernel``."""
+        return Judging(kernel)
+
+
+@dataclass(frozen=True)
+class PortMode(CaseMode):
+    """A mode in which the kernels of a port are launched."""
+
+    tree: Tree
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return (self.tree,)
+
+
+@dataclass(frozen=True)
+class JudgeGenerated(PortMode):
+    """Judge a port by cases that are made from the specs: ``run``, and the pytest items."""
+
+    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, ids, salt)
+
+
+@dataclass(frozen=True)
+class JudgeRecorded(PortMode):
+    """Judge a port by the recorded launches in ``folder``: ``replay``."""
+
+    folder: Path
+
+    @property
+    def traces(self) -> Path:
+        return self.folder
+
+    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
+        return recorded(kernel, ids, self.folder, self.subject)
+
+
+@dataclass(frozen=True)
+class RecordAnswers(PortMode):
+    """Keep in ``folder`` what a port answers to generated cases, judged by nobody: ``record``."""
+
+    launches_faults: ClassVar[bool] = False  # what is recorded has an answer
+
+    folder: Path
+
+    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, ids, salt)
+
+    def handler(self, kernel: Kernel) -> AnswerHandler:
+        return RecordingHandler(self.folder)
+
+
+@dataclass(frozen=True)
+class JudgeReference(CaseMode):
+    """Judge the reference by the recorded launches in ``folder``, none of which is launched again.
+
+    ``replay --subject reference``.
+    """
+
+    subject: ClassVar[Subject] = "reference"
+
+    folder: Path
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return ()
+
+    @property
+    def traces(self) -> Path:
+        return self.folder
+
+    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
+        return recorded(kernel, ids, self.folder, self.subject)
+
+
+@dataclass(frozen=True)
+class TimeTrees(Mode):
+    """Time the kernels of one tree, or of two in turn: ``bench``. A timer does it, case by case on request."""
+
+    timed: tuple[Tree, ...]
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        return self.timed
+
+
+MODES: tuple[type[Mode], ...] = (JudgeGenerated, JudgeRecorded, RecordAnswers, JudgeReference, TimeTrees)

@@ -1,0 +1,72 @@
+"""The steps that every run has: compile what its kernels need, ask for answers, and say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from conformance.engine.library import first_to_compile
+from conformance.engine.pool import Answer, Pool, Request
+from conformance.engine.tasks import Compile, Compiled
+from conformance.port.sources import KernelSource
+from conformance.runtimes.hip.errors import first_error
+from conformance.spec.kernel import Kernel
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with what is going on (``compiling``, ``running``), and how many of how many are done."""
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """The ``ProgressCallback`` of whom nobody watches."""
+
+
+@dataclass
+class Compilation:
+    """What came of compiling a tree's sources, by index.
+
+    ``broken`` holds the first error of those that do not compile or load, ``unavailable`` why nothing is known of
+    others, ``logs`` whole errors by label.
+    """
+
+    broken: dict[int, str] = field(default_factory=dict)
+    unavailable: dict[int, str] = field(default_factory=dict)
+    logs: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def answers(
+    pool: Pool, requests: Sequence[Request], what: str, on_progress: ProgressCallback, done: int = 0
+) -> Iterator[Answer]:
+    """What ``pool`` answers to ``requests``; ``done`` more have their answers already. Raises ``EngineError``."""
+    total = done + len(requests)
+    on_progress(what, done, total)
+    for count, answer in enumerate(pool.answers(requests), done + 1):
+        yield answer
+        on_progress(what, count, total)
+
+
+Sources = Sequence[Sequence[KernelSource]]
+"""The sources of each tree."""
+
+
+def to_compile(trees: Sources, kernels: Sequence[Kernel]) -> list[Compile]:
+    """Requests for what is compiled before anything of ``kernels`` runs."""
+    modules = {kernel.module for kernel in kernels}
+    return [Compile(index, tree) for tree, sources in enumerate(trees) for index in first_to_compile(sources, modules)]
+
+
+def compile_trees(
+    pool: Pool, trees: Sources, requests: Sequence[Compile], on_progress: ProgressCallback
+) -> list[Compilation]:
+    """Compile into the cache, and load, what ``requests`` name; what came of it per tree. Raises ``EngineError``."""
+    found = [Compilation() for _ in trees]
+    for answer in answers(pool, requests, "compiling", on_progress):
+        assert isinstance(answer, Compiled)
+        tree = found[answer.tree]
+        if answer.error is not None:
+            tree.broken[answer.source] = first_error(answer.error)
+            tree.logs[trees[answer.tree][answer.source].label] = answer.error
+        if answer.infrastructure is not None:
+            tree.unavailable[answer.source] = answer.infrastructure
+        tree.warnings += answer.warnings
+    return found

@@ -1,0 +1,156 @@
+"""Every case of one kernel, answered in every thread order: the one loop of judging and recording."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from conformance.outcome import Failure, Outcome, Status
+from conformance.processes import InfrastructureError
+from conformance.runtimes.hip.errors import HipError
+from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import Mismatch
+from conformance.verdict.trials import TrialCase
+
+KEPT_FAILURES = 20
+"""Failures written out per kernel; all are counted."""
+
+FAULTS_BEFORE_GIVING_UP = 3
+"""Where the process survives a fault; elsewhere the first fault is the last."""
+
+Buffers = dict[str, NDArray[Any]]
+"""Every buffer's whole content after a launch, by parameter name."""
+
+
+class Damage(Exception):
+    """A launch that wrote where it must not; the message says where."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Where the answers to cases come from.
+
+    ``get`` runs a case in a thread order and returns the very same dictionary as for an earlier order where every byte
+    is the same; its arrays may be overwritten once the next case is asked for. It raises ``Damage`` or ``HipError``.
+    ``survives_faults`` says that a fault costs no more than its case, ``must_fault`` whether cases that upstream stops
+    with an assert are run.
+    """
+
+    get: Callable[[TrialCase, str], Buffers]
+    orders: tuple[str, ...]
+    survives_faults: bool = True
+    must_fault: bool = True
+
+
+class AnswerHandler(Protocol):
+    """What happens with the answers of one kernel; an object per kernel."""
+
+    def begin(self, case: TrialCase) -> None:
+        """``case`` is next."""
+
+    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+        """What is wrong with an answer, if anything; notes in ``outcome`` what else is known of it.
+
+        Raises ``Damage``.
+        """
+
+    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+        """Set the status and message of ``outcome``, whose cases and failures are counted."""
+
+
+def run_cases(
+    kernel: Kernel,
+    cases: Iterable[TrialCase],
+    answers: Answers,
+    handler: AnswerHandler,
+    command: str,
+    begin: Callable[[str], None],
+) -> Outcome:
+    """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
+
+    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
+    the kernel's remaining cases are not run. Cases that must fault and are not run for it are ``left_out``.
+    ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
+
+    Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
+    """
+    started = time.perf_counter()
+    outcome = Outcome(kernel.name, "pass")
+    faults: list[Status] = []
+    for case in cases:
+        if case.must_fault and not answers.must_fault:
+            outcome.left_out += 1
+            continue
+        begin(case.id)
+        handler.begin(case)
+        outcome.cases += 1
+        failure = _run_case(case, answers, handler, command, outcome, faults)
+        if failure is not None:
+            outcome.failed += 1
+            if len(outcome.failures) < KEPT_FAILURES:
+                outcome.failures.append(failure)
+        if len(faults) >= (FAULTS_BEFORE_GIVING_UP if answers.survives_faults else 1):
+            outcome.message = f"given up after {len(faults)} faults"
+            outcome.poisoned = not answers.survives_faults
+            break
+    handler.finish(outcome, faults)
+    outcome.seconds = time.perf_counter() - started
+    return outcome
+
+
+def _run_case(
+    case: TrialCase,
+    answers: Answers,
+    handler: AnswerHandler,
+    command: str,
+    outcome: Outcome,
+    faults: list[Status],
+) -> Failure | None:
+    """Run ``case`` in every order up to the first that fails; counts launches and notes faults."""
+    several = len(answers.orders) > 1
+    if case.flaw:
+        return Failure(case.id, case.flaw, reproduce=_reproduce(command, case))
+    right: Buffers | None = None
+    for order in answers.orders:
+        outcome.launches += 1
+        try:
+            buffers = answers.get(case, order)
+            if buffers is right:
+                continue
+            mismatch = handler.take(case, buffers, outcome)
+        except HipError as error:
+            if case.must_fault and error.is_fault:
+                continue
+            faults.append(status_of(case, error, outcome.launches > 1))
+            return Failure(case.id, str(error), reproduce=_reproduce(command, case, order if several else None))
+        except Damage as error:
+            return Failure(case.id, str(error), reproduce=_reproduce(command, case, order if several else None))
+        if mismatch is None:
+            right = buffers
+            continue
+        why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
+        reproduce = _reproduce(command, case, order if several else None)
+        return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, reproduce)
+    return None
+
+
+def _reproduce(command: str, case: TrialCase, order: str | None = None) -> str:
+    return f"{command} {f'--order {order} ' if order else ''}{shlex.quote(case.id)}"
+
+
+def status_of(case: TrialCase, error: HipError, later: bool) -> Status:
+    """What ``error`` makes of the kernel. ``later`` says that this is not its first launch here, so that a fault which
+    shows before the launch is its own.
+
+    Raises ``InfrastructureError`` for other errors before the launch.
+    """
+    if error.lacks_memory:
+        raise InfrastructureError(f"the device has no room for {case.id}: {error}")
+    if error.before_launch and not (later and error.is_fault):
+        raise InfrastructureError(f"the device failed before {case.id} was launched: {error}")
+    return error.status
