@@ -22,6 +22,7 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.report.bench.markdown import bench_markdown
 from conformance.report.bench.table import render_bench
+from conformance.runtimes import runtime_kind
 from conformance.spec.load import Specs, load_specs
 
 PLOTTED = (".svg", ".png")
@@ -89,12 +90,13 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
     setup = setup_from(arguments, ["candle-parity", "bench"], traces=None)
-    if arguments.wave is not None and setup.runtime != "cpu":
+    kind = runtime_kind(setup.runtime)
+    if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
     say_setup(arguments, setup)
     if arguments.against is not None:
         setup = setup.compared_with(arguments.against, build_options(arguments, arguments.against))
-    sizes = (arguments.size,) if arguments.size else SIZES[1:] if setup.runtime == "cpu" else SIZES
+    sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
     with progress() as said:
         result = bench(setup, kernels, cases, sizes, jobs, said)

@@ -22,8 +22,8 @@ from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_h
 from conformance.port.options import NO_OPTIONS, BuildOptions, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NoRuntime
-from conformance.runtimes.choice import Choice, choose
+from conformance.runtimes import NoRuntime, RuntimeKind, runtime_kind
+from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.toolchains.host import NoCompiler
 
@@ -37,23 +37,26 @@ def setup_from(
     arguments: argparse.Namespace, words: Sequence[str], traces: Path | None, executes: bool = True
 ) -> Setup:
     """The setup of every worker. ``words`` begin the command that reproduces a failure; options that matter follow."""
-    choice = _choice(arguments.runtime) if executes else Choice("none")
+    choice = _choice(arguments.runtime) if executes else NOTHING_RUNS
     runtime = choice.name
+    kind = runtime_kind(runtime) if executes else None
     kernels = arguments.kernels or kernels_folder()
     options = build_options(arguments, kernels) if executes else NO_OPTIONS
-    wave = (arguments.wave or default_wave(kernels, options)) if runtime == "cpu" else arguments.wave
-    compiler = compiler_for(getattr(arguments, "compiler", "auto"), runtime)
+    chooses_wave = kind is not None and kind.chooses_wave
+    chooses_orders = kind is not None and kind.chooses_orders
+    wave = (arguments.wave or default_wave(kernels, options)) if chooses_wave else arguments.wave
+    compiler = compiler_for(getattr(arguments, "compiler", "auto"), kind)
     asked = getattr(arguments, "order", None)
-    orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
+    orders = tuple(asked or DEFAULT_ORDERS) if chooses_orders else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
-    if asked and runtime != "cpu":
+    if asked and not chooses_orders:
         raise UsageError(f"--order is for the cpu runtime; {runtime} schedules threads itself")
     command = [*words]
     if executes:
         command += ["--runtime", runtime]
-        if runtime == "cpu":
+        if chooses_wave:
             command += ["--wave", str(wave)]
         if compiler != "auto":
             command += ["--compiler", compiler]
@@ -81,12 +84,15 @@ def setup_from(
     )
 
 
-def compiler_for(asked: CompilerChoice, runtime: str) -> CompilerChoice:
-    """Who compiles; raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there."""
+def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:
+    """Who compiles for a runtime, ``None`` where nothing is compiled.
+
+    Raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there.
+    """
     if asked == "auto":
         return asked
-    if runtime != "rocm":
-        here = "nothing is compiled here" if runtime == "none" else f"the {runtime} runtime has one compiler, its own"
+    if kind is None or not kind.chooses_compiler:
+        here = "nothing is compiled here" if kind is None else f"the {kind.name} runtime has one compiler, its own"
         raise UsageError(f"--compiler {asked} is for the rocm runtime; {here}: leave the option out")
     if asked == "hipcc":
         try:
@@ -131,7 +137,8 @@ def say_setup(arguments: argparse.Namespace, setup: Setup) -> None:
     choice = setup.choice
     said = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     said += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
-    if setup.runtime == "cpu" and arguments.wave is None and setup.wave != DEFAULT_WAVE:
+    chosen = setup.kernels is not None and runtime_kind(setup.runtime).chooses_wave
+    if chosen and arguments.wave is None and setup.wave != DEFAULT_WAVE:
         said.append(
             f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "
             "data centre GPUs would"
@@ -148,10 +155,11 @@ def _choice(name: str) -> Choice:
 
 
 def jobs_for(arguments: argparse.Namespace, setup: Setup, kernels: int) -> int:
-    """How many judges: one per core, where a GPU's executor needs a core of its own."""
+    """How many judges: one per core that the executors leave free."""
     cores = len(os.sched_getaffinity(0))
     devices = len(setup.choice.devices)
-    default = cores if setup.runtime in ("cpu", "none") else max(devices, cores - 2 * devices)
+    taken = runtime_kind(setup.runtime).executor_cores if setup.kernels is not None else 0
+    default = max(devices, cores - taken * devices)
     return min(arguments.jobs or default, max(kernels, 1))
 
 

@@ -22,6 +22,7 @@ from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.explain import explain
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import first_error
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -48,7 +49,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     setup = setup_from(arguments, words, traces=None)
-    if setup.runtime == "cpu":
+    if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
     say_setup(arguments, setup)
     jobs = jobs_for(arguments, setup, len(kernels))

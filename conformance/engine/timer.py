@@ -25,7 +25,7 @@ from conformance.engine.wire import Channel
 from conformance.port.options import BuildOptions
 from conformance.port.sources import SourceError
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes import open_runtime
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import CompileError, HipError
 from conformance.spec.load import load_specs
@@ -61,7 +61,9 @@ class Timer:
     def __init__(self, progress: Progress, setup: Setup, supervisor: Supervisor) -> None:
         self._progress = progress
         self._specs = load_specs(setup.specs)
-        runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
+        kind = runtime_kind(setup.runtime)
+        self._asynchronous = kind.asynchronous
+        runtime = kind.open(setup.wave, setup.threads)
         self._device = device = Device(runtime, setup.device)
         self.ready = Ready(
             device.name,
@@ -119,7 +121,7 @@ class Timer:
         self._progress.begin(case)
         try:
             if self._bench is None:
-                self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
+                self._bench = Bench(self._device, asynchronous=self._asynchronous)
             launch = large_launch(kernel, case)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:

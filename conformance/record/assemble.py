@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.engine.run import Result
+from conformance.engine.tasks import Setup
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.digest import tree_digest
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import KernelResult, Record, RunInfo, every_kernel
+from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -33,6 +35,7 @@ def assemble(
     rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
+    kind = _kind(result.setup)
     run = _run(specs, result, patterns, recordings, rows).model_copy(
         update={
             "selected": len(selected),
@@ -41,10 +44,15 @@ def assemble(
             "weakened": result.ready.weakened,
             "infrastructure": result.infrastructure,
             **_choice(result.setup.choice),
-            "compiler": result.setup.compiler if result.setup.runtime == "rocm" else None,
+            "compiler": result.setup.compiler if kind is not None and kind.chooses_compiler else None,
         }
     )
     return Record.of(run, every_kernel(specs, [*rows, *waiting]))
+
+
+def _kind(setup: Setup) -> RuntimeKind | None:
+    """The runtime that executes the kernels, ``None`` where the reference is on trial."""
+    return None if setup.kernels is None else runtime_kind(setup.runtime)
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -112,7 +120,8 @@ def _run(
     rows: Iterable[KernelResult],
 ) -> RunInfo:
     setup, ready = result.setup, result.ready
-    executes = setup.kernels is not None
+    kind = _kind(setup)
+    executes = kind is not None
     return RunInfo(
         runtime=setup.runtime,
         device=ready.device,
@@ -124,8 +133,7 @@ def _run(
         upstream_commit=specs.upstream_commit,
         arch=ready.arch or None,
         host=ready.description if executes else None,
-        # Only the cpu runtime has an order of threads to choose; a device schedules them itself.
-        orders=setup.orders if setup.runtime == "cpu" else (),
+        orders=setup.orders if kind is not None and kind.chooses_orders else (),
         patterns=tuple(patterns),
         git=None if setup.kernels is None else commit_of(setup.kernels),
         harness=harness_commit(),

@@ -27,6 +27,8 @@ from conformance.toolchains.targets import Target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
+HIPCC_KINDS: tuple[Kind, ...] = ("rocm", "clang")
+"""Those that ports written for hipcc may mean: with HIP's own headers."""
 
 ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
 
