@@ -52,7 +52,8 @@ def setup_from(
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
     if asked and not chooses_orders:
-        raise UsageError(f"--order is for the cpu runtime; {runtime} schedules threads itself")
+        here = "nothing is executed here" if kind is None else f"{runtime} schedules threads itself"
+        raise UsageError(f"--order is for the cpu runtime; {here}")
     command = [*words]
     if executes:
         command += ["--runtime", runtime]

@@ -236,8 +236,8 @@ def _refuse_foreign(source: KernelSource, runtime: str) -> None:
     except AmdError:
         return  # none of AMD's, or damaged: the runtime says what it is
     raise SourceError(
-        f"{source.label}: is for an AMD GPU ({targets}), the {runtime} runtime runs host code; give the sources, or run "
-        "it on that GPU"
+        f"{source.label}: is for an AMD GPU ({targets}), the {runtime} runtime runs host code; give the sources, or "
+        "run it on that GPU"
     )
 
 
