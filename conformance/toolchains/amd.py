@@ -33,7 +33,9 @@ HIPCC_KINDS: tuple[Kind, ...] = ("rocm", "clang")
 ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
 
 OWN_HEADERS = Path(__file__).parent / "include"
-_SECONDS = 900
+SECONDS = 900
+"""For one run of a compiler."""
+
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
 _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-libs and libamdhip64-dev"
 
@@ -95,9 +97,9 @@ class Toolchain:
             return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
 
     def _run(self, command: Sequence[str], source: Path) -> None:
-        done = run_bounded(command, _SECONDS)
+        done = run_bounded(command, SECONDS)
         if done.code is None:
-            raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "")
+            raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
         if done.code:
             found = _ERROR.search(done.err)
             first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"

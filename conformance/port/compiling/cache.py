@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
-from conformance.port.compiling.objects import ObjectFolder
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
