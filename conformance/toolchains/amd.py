@@ -7,12 +7,9 @@ header of this package, which is enough for this repository's kernels.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ from typing import Literal
 from conformance.processes.bounded import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries
 from conformance.toolchains.errors import AmdError
+from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
 from conformance.toolchains.targets import Target
 
 Kind = Literal["rocm", "clang", "zig"]
@@ -33,6 +31,7 @@ HIPCC_KINDS: tuple[Kind, ...] = ("rocm", "clang")
 ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
 
 OWN_HEADERS = Path(__file__).parent / "include"
+_OLDEST_CLANG = 17
 SECONDS = 900
 """For one run of a compiler."""
 
@@ -142,18 +141,8 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
 
 def rocm_roots() -> list[Path]:
     """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
-    packages = [package_folder(name) for name in ("_rocm_sdk_devel", "_rocm_sdk_core")]
-    wheels = [folder for folder in packages if folder is not None]
-    named = [Path(os.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH") if os.environ.get(name)]
-    usual = [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
-    return [root for root in dict.fromkeys((*wheels, *named, *usual)) if root.is_dir()]
-
-
-def package_folder(name: str) -> Path | None:
-    """The folder of an installed Python package, which is not imported."""
-    found = importlib.util.find_spec(name)
-    places = found.submodule_search_locations if found is not None else None
-    return Path(next(iter(places))) if places else None
+    found = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
+    return [root for root in dict.fromkeys(root for _, root in found) if root.is_dir()]
 
 
 def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
@@ -209,12 +198,12 @@ _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 
 def _zig(targets: Sequence[Target]) -> Toolchain | str:
-    if importlib.util.find_spec("ziglang") is None:
+    command = zig("clang")
+    if not command:
         return "the PyPI package ziglang is not installed (pip install 'candle-parity[zig]')"
     libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
     if libraries is None:
         return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"
-    command = (sys.executable, "-m", "ziglang", "clang")
     tree = completed(libraries, command, targets, None)
     version = _version(command)
     options = (f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5")
@@ -223,11 +212,8 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
 
 
 def _clangs() -> Iterator[str]:
-    """Compilers on PATH with the AMDGPU target, plain ``clang++`` first, then by version."""
-    for name in ("clang++", *(f"clang++-{version}" for version in range(24, 16, -1))):
-        path = shutil.which(name)
-        if path is not None and "amdgcn" in _output((path, "--print-targets")):
-            yield path
+    """Compilers on PATH with the AMDGPU target."""
+    return (path for path in on_path("clang++", _OLDEST_CLANG) if "amdgcn" in _output((path, "--print-targets")))
 
 
 def _of_libraries(folder: Path) -> str:
@@ -235,12 +221,9 @@ def _of_libraries(folder: Path) -> str:
 
 
 def _version(command: tuple[str, ...]) -> str:
-    return " ".join(next(iter(_output((*command, "--version")).splitlines()), "unknown version").split())
+    return first_line(_output((*command, "--version"))) or "unknown version"
 
 
 @cache
 def _output(command: tuple[str, ...]) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    return said(command)

@@ -180,7 +180,7 @@ def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(toolchains, "rocm_roots", list)
-    monkeypatch.setattr(toolchains.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(AmdError) as caught:
         find_toolchain([GFX942])
     said = str(caught.value)
