@@ -9,6 +9,7 @@ from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
 from conformance.record.merge import BUILD
 from conformance.runtimes import known_kind
+from conformance.runtimes.choice import NOTHING_RUNS
 from conformance.spec.load import Specs
 from conformance.text import one_line
 
@@ -117,7 +118,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
     minutes, seconds = divmod(run.seconds, 60)
     return [
         ("Executed", executed(run)),
-        ("Runtime", run.runtime if run.subject == "kernels" else "none"),
+        ("Runtime", run.runtime if run.subject == "kernels" else NOTHING_RUNS.name),
         ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
         ("Host", run.host or "–"),
         ("Why on the host", run.fallback or ""),

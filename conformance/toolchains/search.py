@@ -58,9 +58,10 @@ def rocm_folders(packages: Sequence[str], variables: Sequence[str]) -> Iterator[
     for name in variables:
         if os.environ.get(name):
             yield name, Path(os.environ[name])
-    for root in (OPT / "rocm", *sorted(OPT.glob("rocm-*"), key=_release, reverse=True)):
+    for root in (OPT / "rocm", *sorted(OPT.glob("rocm-*"), key=release, reverse=True)):
         yield str(root), root
 
 
-def _release(folder: Path) -> tuple[int, ...]:
+def release(folder: Path) -> tuple[int, ...]:
+    """The numbers in a folder's name, ``(7, 2, 4)`` for ``rocm-7.2.4``: to sort releases by."""
     return tuple(int(number) for number in re.findall(r"\d+", folder.name))
