@@ -33,6 +33,7 @@ from conformance.record import Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
+from conformance.runtimes import runtime_kind
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -224,7 +225,7 @@ class Parity:
     def crowded(self) -> str | None:
         """A warning where more workers than there are GPUs have run kernels: their executors share one."""
         devices = len(self.setup.choice.devices)
-        if self.setup.runtime == "cpu" or len(self.workers) <= devices:
+        if runtime_kind(self.setup.runtime).on_host or len(self.workers) <= devices:
             return None
         return (
             f"warning: {len(self.workers)} pytest workers shared {devices} GPU{'s' if devices > 1 else ''}: a fault or "

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from conformance.files import checkout
+from conformance.runtimes import AUTO, NAMES
 
-RUNTIMES = ("auto", "rocm", "cpu", "cuda")
+RUNTIMES = (AUTO, *NAMES)
 COMPILERS = ("auto", "hiprtc", "hipcc")
 
 

@@ -24,6 +24,7 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.report.bench.markdown import bench_markdown
 from conformance.report.bench.table import render_bench
+from conformance.runtimes import runtime_kind
 from conformance.spec.load import Specs, load_specs
 
 PLOTTED = (".svg", ".png")
@@ -93,13 +94,14 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     settings = Settings.of(vars(arguments))
     trees = [tree_from(settings)]
     setup = setup_from(settings, ["candle-parity", "bench"], trees[0])
-    if arguments.wave is not None and setup.runtime != "cpu":
+    kind = runtime_kind(setup.runtime)
+    if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
     print_notes(settings, setup)
     if arguments.against is not None:
         trees.append(Tree(arguments.against, build_options(settings, arguments.against)))
     mode = TimeTrees(tuple(trees))
-    sizes = (arguments.size,) if arguments.size else SIZES[1:] if setup.runtime == "cpu" else SIZES
+    sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
     with progress() as on_progress:
         result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)

@@ -16,7 +16,6 @@ from conformance.cli.compiling import Job, compile_tree, first_error
 from conformance.cli.preparing import build_options, progress
 from conformance.cli.settings import Settings
 from conformance.files import kernels_folder
-from conformance.port.amd_cache import place
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.sources import KernelSource, SourceError, find_sources
@@ -26,6 +25,7 @@ from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
+from conformance.writing import write_bytes
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -66,7 +66,7 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def _placed(jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path) -> list[tuple[Job, ObjectFile]]:
-    """Copies each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it."""
+    """Writes each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it."""
     names = _names(sources)
     found = []
     for job in jobs:
@@ -75,7 +75,7 @@ def _placed(jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path) -> 
             # An object of older sources must not be taken for this one's.
             output.unlink(missing_ok=True)
             continue
-        place(job.result.path, output)
+        write_bytes(output, job.result.code)
         found += [(job, file) for file in read_objects(output, job.source.label)]
     return found
 

@@ -16,6 +16,7 @@ from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import check_sources, read_tree
+from conformance.port.code_objects import parse
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.spec.load import load_specs
@@ -87,7 +88,7 @@ def _compile(
             why = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", why, job.source.label, None, job.target.name))
         else:
-            objects += read_objects(job.result.path, job.source.label)
+            objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
     return objects, failed
 
 

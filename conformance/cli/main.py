@@ -29,12 +29,13 @@ from conformance.cli import (
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
 from conformance.files import checkout, version
+from conformance.runtimes import AUTO, NAMES
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 COMPILERS = ("auto", "hiprtc", "hipcc")
 DIALECTS = ("auto", "hip", "cuda")
-RUNTIMES = ("auto", "rocm", "cpu", "cuda")
+RUNTIMES = (AUTO, *NAMES)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -24,8 +24,8 @@ from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_h
 from conformance.port.options import BuildOptions, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NoRuntime
-from conformance.runtimes.choice import Choice, choose
+from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
+from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.toolchains.host import NoCompiler
 
@@ -47,10 +47,11 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
     choice = _choice(settings.runtime)
-    wave = (settings.wave or default_wave(tree)) if choice.name == "cpu" else settings.wave
+    kind = runtime_kind(choice.name)
+    wave = (settings.wave or default_wave(tree)) if kind.chooses_wave else settings.wave
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
-    if setup.runtime == "cpu":
+    if kind.chooses_wave:
         command += ["--wave", str(wave)]
     if setup.compiler != "auto":
         command += ["--compiler", setup.compiler]
@@ -62,7 +63,7 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
 
 def setup_of_reference(settings: Settings, words: Sequence[str]) -> Setup:
     """The setup of a run in which no kernel runs. Raises ``UsageError``."""
-    return replace(_setup(settings, Choice("none"), settings.wave), command=_with_specs(words, settings))
+    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=_with_specs(words, settings))
 
 
 def _with_specs(words: Sequence[str], settings: Settings) -> str:
@@ -71,15 +72,17 @@ def _with_specs(words: Sequence[str], settings: Settings) -> str:
 
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     """The setup without its command."""
-    runtime = choice.name
-    compiler = compiler_for(settings.compiler, runtime)
+    runtime, kind = choice.name, known_kind(choice.name)
+    compiler = compiler_for(settings.compiler, kind)
     asked = settings.order
-    orders = tuple(asked or DEFAULT_ORDERS) if runtime == "cpu" else ("forward",)
+    chooses_orders = kind is not None and kind.chooses_orders
+    orders = tuple(asked or DEFAULT_ORDERS) if chooses_orders else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
-    if asked and runtime != "cpu":
-        raise UsageError(f"--order is for the cpu runtime; {runtime} schedules threads itself")
+    if asked and not chooses_orders:
+        here = "nothing is executed here" if kind is None else f"{runtime} schedules threads itself"
+        raise UsageError(f"--order is for the cpu runtime; {here}")
     return Setup(
         runtime=runtime,
         wave=wave,
@@ -96,12 +99,15 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     )
 
 
-def compiler_for(asked: CompilerChoice, runtime: str) -> CompilerChoice:
-    """Who compiles; raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there."""
+def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:
+    """Who compiles for a runtime, ``None`` where nothing is compiled.
+
+    Raises ``UsageError`` for a choice where there is none, and for a hipcc that is not there.
+    """
     if asked == "auto":
         return asked
-    if runtime != "rocm":
-        here = "nothing is compiled here" if runtime == "none" else f"the {runtime} runtime has one compiler, its own"
+    if kind is None or not kind.chooses_compiler:
+        here = "nothing is compiled here" if kind is None else f"the {kind.name} runtime has one compiler, its own"
         raise UsageError(f"--compiler {asked} is for the rocm runtime; {here}: leave the option out")
     if asked == "hipcc":
         try:
@@ -139,7 +145,9 @@ def print_notes(settings: Settings, setup: Setup) -> None:
     choice = setup.choice
     lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
-    if setup.runtime == "cpu" and settings.wave is None and setup.wave != DEFAULT_WAVE:
+    kind = known_kind(setup.runtime)
+    chosen = kind is not None and kind.chooses_wave and settings.wave is None
+    if chosen and setup.wave != DEFAULT_WAVE:
         lines.append(
             f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "
             "data centre GPUs would"
@@ -156,10 +164,11 @@ def _choice(name: str) -> Choice:
 
 
 def jobs_for(asked: int | None, setup: Setup, kernels: int) -> int:
-    """How many judges: as many as ``asked``, else one per core, where a GPU's executor needs a core of its own."""
+    """How many judges: as many as ``asked``, else one per core that the executors leave free."""
     cores = len(os.sched_getaffinity(0))
     devices = len(setup.choice.devices)
-    default = cores if setup.runtime in ("cpu", "none") else max(devices, cores - 2 * devices)
+    kind = known_kind(setup.runtime)
+    default = max(devices, cores - (kind.executor_cores if kind is not None else 0) * devices)
     return min(asked or default, max(kernels, 1))
 
 

@@ -24,6 +24,7 @@ from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.explain import explain
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import first_error
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -52,7 +53,7 @@ def command(arguments: argparse.Namespace) -> int:
     settings = Settings.of(vars(arguments))
     tree = tree_from(settings)
     setup = setup_from(settings, words, tree)
-    if setup.runtime == "cpu":
+    if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
     print_notes(settings, setup)
     jobs = jobs_for(arguments.jobs, setup, len(kernels))

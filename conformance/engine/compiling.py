@@ -13,6 +13,7 @@ from conformance.port.compiling.target import Limits, Target
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
 
 
@@ -52,20 +53,20 @@ class Compiler:
         self._supervisor = supervisor
         self._begin = begin
         self._ready = ready
-        # AMD's hiprtc knows one dialect; ours reads -x as a compiler does.
-        named = options.dialect != "auto" and setup.runtime != "rocm"
-        self._extra = ("-x", options.dialect) if named else ()
         self._made: dict[str, Made] = {}
 
     def compiled(self, source: KernelSource) -> bytes:
         """The code object of ``source``; raises ``CompileError``, ``SourceError`` and ``InfrastructureError``."""
         self._begin(f"compiling {source.label}")
         ready = self._ready()
+        kind = runtime_kind(self._setup.runtime)
         target = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
+        dialect = self._options.dialect
+        extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         limits = Limits(seconds=self._setup.compile_seconds)
-        chosen = self._setup.compiler if self._setup.runtime == "rocm" else "hiprtc"
-        found = made(source, target, self._supervisor, self._options, self._extra, limits, chosen)
-        if self._setup.runtime == "rocm":
+        chosen = self._setup.compiler if kind.chooses_compiler else "hiprtc"
+        found = made(source, target, self._supervisor, self._options, extra, limits, chosen)
+        if kind.chooses_compiler:
             self._made[source.label] = found
         return found.code
 

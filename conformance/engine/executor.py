@@ -26,7 +26,7 @@ from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
-from conformance.runtimes import open_runtime
+from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.runtimes.hip.device import CANARY_BYTES, Device, Prepared
 from conformance.runtimes.hip.errors import HipError
 
@@ -48,8 +48,9 @@ _STANDARD_ERROR = 2
 class Server:
     """Answers the requests of some judges on one device."""
 
-    def __init__(self, device: Device, links: Sequence[Channel], page: Progress) -> None:
+    def __init__(self, device: Device, kind: RuntimeKind, links: Sequence[Channel], page: Progress) -> None:
         self._device = device
+        self._kind = kind
         self._links = list(links)
         self._page = page
         self._arenas: dict[tuple[int, int], Arena] = {}
@@ -93,8 +94,8 @@ class Server:
         assert arena.map is not None
         module = self._device.load(arena.map[at : at + size], message["label"])
         self._modules.append(module)
-        runtime = self._device.runtime
-        kernels = None if runtime.on_host else runtime.module_kernels(int(module.handle))
+        asked = self._kind.code == "opaque"
+        kernels = self._device.runtime.module_kernels(int(module.handle)) if asked else None
         return {"module": len(self._modules) - 1, "kernels": kernels}
 
     def _function(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +199,8 @@ class Template:
         self._setup = setup
         self._children: dict[int, tuple[int, int, int, int]] = {}
         # A GPU's context does not survive a fork, the host's runtime does.
-        self._device = self._open() if setup["runtime"] == "cpu" else None
+        self._kind = runtime_kind(setup["runtime"])
+        self._device = self._open() if self._kind.on_host else None
 
     def run(self) -> None:
         """Until the process that started us is gone."""
@@ -254,11 +256,11 @@ class Template:
             return
         self._control.send({"say": "ready", "child": number, **greeting})
         self._control.close()
-        Server(device, [Channel.adopt(link) for link in links], Progress(page)).run()
+        Server(device, self._kind, [Channel.adopt(link) for link in links], Progress(page)).run()
 
     def _open(self) -> Device:
         setup = self._setup
-        runtime = open_runtime(setup["runtime"], wave=setup["wave"], threads=setup["threads"])
+        runtime = self._kind.open(setup["wave"], setup["threads"])
         return Device(runtime, setup["device"])
 
     def _greeting(self, device: Device) -> dict[str, Any]:
@@ -277,7 +279,7 @@ class Template:
             "warnings": take_warnings(),
             "sandbox": None,
         }
-        if runtime.on_host:
+        if self._kind.on_host:
             try:
                 greeting["sandbox"] = runtime.confine() if self._setup["sandbox"] else "none: --no-sandbox"
             except RuntimeError as error:

@@ -15,6 +15,7 @@ from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
 from conformance.files import own_module
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
+from conformance.runtimes import runtime_kind
 
 SECONDS_TO_START = 180.0
 """For a device to be opened: a GPU's first context may take a while, and our runtime may have to be compiled."""
@@ -74,7 +75,7 @@ class Host:
                 return state
             if state.how is None:
                 state.how = f"it was not set up within {SECONDS_TO_START:g} s"
-                if self._setup.runtime != "cpu":
+                if not runtime_kind(self._setup.runtime).on_host:
                     self.hung = _hang_message(self._setup)
             self._close_host()
             if self.hung:

@@ -17,6 +17,7 @@ from conformance.port.definitions.scan import defined_kernels
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import InfrastructureError
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.errors import AmdError
@@ -56,7 +57,7 @@ class Library:
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
     which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. ``begin``
-    gets what is looked into, ``arch`` says what devices of the rocm runtime are.
+    gets what is looked into, ``arch`` says what devices that load AMD code objects are.
     Raises ``SourceError`` when the path cannot be used.
     """
 
@@ -75,7 +76,7 @@ class Library:
         self.unavailable: dict[int, str] = {}
         self.refused: set[int] = set()
         self._options = options
-        self._runtime = runtime
+        self._kind = runtime_kind(runtime)
         self._compiled = compiled
         self._loader = loader
         self._begin = begin
@@ -195,9 +196,9 @@ class Library:
         source = self.sources[index]
         if index not in self._code:
             code = self._compiled(source)
-            if source.is_code_object and self._runtime == "cpu":
-                _refuse_foreign(source)
-            if self._runtime == "rocm":
+            if source.is_code_object and self._kind.code == "host":
+                _refuse_foreign(source, self._kind.name)
+            if self._kind.code == "amd":
                 self._tables[index], code = amd_table(source, code, self._arch())
             self._code[index] = code
         try:
@@ -205,7 +206,7 @@ class Library:
         except Lost as lost:
             raise LostLoading(index, lost) from None
         if index not in self._tables:
-            own = host_table(source, self._code[index]) if self._runtime == "cpu" else None
+            own = host_table(source, self._code[index]) if self._kind.code == "host" else None
             self._tables[index] = told_table(rows) if own is None and rows is not None else own
 
 
@@ -228,15 +229,15 @@ def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str]
         return None
 
 
-def _refuse_foreign(source: KernelSource) -> None:
+def _refuse_foreign(source: KernelSource, runtime: str) -> None:
     """Raises ``SourceError`` for a code object that only an AMD GPU can run."""
     try:
         targets = ", ".join(code.target for code in read_code_objects(source.path))
     except AmdError:
         return  # none of AMD's, or damaged: the runtime says what it is
     raise SourceError(
-        f"{source.label}: is for an AMD GPU ({targets}), the cpu runtime runs host code; give the sources, or run it "
-        "on that GPU"
+        f"{source.label}: is for an AMD GPU ({targets}), the {runtime} runtime runs host code; give the sources, or "
+        "run it on that GPU"
     )
 
 

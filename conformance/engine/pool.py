@@ -34,6 +34,7 @@ from conformance.files import own_module
 from conformance.outcome import Outcome
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word
+from conformance.runtimes import runtime_kind
 
 JUDGE = "conformance.engine.judge_process"
 TIMER = "conformance.engine.timer"
@@ -351,12 +352,13 @@ class Pool:
         return self._start(member, alone)
 
     def _start(self, member: _Member, alone: bool = False) -> ExecutorState:
-        """A new executor: for ``member`` alone, as always on the cpu runtime, or for all judges of its device."""
+        """A new executor: for ``member`` alone, as always where kernels run on the host, or for all judges of its
+        device."""
         device = member.setup.device
         if device not in self._hosts:
             self._hosts[device] = Host(self._supervisor, member.setup, self.printed)
         host = self._hosts[device]
-        if alone or member.setup.runtime == "cpu":
+        if alone or runtime_kind(member.setup.runtime).on_host:
             member.executor = host.start([member.number])
         else:
             judges = [one.number for one in self._members if one.setup.device == device]

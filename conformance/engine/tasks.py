@@ -14,7 +14,7 @@ from conformance.engine.modes import MODES
 from conformance.engine.timing.measure import Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.choice import CompilerChoice
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.choice import NOTHING_RUNS, Choice
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
@@ -38,7 +38,7 @@ class Setup:
     """How long the compilation of one file may take."""
     sandbox: bool = True
     """Whether executors of the cpu runtime confine themselves."""
-    choice: Choice = field(default_factory=lambda: Choice("cpu"))
+    choice: Choice = NOTHING_RUNS
     """How the runtime and its devices were chosen."""
     compiler: CompilerChoice = "auto"
     """Who compiles for an AMD GPU; the other runtimes have one compiler."""

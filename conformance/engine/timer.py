@@ -22,7 +22,7 @@ from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
 from conformance.engine.wire import Channel
 from conformance.processes import Supervisor
-from conformance.runtimes import open_runtime
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
@@ -56,7 +56,9 @@ class Timer:
     def __init__(self, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
         self._progress = progress
         self._specs = load_specs(setup.specs)
-        runtime = open_runtime(setup.runtime, wave=setup.wave, threads=setup.threads)
+        kind = runtime_kind(setup.runtime)
+        self._asynchronous = kind.asynchronous
+        runtime = kind.open(setup.wave, setup.threads)
         self._device = device = Device(runtime, setup.device)
         self.ready = Ready(
             device.name,
@@ -103,7 +105,7 @@ class Timer:
         self._progress.begin(case)
         try:
             if self._bench is None:
-                self._bench = Bench(self._device, asynchronous=self._device.runtime.name != "cpu")
+                self._bench = Bench(self._device, asynchronous=self._asynchronous)
             launch = large_launch(kernel, request.case)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
         except HipError as error:

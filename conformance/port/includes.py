@@ -1,9 +1,10 @@
-"""Which files a source includes, read from the text: what the key of a compiled object must cover."""
+"""Which files a source includes, read from the text: what the key of a compiled object must cover, and which headers
+a preprocessor would not find."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,15 @@ _NAME = re.compile(r'<([^>]+)>|"([^"]+)"')
 
 
 @dataclass(frozen=True)
+class Include:
+    """An ``#include``: the header's name, ``None`` where a macro names it, and the files ``found`` under that name."""
+
+    name: str | None
+    angled: bool
+    found: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class Reached:
     """The files that a source can include, conditions ignored; ``complete`` is false where an ``#include`` names its
     header by a macro, which only a preprocessor can follow."""
@@ -23,41 +33,69 @@ class Reached:
     complete: bool
 
 
+def includes(
+    starts: Sequence[Path], folders: Sequence[Path], read: Callable[[Path], str | None], *, first: bool = False
+) -> Iterator[Include]:
+    """Every ``#include`` of ``starts`` and of what they include, directly or not, conditions ignored.
+
+    A header is looked for next to the file that names it and in ``folders``; all files of its name are followed, for
+    the order in which a compiler looks is the compiler's affair. With ``first``, it is looked for as a compiler does
+    (one in angle brackets in ``folders`` alone), and the first is followed. ``read`` gives a file's text, or ``None``
+    for one that is not followed further. Raises ``ScanError`` for an ``#include`` of a FIFO or a device, and what
+    ``read`` raises.
+    """
+    waiting = list(starts)
+    seen: set[tuple[Path, Path]] = set()
+    while waiting:
+        path = waiting.pop()
+        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round. With its folder: a link to a header
+        # includes what lies next to the link.
+        place = (path.resolve(), path.parent.resolve())
+        if place in seen:
+            continue
+        seen.add(place)
+        text = read(path)
+        for line in _INCLUDE.finditer(text or ""):
+            named = _NAME.match(line[1])
+            if named is None:
+                yield Include(None, False, ())
+                continue
+            angled, name = named[1] is not None, named[1] or named[2]
+            found: list[Path] = []
+            for folder in folders if first and angled else (path.parent, *folders):
+                candidate = folder / name
+                if not _exists(candidate) or (first and found):
+                    continue
+                refuse_special(path, named[0], candidate, text or "", line.start())
+                found.append(candidate)
+            waiting += found
+            yield Include(name, angled, tuple(found))
+
+
 def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
     """The files that ``starts`` include, directly or not, themselves among them, sorted.
 
-    A header is looked for next to the file that names it and in ``folders``; where several have it, all count, for the
-    order in which a compiler looks is the compiler's affair. Headers found nowhere are the compiler's own, and so are
-    those that cannot be read. Raises ``SourceError`` for an ``#include`` of a FIFO or a device.
+    Headers found nowhere are the compiler's own, and so are those that cannot be read. Raises ``SourceError`` for an
+    ``#include`` of a FIFO or a device.
     """
-    waiting = [path.resolve() for path in starts]
-    files: set[Path] = set()
+    present = [path for path in starts if path.is_file()]
+    files = {path.resolve() for path in present}
     complete = True
-    while waiting:
-        path = waiting.pop()
-        if path in files or not path.is_file():
-            continue
-        files.add(path)
-        try:
-            text = read_bytes(path, MOST).decode("utf-8", "replace")
-        except OSError:
-            continue
-        for found in _INCLUDE.finditer(text):
-            name = _NAME.match(found[1])
-            if name is None:
-                complete = False
-                continue
-            for folder in (path.parent, *folders):
-                candidate = folder / (name[1] or name[2])
-                if _is_file(candidate):
-                    waiting.append(candidate.resolve())
-                else:
-                    refuse_special(path, name[0], candidate, text, found.start())
+    for include in includes(present, folders, _text):
+        complete = complete and include.name is not None
+        files.update(path.resolve() for path in include.found)
     return Reached(tuple(sorted(files)), complete)
 
 
-def _is_file(path: Path) -> bool:
+def _text(path: Path) -> str | None:
     try:
-        return path.is_file()
+        return read_bytes(path, MOST).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists() and not path.is_dir()
     except OSError:  # a name too long for a file
         return False

@@ -15,6 +15,7 @@ from conformance.port.digest import tree_digest
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import KernelResult, Record, RunInfo, every_kernel
+from conformance.runtimes import known_kind
 from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -33,6 +34,7 @@ def assemble(
     rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
+    kind = known_kind(result.setup.runtime)
     run = _run(specs, result, patterns, recordings, rows).model_copy(
         update={
             "selected": len(selected),
@@ -41,7 +43,7 @@ def assemble(
             "weakened": result.ready.weakened,
             "infrastructure": result.infrastructure,
             **_choice(result.setup.choice),
-            "compiler": result.setup.compiler if result.setup.runtime == "rocm" else None,
+            "compiler": result.setup.compiler if kind is not None and kind.chooses_compiler else None,
         }
     )
     return Record.of(run, every_kernel(specs, [*rows, *waiting]))
@@ -112,7 +114,7 @@ def _run(
     rows: Iterable[KernelResult],
 ) -> RunInfo:
     setup, mode, ready = result.setup, result.mode, result.ready
-    tree = mode.trees[0] if mode.trees else None
+    tree, kind = mode.trees[0] if mode.trees else None, known_kind(setup.runtime)
     executes = tree is not None
     return RunInfo(
         runtime=setup.runtime,
@@ -125,8 +127,7 @@ def _run(
         upstream_commit=specs.upstream_commit,
         arch=ready.arch or None,
         host=ready.description if executes else None,
-        # Only the cpu runtime has an order of threads to choose; a device schedules them itself.
-        orders=setup.orders if setup.runtime == "cpu" else (),
+        orders=setup.orders if kind is not None and kind.chooses_orders else (),
         patterns=tuple(patterns),
         git=None if tree is None else commit_of(tree.path),
         harness=harness_commit(),

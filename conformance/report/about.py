@@ -7,17 +7,13 @@ from collections.abc import Sequence
 
 from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
+from conformance.record.merge import BUILD
+from conformance.runtimes import known_kind
+from conformance.runtimes.choice import NOTHING_RUNS
 from conformance.spec.load import Specs
 from conformance.text import one_line
 
 Records = Record | Sequence[Record]
-
-_EXECUTED = {
-    "cpu": "run on the host through the cpu runtime; not executed on an AMD GPU",
-    "cuda": "run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
-    "rocm": "executed on an AMD GPU through the ROCm runtime",
-    "build": "compiled only; no kernel was run",
-}
 
 
 def listed(records: Records) -> list[Record]:
@@ -32,7 +28,10 @@ def executed(run: RunInfo) -> str:
     """Where the kernels ran, in words that cannot be mistaken."""
     if run.subject == "reference":
         return "recorded answers compared with the reference; no kernel was run"
-    return _EXECUTED.get(run.runtime, f"run through the runtime {run.runtime}; not known to be an AMD GPU")
+    if run.runtime == BUILD:
+        return "compiled only; no kernel was run"
+    kind = known_kind(run.runtime)
+    return f"run through the runtime {run.runtime}; not known to be an AMD GPU" if kind is None else kind.executed
 
 
 def given_specs(run: RunInfo, specs: Specs) -> str:
@@ -65,7 +64,8 @@ def labels(records: Sequence[Record]) -> list[str]:
     for record in records:
         run = record.run
         what = "reference" if run.subject == "reference" else run.runtime
-        if run.runtime not in ("cpu",) and run.arch:
+        kind = known_kind(run.runtime)
+        if run.arch and not (kind is not None and kind.on_host):
             what += f" {run.arch}"
         what = one_line(what)
         name = what if run.wave is None else f"{what} wave{run.wave}"
@@ -85,7 +85,8 @@ def rerun(run: RunInfo, kernel: str) -> str:
         words += ["run"]
     if run.subject == "kernels":
         words += ["--runtime", run.runtime]
-        if run.runtime == "cpu" and run.wave is not None:
+        kind = known_kind(run.runtime)
+        if kind is not None and kind.chooses_wave and run.wave is not None:
             words += ["--wave", str(run.wave)]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
@@ -99,7 +100,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
 def _orders(run: RunInfo) -> str:
     if run.orders:
         return ", ".join(run.orders)
-    return "–" if run.runtime == "build" else "the device's own"
+    return "–" if run.runtime == BUILD else "the device's own"
 
 
 def facts_table(records: Sequence[Record], upstream: str) -> list[tuple[str, list[str]]]:
@@ -117,7 +118,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
     minutes, seconds = divmod(run.seconds, 60)
     return [
         ("Executed", executed(run)),
-        ("Runtime", run.runtime if run.subject == "kernels" else "none"),
+        ("Runtime", run.runtime if run.subject == "kernels" else NOTHING_RUNS.name),
         ("Device", run.device + (f" ({run.arch})" if run.arch else "")),
         ("Host", run.host or "–"),
         ("Why on the host", run.fallback or ""),

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
+from importlib import import_module
 
-from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
+from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 
+__all__ = ["AUTO", "NAMES", "NoRuntime", "Runtime", "RuntimeKind", "known_kind", "open_runtime", "runtime_kind"]
 
-class Runtime(Protocol):
-    """What the harness needs of a runtime besides the HIP API.
+_KINDS = {
+    "rocm": "conformance.runtimes.rocm.kind",
+    "cpu": "conformance.runtimes.cpu.kind",
+    "cuda": "conformance.runtimes.cuda.kind",
+}
+"""A line per runtime: the module whose ``KIND`` it is, imported when it is asked for. ``auto`` tries them in order."""
 
-    ``library`` is the libamdhip64 that hip-python is to have opened. ``identity`` goes into the keys of the compile
-    cache. ``compile_options`` go to every compilation. ``guards_memory`` says that the runtime itself catches accesses
-    outside an allocation and survives them, ``on_host`` that kernels run in the process that launches them, which
-    ``confine`` then confines for good.
-    """
-
-    name: str
-    library: Path
-    identity: str
-    guards_memory: bool
-    on_host: bool
-    compile_options: tuple[str, ...]
-
-    @property
-    def description(self) -> str: ...
-
-    def set_order(self, order: str) -> None: ...
-
-    def message(self) -> str: ...
-
-    def confine(self) -> str: ...
-
-    def weakened(self) -> tuple[str, ...]: ...
-
-    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None: ...
+AUTO = "auto"
+NAMES = tuple(_KINDS)
 
 
-class NoRuntime(RuntimeError):
-    """A runtime that was asked for and is not to be had here; the message says why and what there is."""
+def known_kind(name: str) -> RuntimeKind | None:
+    """The runtime called ``name``; ``None`` for names of others, such as a record of another release may have."""
+    if name not in _KINDS:
+        return None
+    kind: RuntimeKind = import_module(_KINDS[name]).KIND
+    return kind
+
+
+def runtime_kind(name: str) -> RuntimeKind:
+    """The runtime called ``name``, which is not ``auto``; raises ``NoRuntime`` where there is none."""
+    kind = known_kind(name)
+    if kind is None:
+        raise NoRuntime(f"there is no runtime {name!r}; expected one of {', '.join(NAMES)}")
+    return kind
 
 
 def open_runtime(name: str, wave: int | None = None, threads: int | None = None) -> Runtime:
@@ -47,20 +40,4 @@ def open_runtime(name: str, wave: int | None = None, threads: int | None = None)
 
     Raises ``NoRuntime``, ``NoCompiler`` and ``BuildError``.
     """
-    try:
-        if name == "cuda":
-            from conformance.runtimes.cuda.control import NoCuda, open_cuda_runtime
-
-            try:
-                return open_cuda_runtime()
-            except NoCuda as error:
-                raise NoRuntime(
-                    f"the cuda runtime cannot run: {error}; --runtime cpu runs the kernels on the host"
-                ) from None
-        if name == "rocm":
-            return RocmRuntime()
-    except NoRocm as error:
-        raise NoRuntime(f"{error}; --runtime cpu runs the kernels on the host") from None
-    from conformance.runtimes.cpu.control import open_cpu_runtime
-
-    return open_cpu_runtime(wave or 64, threads)
+    return runtime_kind(name).open(wave, threads)

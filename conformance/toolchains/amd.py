@@ -7,12 +7,9 @@ header of this package, which is enough for this repository's kernels.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,15 +20,21 @@ from typing import Literal
 from conformance.processes.bounded import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries
 from conformance.toolchains.errors import AmdError
+from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
 from conformance.toolchains.targets import Target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
+HIPCC_KINDS: tuple[Kind, ...] = ("rocm", "clang")
+"""Those that ports written for hipcc may mean: with HIP's own headers."""
 
 ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
 
 OWN_HEADERS = Path(__file__).parent / "include"
-_SECONDS = 900
+_OLDEST_CLANG = 17
+SECONDS = 900
+"""For one run of a compiler."""
+
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
 _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-libs and libamdhip64-dev"
 
@@ -93,9 +96,9 @@ class Toolchain:
             return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
 
     def _run(self, command: Sequence[str], source: Path) -> None:
-        done = run_bounded(command, _SECONDS)
+        done = run_bounded(command, SECONDS)
         if done.code is None:
-            raise CompileFailure(f"{source.name}: the compiler took longer than {_SECONDS} s", "")
+            raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
         if done.code:
             found = _ERROR.search(done.err)
             first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"
@@ -138,18 +141,8 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
 
 def rocm_roots() -> list[Path]:
     """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
-    packages = [package_folder(name) for name in ("_rocm_sdk_devel", "_rocm_sdk_core")]
-    wheels = [folder for folder in packages if folder is not None]
-    named = [Path(os.environ[name]) for name in ("ROCM_PATH", "ROCM_HOME", "HIP_PATH") if os.environ.get(name)]
-    usual = [Path("/opt/rocm"), *sorted(Path("/opt").glob("rocm-*"), reverse=True)]
-    return [root for root in dict.fromkeys((*wheels, *named, *usual)) if root.is_dir()]
-
-
-def package_folder(name: str) -> Path | None:
-    """The folder of an installed Python package, which is not imported."""
-    found = importlib.util.find_spec(name)
-    places = found.submodule_search_locations if found is not None else None
-    return Path(next(iter(places))) if places else None
+    found = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
+    return [root for root in dict.fromkeys(root for _, root in found) if root.is_dir()]
 
 
 def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
@@ -205,12 +198,12 @@ _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 
 def _zig(targets: Sequence[Target]) -> Toolchain | str:
-    if importlib.util.find_spec("ziglang") is None:
+    command = zig("clang")
+    if not command:
         return "the PyPI package ziglang is not installed (pip install 'candle-parity[zig]')"
     libraries = find_device_libraries([*rocm_roots(), Path("/usr")])
     if libraries is None:
         return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"
-    command = (sys.executable, "-m", "ziglang", "clang")
     tree = completed(libraries, command, targets, None)
     version = _version(command)
     options = (f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5")
@@ -219,11 +212,8 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
 
 
 def _clangs() -> Iterator[str]:
-    """Compilers on PATH with the AMDGPU target, plain ``clang++`` first, then by version."""
-    for name in ("clang++", *(f"clang++-{version}" for version in range(24, 16, -1))):
-        path = shutil.which(name)
-        if path is not None and "amdgcn" in _output((path, "--print-targets")):
-            yield path
+    """Compilers on PATH with the AMDGPU target."""
+    return (path for path in on_path("clang++", _OLDEST_CLANG) if "amdgcn" in _output((path, "--print-targets")))
 
 
 def _of_libraries(folder: Path) -> str:
@@ -231,12 +221,9 @@ def _of_libraries(folder: Path) -> str:
 
 
 def _version(command: tuple[str, ...]) -> str:
-    return " ".join(next(iter(_output((*command, "--version")).splitlines()), "unknown version").split())
+    return first_line(_output((*command, "--version"))) or "unknown version"
 
 
 @cache
 def _output(command: tuple[str, ...]) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    return said(command)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from conformance.toolchains.search import first_line, on_path, said, zig
 
 OLDEST_CLANG = 16
 OLDEST_GCC = 12
@@ -72,38 +71,31 @@ def _named(words: list[str]) -> Toolchain:
             f"{ENVIRONMENT}={shlex.join(words)}: this compiler cannot be run; give a C++ compiler's command"
         )
     kind = "zig" if "zig" in shlex.join(words) else "clang" if "clang" in identity else "gcc"
-    linker = (sys.executable, "-m", "ziglang", "ld.lld") if kind == "zig" else ()
+    linker = zig("ld.lld") if kind == "zig" else ()
     return Toolchain(kind, tuple(words), linker, identity)
 
 
 def _clangs() -> Iterator[Toolchain]:
-    names = ["clang++", *(f"clang++-{version}" for version in range(30, OLDEST_CLANG - 1, -1))]
-    yield from _installed(names, "clang", OLDEST_CLANG)
+    yield from _installed("clang++", "clang", OLDEST_CLANG)
 
 
 def _gccs() -> Iterator[Toolchain]:
-    yield from _installed(["g++", *(f"g++-{version}" for version in range(20, OLDEST_GCC - 1, -1))], "gcc", OLDEST_GCC)
+    yield from _installed("g++", "gcc", OLDEST_GCC)
 
 
-def _installed(names: list[str], kind: str, oldest: int) -> Iterator[Toolchain]:
-    for name in names:
-        path = shutil.which(name)
-        identity = _version([path]) if path else None
-        if path and identity and _major(identity) >= oldest:
-            linker = () if shutil.which("ld.lld") or shutil.which("ld") else _zig_linker()
+def _installed(name: str, kind: str, oldest: int) -> Iterator[Toolchain]:
+    for path in on_path(name, oldest):
+        identity = _version([path])
+        if identity and _major(identity) >= oldest:
+            linker = () if shutil.which("ld.lld") or shutil.which("ld") else zig("ld.lld")
             yield Toolchain(kind, (path,), linker, identity)
 
 
 def _zig() -> Iterator[Toolchain]:
-    if _zig_linker():
-        words = [sys.executable, "-m", "ziglang", "c++"]
-        identity = _version(words)
-        if identity:
-            yield Toolchain("zig", tuple(words), _zig_linker(), f"zig {identity}")
-
-
-def _zig_linker() -> tuple[str, ...]:
-    return (sys.executable, "-m", "ziglang", "ld.lld") if importlib.util.find_spec("ziglang") else ()
+    words = zig("c++")
+    identity = _version(words) if words else None
+    if identity:
+        yield Toolchain("zig", words, zig("ld.lld"), f"zig {identity}")
 
 
 def _major(identity: str) -> int:
@@ -111,10 +103,6 @@ def _major(identity: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _version(words: list[str]) -> str | None:
+def _version(words: Sequence[str]) -> str | None:
     """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
-    try:
-        answer = subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=120, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.splitlines()[0].strip() if answer.returncode == 0 and answer.stdout.strip() else None
+    return first_line(said((*words, "--version"))) or None

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cache import SUFFIX
+from conformance.files import cache_folder
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import compile_cached
-from conformance.port.code_objects import read_code_objects
+from conformance.port.code_objects import parse
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
@@ -53,7 +55,7 @@ def of_kind(kind: toolchains.Kind) -> Toolchain:
 def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, source: Path) -> None:
     toolchain = of_kind(kind)
     for wanted in (GFX942, GFX1100):
-        (code,) = read_code_objects(compile_cached(toolchain, source, wanted).path)
+        code = parse(compile_cached(toolchain, source, wanted).code, "scale")
         assert code.target == wanted.name
         kernel = code.kernels["scale"]
         assert [(a.offset, a.size, a.is_pointer) for a in kernel.arguments] == [
@@ -76,20 +78,21 @@ def test_an_object_is_kept_until_a_file_or_an_option_changes(kind: toolchains.Ki
     (source.parent / "scale.h").write_text("#pragma once\n#define SIZE 128\n")
     changed = compile_cached(toolchain, source, GFX942)
     assert changed.fresh
-    assert read_code_objects(changed.path)[0].kernels["scale"].lds == 4 * 128
+    assert parse(changed.code, "scale").kernels["scale"].lds == 4 * 128
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_object_is_named_and_compiled_again(kind: toolchains.Kind, source: Path) -> None:
     toolchain = of_kind(kind)
-    sound = compile_cached(toolchain, source, GFX942)
-    content = sound.path.read_bytes()
-    sound.path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    compile_cached(toolchain, source, GFX942)
+    (entry,) = (cache_folder() / "amd").glob(f"*{SUFFIX}")
+    content = entry.read_bytes()
+    entry.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     take_warnings()
     again = compile_cached(toolchain, source, GFX942)
     assert again.fresh
-    assert "scale" in read_code_objects(again.path)[0].kernels
-    assert any(str(sound.path) in sentence for sentence in take_warnings())
+    assert "scale" in parse(again.code, "scale").kernels
+    assert any(str(entry) in sentence for sentence in take_warnings())
     assert not compile_cached(toolchain, source, GFX942).fresh
 
 
@@ -102,7 +105,7 @@ def test_the_first_error_is_told_and_nothing_is_kept(kind: toolchains.Kind, sour
     assert "scale.hip:7:" in caught.value.first
     assert "no_such" in caught.value.first.splitlines()[0]
     assert ("libamdhip64-dev" in caught.value.first) == toolchain.minimal_headers
-    assert list((tmp_path / "cache").rglob("*.hsaco")) == []
+    assert list((tmp_path / "cache").rglob(f"*{SUFFIX}")) == []
 
 
 def test_rocm_comes_first_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +131,7 @@ def test_rocm_comes_first_where_it_is_installed(tmp_path: Path, monkeypatch: pyt
     found = find_toolchain([GFX942])
     assert found.kind == "rocm"
     assert found.name == "ROCm's amdclang++, AMD clang version 20.0.0 (made up)"
-    words = compile_cached(found, tmp_path / "made-up.hip", GFX942, ["-Ihere"]).path.read_text().split()
+    words = compile_cached(found, tmp_path / "made-up.hip", GFX942, ["-Ihere"]).code.decode().split()
     assert {"--offload-arch=gfx942", "--offload-device-only", "--no-gpu-bundle-output", "-Ihere"} <= set(words)
     assert f"--rocm-path={tmp_path / 'rocm'}" in words
 
@@ -177,7 +180,7 @@ def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(toolchains, "rocm_roots", list)
-    monkeypatch.setattr(toolchains.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(AmdError) as caught:
         find_toolchain([GFX942])
     said = str(caught.value)

@@ -14,6 +14,7 @@ from conformance.cli.preparing import compiler_for, setup_from, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.port.compiling.choice import CHOICES
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.choice import Choice
 from conformance.toolchains import amd as toolchain
 
@@ -30,8 +31,8 @@ def test_the_cpu_runtime_has_one_compiler(cli, asked: str) -> None:
 
 def test_where_nothing_is_compiled_there_is_nothing_to_choose() -> None:
     with pytest.raises(UsageError, match="--compiler hipcc is for the rocm runtime; nothing is compiled here"):
-        compiler_for("hipcc", "none")
-    assert compiler_for("auto", "none") == "auto"
+        compiler_for("hipcc", None)
+    assert compiler_for("auto", None) == "auto"
 
 
 def test_a_hipcc_that_is_not_there_is_bad_usage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,13 +40,14 @@ def test_a_hipcc_that_is_not_there_is_bad_usage(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(toolchain, "rocm_roots", list)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UsageError) as caught:
-        compiler_for("hipcc", "rocm")
+        compiler_for("hipcc", runtime_kind("rocm"))
     said = str(caught.value)
     for part in ("--compiler hipcc: ", "no ROCm in ROCM_PATH", "no clang++", "install ROCm", "--compiler hiprtc"):
         assert part in said
     assert "\n" not in said
     assert "zig" not in said
-    assert (compiler_for("auto", "rocm"), compiler_for("hiprtc", "rocm")) == ("auto", "hiprtc")
+    rocm = runtime_kind("rocm")
+    assert (compiler_for("auto", rocm), compiler_for("hiprtc", rocm)) == ("auto", "hiprtc")
 
 
 @pytest.mark.parametrize("asked", CHOICES)

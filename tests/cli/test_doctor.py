@@ -11,7 +11,8 @@ from conformance.cli.doctor import rows
 from conformance.cli.doctor.rows import Row
 from conformance.cli.doctoring import rendered
 from conformance.cli.main import main
-from conformance.runtimes import choice
+from conformance.runtimes.choice import choose
+from conformance.runtimes.rocm import kind
 from conformance.runtimes.rocm.devices import Device, Probe
 
 NO_GPU = "HIP shows no device; this user may not open /dev/kfd: join the group render"
@@ -19,7 +20,7 @@ NO_GPU = "HIP shows no device; this user may not open /dev/kfd: join the group r
 
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "probed", lambda: Probe((), NO_GPU))
+    monkeypatch.setattr(kind, "probed", lambda: Probe((), NO_GPU))
     monkeypatch.setattr(rows, "probed", lambda: Probe((), NO_GPU))
 
 
@@ -43,7 +44,7 @@ def test_a_rocm_that_shows_no_gpu_says_what_to_do(no_gpu: None, capsys: pytest.C
 def test_auto_works_on_the_host_and_still_says_what_keeps_it_from_the_gpu(
     no_gpu: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(choice, "nodes", lambda: [_Kfd()])
+    monkeypatch.setattr(kind, "nodes", lambda: [_Kfd()])
     monkeypatch.setattr(doctoring, "trial_rows", lambda *_: iter([Row("ok", "a kernel", "right", decides=True)]))
     assert main(["doctor"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -71,10 +72,10 @@ def test_a_device_of_another_architecture_is_named_as_left_out(monkeypatch: pyte
     card = Device(0, "Radeon RX 7900 XTX", "gfx1100", 32, 48, integrated=False)
     apu = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
     probed = Probe((card, apu), hip="7.2.53211", driver="amdgpu 6.16.6")
-    monkeypatch.setattr(choice, "probed", lambda: probed)
+    monkeypatch.setattr(kind, "probed", lambda: probed)
     monkeypatch.setattr(rows, "probed", lambda: probed)
-    monkeypatch.setattr(choice, "installations", lambda: ["/opt/rocm/lib/libamdhip64.so"])
-    told = {row.text: row.state for row in rows.machine_rows(choice.choose("auto"))}
+    monkeypatch.setattr(kind, "installations", lambda: ["/opt/rocm/lib/libamdhip64.so"])
+    told = {row.text: row.state for row in rows.machine_rows(choose("auto"))}
     assert told[str(card)] == "ok"
     assert told[f"{apu}, left out: another architecture"] == "none"
     assert told["7.2.53211, driver amdgpu 6.16.6"] == "ok"

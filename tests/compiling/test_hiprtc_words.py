@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from conformance.port.compiling import child
-from conformance.port.compiling.headers import FALLBACK, OF_ROCM
 from conformance.port.compiling.in_child import MissingHeaders, _judged
-from conformance.port.compiling.logs import without_comgr
 from conformance.port.compiling.target import Limits
 from conformance.processes import Supervisor
 from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes.rocm.hiprtc import FALLBACK, OF_ROCM, without_comgr
 
 WORDS = ["-I/port", "-I/port/shim", "-DA", "-std=c++17", "--offload-arch=gfx942"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance import cache
+from conformance.cache import ObjectFolder
 from conformance.notices import take_warnings
-from conformance.port.compiling import objects
-from conformance.port.compiling.objects import ObjectFolder
 
 CODE = b"\x7fELF" + bytes(range(256)) * 16
 KEY = "0123456789abcdef"
@@ -42,7 +42,7 @@ def test_an_object_is_read_back_and_nothing_else_is_left(folder: Path) -> None:
     assert ObjectFolder(folder).read(KEY) is None
     for code in (CODE, b""):
         assert kept(folder, code).read(KEY) == code
-    assert names(folder) == [KEY + objects.SUFFIX]
+    assert names(folder) == [KEY + cache.SUFFIX]
     assert take_warnings() == []
 
 
@@ -124,12 +124,12 @@ def test_what_interrupted_processes_left_is_removed(folder: Path) -> None:
     kept(folder)
     for name in ("a.lock", "a.part", "b.part", "c.lock", "d.part", "d.lock"):
         (folder / name).write_bytes(b"half")
-    theirs = objects._try_lock(folder / "d.lock")
+    theirs = cache._try_lock(folder / "d.lock")
     assert theirs is not None
-    objects._swept.clear()
+    cache._swept.clear()
     with ObjectFolder(folder).turn(KEY, 60) as ours:
         assert ours
-        assert names(folder) == [KEY + ".lock", KEY + objects.SUFFIX, "d.lock", "d.part"]
+        assert names(folder) == [KEY + ".lock", KEY + cache.SUFFIX, "d.lock", "d.part"]
     os.close(theirs)
 
 
@@ -151,7 +151,7 @@ def test_one_makes_an_object_while_the_others_wait(folder: Path) -> None:
     for thread in threads:
         thread.join(60)
     assert made == [CODE]
-    assert names(folder) == [KEY + objects.SUFFIX]
+    assert names(folder) == [KEY + cache.SUFFIX]
 
 
 def test_nobody_waits_for_ever(folder: Path) -> None:

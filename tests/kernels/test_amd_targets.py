@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance.port.amd_cache import compile_cached
-from conformance.port.code_objects import CodeObject, read_code_objects
+from conformance.port.code_objects import CodeObject, parse
 from conformance.port.definitions.preprocess import HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
 from conformance.port.layout import layout_difference
@@ -64,8 +64,7 @@ def compiled() -> Compile:
 
     def compile_once(module: str, arch: str) -> CodeObject:
         target = next(item for item in wanted if item.name == arch)
-        (code,) = read_code_objects(compile_cached(toolchain, KERNELS / f"{module}.hip", target, warnings).path)
-        return code
+        return parse(compile_cached(toolchain, KERNELS / f"{module}.hip", target, warnings).code, module)
 
     return compile_once
 

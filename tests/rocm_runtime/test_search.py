@@ -17,7 +17,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A machine without any ROCm; returns its /opt."""
     for name in ("ROCM_PATH", "ROCM_HOME", "LD_LIBRARY_PATH"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(search, "OPT", tmp_path / "opt")
+    monkeypatch.setattr("conformance.toolchains.search.OPT", tmp_path / "opt")
     monkeypatch.setattr(search, "LINKER_CACHE", tmp_path / "ld.so.cache")
     monkeypatch.setattr(search, "DISTRIBUTION", (tmp_path / "usr/lib",))
     return tmp_path / "opt"

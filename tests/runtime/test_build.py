@@ -134,7 +134,7 @@ def no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.delenv(toolchain.ENVIRONMENT, raising=False)
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr(toolchain, "_zig_linker", lambda: ())
+    monkeypatch.setattr(toolchain, "zig", lambda tool: ())
     return folder
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from conformance.engine.tasks import Setup
-from conformance.runtimes import NoRuntime, choice
+from conformance.runtimes import NoRuntime
 from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.hip import binding
 from conformance.runtimes.hip.binding import WrongLibrary, check_bound
+from conformance.runtimes.rocm import kind
 from conformance.runtimes.rocm.devices import Device, Probe
 from conformance.runtimes.rocm.search import Installation
 
@@ -34,9 +35,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[Probe, list[Installati
     """Makes this a machine with such installations and such an answer of HIP's."""
 
     def make(probed: Probe, found: list[Installation]) -> None:
-        monkeypatch.setattr(choice, "probed", lambda: probed)
-        monkeypatch.setattr(choice, "installations", lambda: found)
-        monkeypatch.setattr(choice, "nodes", list)
+        monkeypatch.setattr(kind, "probed", lambda: probed)
+        monkeypatch.setattr(kind, "installations", lambda: found)
+        monkeypatch.setattr(kind, "nodes", list)
 
     return make
 

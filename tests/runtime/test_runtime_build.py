@@ -202,7 +202,7 @@ def test_a_compiler_that_cannot_be_run_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_without_any_compiler_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(toolchain.ENVIRONMENT, raising=False)
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for links in (True, False):
         with pytest.raises(NoCompiler, match=r"pip install 'candle-parity\[zig\]' needs no root.*CANDLE_PARITY_CXX"):
             find_toolchain(links_standard_library=links)

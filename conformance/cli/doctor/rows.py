@@ -14,8 +14,11 @@ from typing import Literal
 
 from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
-from conformance.runtimes.choice import Choice, probed
+from conformance.runtimes import known_kind
+from conformance.runtimes.choice import Choice
 from conformance.runtimes.cpu.control import processor
+from conformance.runtimes.kind import CodeFormat
+from conformance.runtimes.rocm.devices import probed
 from conformance.runtimes.rocm.nodes import groups, nodes, visible
 from conformance.runtimes.rocm.search import installations
 from conformance.toolchains.amd import find_toolchain as find_amd_compiler
@@ -42,7 +45,7 @@ class Row:
 
 
 def machine_rows(choice: Choice) -> Iterator[Row]:
-    """What there is, as far as a run with ``choice`` or an AMD GPU is concerned."""
+    """What there is, as far as a run with ``choice`` (whose name may be ``auto``) or an AMD GPU is concerned."""
     yield Row("ok", "machine", f"{_system()}, {processor()}, {len(os.sched_getaffinity(0))} cores")
     commit = harness_commit()
     what = version() + (f" at {commit}" if commit else "")
@@ -71,7 +74,7 @@ def _hip_python() -> Row:
 
 def _rocm(choice: Choice) -> Iterator[Row]:
     """AMD's driver, libraries and devices. They are to be mended where ROCm was asked for or there is a sign of it."""
-    wanted: Literal["todo", "none"] = "todo" if choice.name == "rocm" or choice.fallback else "none"
+    wanted: Literal["todo", "none"] = "todo" if _is(choice, "amd") or choice.fallback else "none"
     found = nodes()
     if not found:
         yield Row("none", "device nodes", "no /dev/kfd, no /dev/dri/renderD*")
@@ -106,7 +109,13 @@ def _compilers(choice: Choice) -> Iterator[Row]:
     try:
         yield Row("ok", "compiler, host", find_toolchain(links_standard_library=False).identity)
     except NoCompiler as error:
-        yield Row("todo" if choice.name == "cpu" else "none", "compiler, host", "none", str(error))
+        yield Row("todo" if _is(choice, "host") else "none", "compiler, host", "none", str(error))
+
+
+def _is(choice: Choice, code: CodeFormat) -> bool:
+    """Whether the runtime that was asked for loads such code objects."""
+    kind = known_kind(choice.name)
+    return kind is not None and kind.code == code
 
 
 def _cache() -> Row:

@@ -13,6 +13,7 @@ from conformance.engine.pool import EngineError
 from conformance.engine.run import Result, run
 from conformance.engine.tasks import Setup
 from conformance.port.sources import SourceError
+from conformance.runtimes import runtime_kind
 from conformance.spec.load import Specs
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -25,7 +26,7 @@ def trial_rows(setup: Setup, specs: Specs) -> Iterator[Row]:
     for number, device in enumerate(setup.choice.devices):
         on_device = replace(setup, device=device, choice=replace(setup.choice, devices=(device,)))
         right = _result(on_device, specs, "right.hip")
-        if not isinstance(right, str) and number == 0 and setup.runtime == "cpu":
+        if not isinstance(right, str) and number == 0 and runtime_kind(setup.runtime).on_host:
             yield _sandbox(right)
         where = f"on {right.ready.device}" if not isinstance(right, str) else f"on device {device}"
         yield _judged(right, "pass", "a kernel", f"compiled, launched, read back: right, {where}")

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
-from conformance.port.compiling.headers import FALLBACK
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
-from conformance.port.compiling.objects import ObjectFolder
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Plan:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
         self._text = source.text()
         self._words = [*options.words((source.path.parent,), (source.root,)), *extra]
-        self._headers = _headers(source, options, (FALLBACK,) if target.runtime == "rocm" else ())
+        self._headers = _headers(source, options, runtime_kind(target.runtime).stand_ins)
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""

@@ -17,9 +17,8 @@ from typing import Any
 import msgpack
 
 from conformance.notices import take_warnings
-from conformance.port.compiling.headers import folder_words, missing_header
-from conformance.port.compiling.logs import without_comgr
 from conformance.processes import die_with_parent
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
 from conformance.runtimes.hip.rtc import compile_source
 
@@ -61,10 +60,9 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
     try:
         return compile_source(request["text"], request["label"], words)
     except CompileError as error:
-        if request["runtime"] != "rocm":
-            raise
-        log = without_comgr(error.log)
-        lacks = missing_header(log, words)
+        kind = runtime_kind(request["runtime"])
+        log = kind.readable_log(error.log)
+        lacks = kind.missing_header(log, words)
         raise (CompileError(error.name, log) if lacks is None else _MissingHeaderError(lacks)) from None
 
 
@@ -85,7 +83,7 @@ def compiler_options(runtime: str, wave: int | None, words: Sequence[str]) -> tu
     Raises ``RuntimeError`` and ``OSError`` as ``open_compiler``.
     """
     own = open_compiler(runtime, wave)
-    return folder_words(words, own) if runtime == "rocm" else (*own, *words)
+    return runtime_kind(runtime).compile_words(words, own)
 
 
 def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
@@ -93,19 +91,7 @@ def open_compiler(runtime: str, wave: int | None) -> tuple[str, ...]:
 
     Raises ``RuntimeError`` and ``OSError`` when they cannot be built or loaded.
     """
-    if runtime == "rocm":
-        from conformance.runtimes.rocm.control import RocmRuntime
-
-        return RocmRuntime().compile_options
-    if runtime == "cuda":
-        from conformance.runtimes.cuda.build import prepare_cuda
-        from conformance.runtimes.cuda.control import open_cuda_libraries
-
-        open_cuda_libraries(prepare_cuda())
-        return ()
-    from conformance.runtimes.cpu.control import open_cpu_runtime
-
-    return open_cpu_runtime(wave or 64, threads=1).compile_options
+    return runtime_kind(runtime).open_compiler(wave)
 
 
 def _limit(memory: int) -> None:

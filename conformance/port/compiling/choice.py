@@ -11,8 +11,8 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
-from conformance.port.compiling.headers import HEADER_PACKAGES
 from conformance.runtimes.hip.errors import first_error
+from conformance.runtimes.rocm.hiprtc import HEADER_PACKAGES
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
@@ -31,13 +31,13 @@ class NoHipcc(RuntimeError):
 def require_hipcc(arch: str = "") -> Toolchain:
     """The compiler that ``hipcc`` means on this machine, for ``arch``; raises ``NoHipcc``."""
     # Imported when there is a need: it takes as long as the whole start of a process that compiles.
-    from conformance.toolchains.amd import ENVIRONMENT, find_toolchain
+    from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, find_toolchain
     from conformance.toolchains.errors import AmdError
     from conformance.toolchains.targets import target
 
     try:
         targets = [target(arch)] if arch else []
-        found = find_toolchain(targets, None if os.environ.get(ENVIRONMENT) else ("rocm", "clang"))
+        found = find_toolchain(targets, None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
     except (AmdError, OSError) as error:
         raise NoHipcc(str(error)) from None
     if found.minimal_headers:

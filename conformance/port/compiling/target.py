@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.runtimes import runtime_kind
+
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _SHARE = 0.75
 
@@ -25,13 +27,8 @@ class Target:
     identity: str
 
     def words(self) -> tuple[str, ...]:
-        """hiprtc's options: the architecture, for which it would ask a device, and for AMD's the language, which is
-        C++14 in ROCm 6 and C++17 in ROCm 7."""
-        if self.runtime == "rocm":
-            return ("-std=c++17", *((f"--offload-arch={self.arch}",) if self.arch else ()))
-        if self.runtime == "cuda" and self.arch.startswith("sm_"):
-            return (f"--gpu-architecture={self.arch}",)
-        return ()
+        """hiprtc's options for the architecture, for which it would otherwise ask a device."""
+        return runtime_kind(self.runtime).target_words(self.arch)
 
 
 @dataclass(frozen=True)

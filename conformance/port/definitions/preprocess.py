@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.reading import MOST, read_source, refuse_special
+from conformance.port.definitions.reading import MOST, read_source
+from conformance.port.includes import includes
 from conformance.reading import read_bytes
 from conformance.toolchains.host import NoCompiler, Toolchain, find_toolchain
 
@@ -24,7 +25,6 @@ CUDA_DEFINES = ("__CUDACC__", "__NVCC__", "__CUDA_ARCH__=1000", "CUDA_VERSION=13
 HIP_DEFINES = ("__HIPCC__", "__HIP__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COMPILE__", "HIP_VERSION=70000000")
 """A device pass of hipcc. ``__CUDA_ARCH__`` is undefined, as there: kernels behind such a guard do not exist."""
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")', re.MULTILINE)
 _VENDOR = re.compile(
     r"^(cuda|hip|rocm|roc[a-z]+/|cub/|hipcub/|thrust/|mma\.h|cooperative_groups|device_|math_|driver_)"
 )
@@ -126,25 +126,14 @@ def _complaint(path: Path, stderr: str) -> ScanError:
 
 def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[str]:
     """The names of headers that the sources include, directly or not, and that stand-ins may be made for."""
-    waiting = list(sources)
-    seen: set[Path] = set()
-    while waiting:
-        path = waiting.pop()
-        # Resolved: "../inc/a.h" in inc/a.h has a longer name each time round.
-        if path.resolve() in seen:
-            continue
-        seen.add(path.resolve())
-        text = read_source(path) if path in sources else _header(path)
-        for found in _INCLUDE.finditer(text):
-            angled, quoted = found[1], found[2]
-            name = angled or quoted
-            folders = include_dirs if angled else (path.parent, *include_dirs)
-            present = next((folder / name for folder in folders if _exists(folder / name)), None)
-            if present is not None:
-                refuse_special(path, name, present, text, found.start())
-                waiting.append(present)
-            elif (angled or _is_foreign(name)) and _is_plain(name):
-                yield name
+
+    def read(path: Path) -> str:
+        return read_source(path) if path in sources else _header(path)
+
+    for include in includes(sources, include_dirs, read, first=True):
+        name = include.name
+        if name is not None and not include.found and (include.angled or _is_foreign(name)) and _is_plain(name):
+            yield name
 
 
 def _header(path: Path) -> str:
@@ -152,13 +141,6 @@ def _header(path: Path) -> str:
         return read_bytes(path, MOST).decode("utf-8", "replace")
     except OSError as cause:
         raise ScanError(path, None, f"cannot be read ({cause.strerror})") from None
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists() and not path.is_dir()
-    except OSError:  # a name too long for a file
-        return False
 
 
 def _is_foreign(name: str) -> bool:

@@ -8,6 +8,7 @@ from math import exp, log
 from tabulate import tabulate
 
 from conformance.record.bench import NOISE, BenchRecord, Loss, WorkloadResult
+from conformance.runtimes import known_kind
 from conformance.text import one_line
 
 FEW = 40
@@ -47,7 +48,9 @@ def heading(record: BenchRecord) -> list[str]:
     """What was timed, on what, when."""
     run = record.bench
     trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
-    note = "; the host stands in for a GPU: times say nothing of one" if run.runtime == "cpu" else ""
+    kind = known_kind(run.runtime)
+    on_host = kind is not None and kind.on_host
+    note = "; the host stands in for a GPU: times say nothing of one" if on_host else ""
     copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 

@@ -7,20 +7,18 @@ was cut off would end this process with SIGBUS.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from conformance.cache import locked
 from conformance.files import cache_folder
 from conformance.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
@@ -170,7 +168,7 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
     """Build into ``home / key``; raises ``OSError`` where ``home`` cannot be written."""
     target = home / key
     home.mkdir(parents=True, exist_ok=True)
-    with _locked(home / "lock") as alone:
+    with locked(home / "lock", _SECONDS) as alone:
         if _damage(target) == "":
             return target
         if alone:
@@ -187,21 +185,6 @@ def _build_in(home: Path, key: str, plan: Plan, toolchain: Toolchain) -> Path:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return target
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    """Wait for the other builders, not for ever: whether nobody else builds."""
-    end = time.monotonic() + _SECONDS
-    with open(path, "w") as lock:
-        alone = False
-        while not alone and time.monotonic() < end:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                alone = True
-            except BlockingIOError:
-                time.sleep(0.05)
-        yield alone
 
 
 def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:

@@ -40,9 +40,7 @@ class Limits:
 class CpuRuntime:
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
 
-    name = "cpu"
     guards_memory = True
-    on_host = True
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, identity: str, wave: int, threads: int | None) -> None:

@@ -26,9 +26,7 @@ class CudaRuntime:
     A kernel that faults takes the device's context with it, and so the process's use of the device.
     """
 
-    name = "cuda"
     guards_memory = False
-    on_host = False
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import site
 import sys
 from pathlib import Path
+
+from conformance.toolchains.search import release
 
 _PACKAGES = ("nvidia/cu13", "nvidia/cuda_nvrtc")
 """Folders of NVIDIA's PyPI packages below site-packages that hold NVRTC (CUDA 13, CUDA 12)."""
@@ -17,7 +18,7 @@ _HEADER_PACKAGES = ("nvidia/cu13", "nvidia/cuda_runtime", "nvidia/cuda_cccl")
 def toolkits() -> list[Path]:
     """Installed toolkits: those that ``CUDA_HOME`` and ``CUDA_PATH`` name, then /usr/local/cuda*, newest first."""
     named = [Path(value) for name in ("CUDA_HOME", "CUDA_PATH") if (value := os.environ.get(name))]
-    installed = sorted(Path("/usr/local").glob("cuda*"), key=_version, reverse=True)
+    installed = sorted(Path("/usr/local").glob("cuda*"), key=release, reverse=True)
     return [folder for folder in (*named, *installed) if folder.is_dir()]
 
 
@@ -36,10 +37,6 @@ def header_folders() -> list[Path]:
     toolkit = next((place for place in places if (place / "cuda_fp16.h").is_file()), None)
     roots = [toolkit] if toolkit is not None else [place for place in packages if place.is_dir()]
     return [folder for root in roots for folder in (root, root / "cccl") if folder.is_dir()]
-
-
-def _version(folder: Path) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", folder.name))
 
 
 def _site_packages() -> list[Path]:

@@ -19,9 +19,7 @@ class RocmRuntime:
     Raises ``NoRocm`` when there is none or it cannot be opened. No device is asked for.
     """
 
-    name = "rocm"
     guards_memory = False
-    on_host = False
     description = "ROCm"
 
     def __init__(self, installation: Installation | None = None) -> None:

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ def probe() -> Probe:
     devices = tuple(Device(**row) for row in told["devices"])
     why = "" if devices else cause(told["why"])
     return Probe(devices, why, told["hip"], driver_version() if devices else "")
+
+
+@lru_cache(maxsize=1)
+def probed() -> Probe:
+    """The AMD GPUs of this machine, asked for once."""
+    return probe()
 
 
 def of_one_architecture(devices: Iterable[Device]) -> tuple[tuple[Device, ...], tuple[Device, ...]]:

@@ -6,7 +6,6 @@ releases in /opt, LD_LIBRARY_PATH, the dynamic linker's cache, and the distribut
 
 from __future__ import annotations
 
-import importlib.util
 import mmap
 import os
 import re
@@ -15,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.toolchains.search import rocm_folders
+
 HIP, RTC, COMGR = "libamdhip64.so", "libhiprtc.so", "libamd_comgr.so"
 
-OPT = Path("/opt")
 _WHEELS = ("_rocm_sdk_core", "_rocm_sdk_devel")
 """Packages of the wheels rocm-sdk-core and rocm-sdk-devel."""
 
@@ -94,15 +94,8 @@ def newest(folder: Path, name: str) -> Path | None:
 
 def _folders() -> Iterator[tuple[str, Path]]:
     """Folders to look into, each with the words for how it was found."""
-    for package in _WHEELS:
-        spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
-            yield "the rocm-sdk wheels", Path(place) / "lib"
-    for name in ("ROCM_PATH", "ROCM_HOME"):
-        if os.environ.get(name):
-            yield from ((name, Path(os.environ[name]) / lib) for lib in ("lib", "lib64"))
-    for root in (OPT / "rocm", *sorted(OPT.glob("rocm-*"), key=_version, reverse=True)):
-        yield from ((str(root), root / lib) for lib in ("lib", "lib64"))
+    for origin, root in rocm_folders(_WHEELS, ("ROCM_PATH", "ROCM_HOME")):
+        yield from ((origin, root / lib) for lib in ("lib", "lib64"))
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if folder:
             yield "LD_LIBRARY_PATH", Path(folder)

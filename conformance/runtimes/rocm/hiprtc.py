@@ -1,8 +1,12 @@
-"""HIP's headers where hiprtc compiles: ROCm's own, last of all folders, and what stands in where there are none."""
+"""What AMD's hiprtc needs beyond a source's options, and how its log reads.
+
+HIP's headers: ROCm's own, last of all folders, and what stands in where there are none.
+"""
 
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +27,7 @@ OF_ROCM = frozenset(
 
 HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
 
+_OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 
@@ -44,6 +49,14 @@ def missing_header(log: str, words: Sequence[str]) -> str | None:
         f"it includes <{absent[1]}>, which hiprtc does not supply, and ROCm's headers are not installed; install "
         f"{HEADER_PACKAGES}, or name ROCm's folder in ROCM_PATH"
     )
+
+
+def without_comgr(log: str) -> str:
+    """``log`` with the files that comgr (ROCm's compiler as a library) wrote for itself under the names that it was
+    given: ``kernels/unary.hip`` for ``/tmp/comgr-5fa825/input/kernels/unary.hip``."""
+    bases = {tempfile.gettempdir(), str(Path(tempfile.gettempdir()).resolve()), "/tmp"}
+    found = "|".join(re.escape(base.rstrip("/")) for base in sorted(bases, key=len, reverse=True))
+    return re.sub(f"(?:{found}){_OF_COMGR}", "", log)
 
 
 def _has_headers(words: Sequence[str]) -> bool:

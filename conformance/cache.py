@@ -1,7 +1,7 @@
-"""The folder of compiled objects: each with its digest, written whole or not at all, checked whenever it is read.
+"""Folders of compiled objects: each with its digest, written whole or not at all, checked whenever it is read.
 
-Nothing in here raises for a folder that is damaged, full or read-only: the object is compiled again, and
-``take_warnings`` says why.
+Nothing in an ``ObjectFolder`` raises for a folder that is damaged, full or read-only: the object is compiled again, and
+``take_warnings`` says why. ``locked`` is how processes wait for the one that makes what they need.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from conformance.notices import warn
@@ -29,6 +29,24 @@ _swept: set[Path] = set()
 def _digest(key: str, code: bytes) -> bytes:
     """Over the key too: a sound object under another one's name is not what was written there."""
     return hashlib.sha256(key.encode() + b"\0" + code).hexdigest().encode()
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Iterator[bool]:
+    """Wait for the others who hold the lock file ``path``; whether it is ours now, which it is not after ``seconds``.
+
+    Raises ``OSError`` where the file cannot be made.
+    """
+    end = time.monotonic() + seconds
+    while (lock := _try_lock(path)) is None and time.monotonic() < end:
+        time.sleep(_POLL)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            with suppress(OSError):
+                path.unlink()  # while it is ours: the others see that theirs is another file
+            os.close(lock)
 
 
 class ObjectFolder:
@@ -65,14 +83,15 @@ class ObjectFolder:
 
         ``False`` after ``seconds``, and where the folder cannot be written.
         """
-        lock = self._wait(key, seconds)
-        try:
-            yield lock is not None
-        finally:
-            if lock is not None:
-                with suppress(OSError):
-                    self._path(key, _LOCK).unlink()  # while it is ours: the others see that theirs is another file
-                os.close(lock)
+        with ExitStack() as stack:
+            ours = False
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._sweep()
+                ours = stack.enter_context(locked(self._path(key, _LOCK), seconds))
+            except OSError as error:
+                self._cannot_keep(error)
+            yield ours
 
     def keep(self, key: str, code: bytes) -> None:
         """Write the object; call it in a ``turn`` that is ours."""
@@ -84,22 +103,6 @@ class ObjectFolder:
             with suppress(OSError):
                 part.unlink()
             self._cannot_keep(error)
-
-    def _wait(self, key: str, seconds: float) -> int | None:
-        """The descriptor of the key's lock file, locked."""
-        path = self._path(key, _LOCK)
-        end = time.monotonic() + seconds
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._sweep()
-            while (lock := _try_lock(path)) is None:
-                if time.monotonic() >= end:
-                    return None
-                time.sleep(_POLL)
-            return lock
-        except OSError as error:
-            self._cannot_keep(error)
-            return None
 
     def _sweep(self) -> None:
         """Remove what interrupted processes left, once per process."""

@@ -1,0 +1,42 @@
+"""The cuda runtime: the HIP API over NVIDIA's driver and NVRTC."""
+
+from __future__ import annotations
+
+from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+
+
+def _find() -> Choice:
+    from conformance.runtimes.cuda.control import nvidia_devices
+
+    count, why = nvidia_devices()
+    if not count:
+        raise NoRuntime(f"the cuda runtime has no GPU: {why}; --runtime cpu runs the kernels on the host")
+    return Choice("cuda", tuple(range(count)))
+
+
+def _open(wave: int | None, threads: int | None) -> Runtime:
+    from conformance.runtimes.cuda.control import NoCuda, open_cuda_runtime
+
+    try:
+        return open_cuda_runtime()
+    except NoCuda as error:
+        raise NoRuntime(f"the cuda runtime cannot run: {error}; --runtime cpu runs the kernels on the host") from None
+
+
+def _open_compiler(wave: int | None) -> tuple[str, ...]:
+    from conformance.runtimes.cuda.build import prepare_cuda
+    from conformance.runtimes.cuda.control import open_cuda_libraries
+
+    open_cuda_libraries(prepare_cuda())
+    return ()
+
+
+KIND = RuntimeKind(
+    name="cuda",
+    executed="run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
+    find=_find,
+    open=_open,
+    open_compiler=_open_compiler,
+    target_words=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
+)

@@ -1,0 +1,122 @@
+"""What a runtime is to the rest of the harness: one ``RuntimeKind`` for each, in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from conformance.runtimes.choice import Choice
+
+CodeFormat = Literal["host", "amd", "opaque"]
+"""Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
+
+
+class Runtime(Protocol):
+    """A runtime that is loaded: what the harness needs of it besides the HIP API.
+
+    ``library`` is the libamdhip64 that hip-python is to have opened. ``identity`` goes into the keys of the compile
+    cache. ``compile_options`` go to every compilation. ``guards_memory`` says that the runtime itself catches accesses
+    outside an allocation and survives them.
+    """
+
+    library: Path
+    identity: str
+    guards_memory: bool
+    compile_options: tuple[str, ...]
+
+    @property
+    def description(self) -> str: ...
+
+    def set_order(self, order: str) -> None:
+        """The thread order of the next launches, where the kind ``chooses_orders``."""
+
+    def message(self) -> str: ...
+
+    def confine(self) -> str:
+        """Confine this process for good, where the kind runs kernels ``on_host``; what guards, in words.
+
+        Raises ``RuntimeError`` where it cannot be confined.
+        """
+
+    def weakened(self) -> tuple[str, ...]: ...
+
+    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
+        """The kernels of a loaded module as rows of name, line and parameters; ``None`` where they are unknown."""
+
+
+class NoRuntime(RuntimeError):
+    """A runtime that was asked for and is not to be had here; the message says why and what there is.
+
+    ``sign`` is set where something of its device is there all the same: what ``auto`` says when it takes another one.
+    """
+
+    def __init__(self, message: str, sign: str | None = None) -> None:
+        super().__init__(message)
+        self.sign = sign
+
+
+def own_first(words: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+    """A compiler's options: the runtime's ``own``, then a source's ``words``."""
+    return (*own, *words)
+
+
+@dataclass(frozen=True)
+class RuntimeKind:
+    """A runtime and what it can do; none of it needs the runtime to be loaded.
+
+    ``executed`` is where reports say that kernels ran. ``find`` is the choice of its devices on this machine; it raises
+    ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into this process for a wave size and a
+    number of host threads (``None`` for its own) and has hip-python use it; it raises ``NoRuntime``, ``NoCompiler`` and
+    ``BuildError``. ``open_compiler`` loads as much of it as compiling takes, without asking for a device, for a wave
+    size; it gives the runtime's own compiler options and raises ``RuntimeError`` and ``OSError``.
+    """
+
+    name: str
+    executed: str
+    find: Callable[[], Choice]
+    open: Callable[[int | None, int | None], Runtime]
+    open_compiler: Callable[[int | None], tuple[str, ...]]
+
+    on_host: bool = False
+    """Kernels are host code of the process that launches them: each judge has an executor of its own, which survives a
+    fork and is confined, and there is no device that could hang or be shared."""
+
+    chooses_wave: bool = False
+    """The wave size is an option; a device has its own."""
+
+    chooses_orders: bool = False
+    """The order in which threads run is an option; a device schedules them itself."""
+
+    asynchronous: bool = True
+    """A launch returns before the kernel ends, so that only the device's clock can time it."""
+
+    executor_cores: int = 2
+    """Host cores that a device's executor keeps busy next to the judges; 0 where it waits for its judge."""
+
+    code: CodeFormat = "opaque"
+    """How the signatures of compiled kernels are read; ``amd`` also says that code objects for AMD GPUs can be loaded,
+    for the device's own target, and ``opaque`` that the loaded runtime is asked."""
+
+    chooses_compiler: bool = False
+    """Kernels may be compiled by hiprtc or by hipcc; elsewhere hiprtc is the only compiler."""
+
+    takes_dialect: bool = True
+    """hiprtc knows ``-x hip`` and ``-x cuda``; AMD's knows one dialect."""
+
+    target_words: Callable[[str], tuple[str, ...]] = lambda arch: ()
+    """hiprtc's options for a device of this architecture, for which it would otherwise ask the device."""
+
+    compile_words: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
+    """All of hiprtc's options, of those that a source brings and the runtime's own."""
+
+    stand_ins: tuple[Path, ...] = ()
+    """Folders of headers that ``compile_words`` adds to every compilation: a part of what a source is compiled from."""
+
+    readable_log: Callable[[str], str] = str
+    """hiprtc's log without the names of temporary files."""
+
+    missing_header: Callable[[str, Sequence[str]], str | None] = lambda log, words: None
+    """What a log with these options says of a header that the machine, not the source, lacks, in words."""

@@ -1,0 +1,63 @@
+"""The rocm runtime: AMD's own libraries on an AMD GPU."""
+
+from __future__ import annotations
+
+from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
+from conformance.runtimes.rocm.devices import of_one_architecture, probed
+from conformance.runtimes.rocm.hiprtc import FALLBACK, folder_words, missing_header, without_comgr
+from conformance.runtimes.rocm.nodes import nodes, visible
+from conformance.runtimes.rocm.search import installations
+
+
+def _find() -> Choice:
+    found = installations()
+    answer = probed()
+    if not answer.devices:
+        signs = [f"there is {found[0].hip}"] if found else []
+        signs += [f"there is {node}" for node in nodes() if node.path.name == "kfd"]
+        raise NoRuntime(
+            f"no AMD GPU can be used: {answer.why}; --runtime cpu runs the kernels on the host",
+            sign=f"{' and '.join(signs)}, but {answer.why}" if signs else None,
+        )
+    used, rest = of_one_architecture(answer.devices)
+    return Choice(
+        "rocm",
+        tuple(device.ordinal for device in used),
+        tuple(map(str, rest)),
+        library=str(found[0]),
+        others=tuple(map(str, found[1:])),
+        hip=answer.hip or None,
+        driver=answer.driver or None,
+        visible=tuple(f"{name}={value}" for name, value in visible().items()),
+    )
+
+
+def _open(wave: int | None, threads: int | None) -> Runtime:
+    try:
+        return RocmRuntime()
+    except NoRocm as error:
+        raise NoRuntime(f"{error}; --runtime cpu runs the kernels on the host") from None
+
+
+def _target_words(arch: str) -> tuple[str, ...]:
+    """The language too, which is C++14 in ROCm 6 and C++17 in ROCm 7."""
+    return ("-std=c++17", *((f"--offload-arch={arch}",) if arch else ()))
+
+
+KIND = RuntimeKind(
+    name="rocm",
+    executed="executed on an AMD GPU through the ROCm runtime",
+    find=_find,
+    open=_open,
+    open_compiler=lambda wave: RocmRuntime().compile_options,
+    code="amd",
+    chooses_compiler=True,
+    takes_dialect=False,
+    target_words=_target_words,
+    compile_words=folder_words,
+    stand_ins=(FALLBACK,),
+    readable_log=without_comgr,
+    missing_header=missing_header,
+)
