@@ -1,7 +1,7 @@
 """Rows that several families share, as the text between a case id's brackets.
 
 A comment names what a row is there to catch: the ids are those of the list of known port bugs (S strides, L launch, I
-ids, N numerics, F small floats). ``{v}`` is the way of filling that shows a misread element best in the family,
+ids, N numerics, F small floats). ``{v}`` is the distribution that shows a misread element best in the family,
 ``{special}`` the length of the type's table of special values, ``{all}`` the number of its bit patterns, ``{side}`` the
 square root of that, ``{core}`` and ``{pairs}`` the length of the short table and its square.
 """
@@ -84,11 +84,11 @@ def parsed(rows: Sequence[str]) -> tuple[Row, ...]:
     return tuple(Case.parse(f"rows({row})").fields for row in rows)
 
 
-def filled(rows: Sequence[str], name: str, way: str = "unit") -> list[str]:
-    """``rows`` with their placeholders filled in for dtype ``name`` and the way of filling ``way``."""
+def filled(rows: Sequence[str], name: str, distribution: str = "unit") -> list[str]:
+    """``rows`` with their placeholders filled in for dtype ``name`` and the distribution ``distribution``."""
     bits = 8 * dtype(name).size
     numbers = {"special": len(special(name)), "core": len(core(name)), "pairs": len(core(name)) ** 2}
-    return [row.format(v=way, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
+    return [row.format(v=distribution, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
 
 
 def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False) -> list[str]:

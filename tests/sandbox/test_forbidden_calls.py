@@ -208,7 +208,9 @@ def test_an_attempt_while_a_module_is_loaded_ends_the_process(server: ForkServer
     file = tmp_path / "file"
     file.write_text("kept")
     ended = server.run(Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
-    assert ended == Ended(None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which is forbidden in kernels\n")
+    assert ended == Ended(
+        None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which is forbidden in kernels\n"
+    )
     assert file.read_text() == "kept"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from conformance.cases import launch_with
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
 
 SIZES = ("large", "small")
@@ -29,4 +29,4 @@ def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None)
 def large_launch(kernel: Kernel, case_id: str) -> Launch:
     """The launch of a case whose operands may be large; their data repeats. Raises ``ValueError`` for a bad id."""
     case = Case.parse(case_id)
-    return launch_with(kernel, case, Words(case.seed(), PERIOD))
+    return launch_with(kernel, case, RandomStream(case.seed(), PERIOD))
