@@ -56,17 +56,17 @@ class Case:
     def parse(cls, text: str) -> Case:
         """The case that ``text`` is the id of; raises ``ValueError`` when it is not one."""
         if len(text) > MOST_CHARACTERS:
-            raise ValueError(f"{shortened(text)!r} is no case id; one has at most {MOST_CHARACTERS} characters")
+            raise ValueError(f"{shortened(text)!r} is not a case id; one has at most {MOST_CHARACTERS} characters")
         match = _ID.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no case id; expected KERNEL(field=value,...)")
+            raise ValueError(f"{text!r} is not a case id; expected KERNEL(field=value,...)")
         fields: list[tuple[str, str]] = []
         rest = match["fields"]
         position = 0
         while position < len(rest):
             item = _FIELD.match(rest, position)
             if item is None:
-                raise ValueError(f"{text!r} is no case id: cannot read {rest[position:]!r} as field=value")
+                raise ValueError(f"{text!r} is not a case id: cannot read {rest[position:]!r} as field=value")
             fields.append((item["key"], item["value"]))
             position = item.end()
         return cls(match["kernel"], tuple(fields))

@@ -36,7 +36,7 @@ SIZES: tuple[str, ...] = (
 GEOMETRY: tuple[str, ...] = (
     "shape=[2500],values={v},grid=1",  # L10
     "shape=[3,29,31],layout=transposed,values={v},grid=2",  # L10 with strides
-    "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is no power of two
+    "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is not a power of two
     "shape=[7],values={v},block=4,grid=2",  # L10; more elements after the last whole vector than a block has threads
 )
 

@@ -214,7 +214,7 @@ def scalar(name: str, text: str) -> np.generic:
         number: float | int = int(text) if text.lstrip("-").isdigit() and text != "-0" else float(text)
     except ValueError:
         expected = f"a number, nan, inf, min, max, pattern, or 0x and at most {width} bits"
-        raise ValueError(f"{text!r} is no scalar of type {name}: expected {expected}") from None
+        raise ValueError(f"{text!r} is not a scalar of type {name}: expected {expected}") from None
     if kind.kind == "float":
         if name == "f8e4m3" and abs(number) > 448:
             number = 448.0 if number > 0 else -448.0

@@ -31,11 +31,11 @@ def compile_tree(
     targets: Sequence[Target],
     options: Sequence[str],
     jobs: int,
-    said: Callable[[Job], None] = lambda job: None,
+    on_done: Callable[[Job], None] = lambda job: None,
 ) -> list[Job]:
-    """Every source for every target, ``jobs`` at a time, through the cache; a failure stands in its place.
+    """Every source for every target, ``jobs`` at a time, through the cache; a failure takes the place of its result.
 
-    ``said`` is called for each job that ends.
+    ``on_done`` is called for each job that ends.
     """
 
     def one(source: KernelSource, target: Target) -> Job:
@@ -48,7 +48,7 @@ def compile_tree(
             job = Job(source, target, failure)
         except SourceError as error:
             job = Job(source, target, CompileFailure(str(error), str(error)))
-        said(job)
+        on_done(job)
         return job
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -149,7 +149,7 @@ def test_scalars_convert_as_on_the_host(name: str, text: str, bits: int) -> None
     ("name", "text"), [("f32", "one"), ("f32", ""), ("u8", "0x100"), ("f16", "0xzz"), ("f16", "-0x1")]
 )
 def test_other_scalars_are_refused(name: str, text: str) -> None:
-    with pytest.raises(ValueError, match=f"{text!r} is no scalar of type {name}: expected a number"):
+    with pytest.raises(ValueError, match=f"{text!r} is not a scalar of type {name}: expected a number"):
         scalar(name, text)
 
 

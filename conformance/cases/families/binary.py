@@ -141,6 +141,6 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "binary": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "unit"), build),
-    # Random numbers are hardly ever equal: only a few values tell a misread element from the right one.
+    # Random numbers are hardly ever equal: only a few values make a misread element show.
     "compare": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "ties"), build),
 }

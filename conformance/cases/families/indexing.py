@@ -55,7 +55,7 @@ _SELECT: tuple[str, ...] = (
     "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
     "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
     "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
-    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
     "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11

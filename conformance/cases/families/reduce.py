@@ -108,7 +108,7 @@ _SUM: tuple[str, ...] = (
     "shape=[4,5,6],sum=[1],layout=broadcast_middle,values=ties",  # S03
     "shape=[2,700],sum=[1],values=ties",  # R08; two blocks
     "shape=[5,500],sum=[0],values=ties,grid=1",  # L10
-    "shape=[9,100],sum=[1],values=unit,block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[9,100],sum=[1],values=unit,block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[3,261],sum=[0],values=ties,start=1",  # L08, L09
     "shape=[9,3],sum=[1],values=ties",  # an odd number of 16-bit outputs: two share a word
     "shape=[0],sum=[0],values=unit",  # L11

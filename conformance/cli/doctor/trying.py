@@ -1,4 +1,4 @@
-"""Compile, launch and read back a small kernel, and let another one fault, by the very way that a run takes."""
+"""Compile, launch and read back a small kernel, and let another one fault, on the same path as a run."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _judged(result: Result | str, wanted: str, what: str, text: str) -> Row:
 
 
 def _sandbox(result: Result) -> Row:
-    said = result.ready.sandbox or "none"
-    if said.startswith("none"):
+    sandbox = result.ready.sandbox or "none"
+    if sandbox.startswith("none"):
         return Row(
-            "todo", "sandbox", said, "run trees that you trust; Linux 5.13 or newer with Landlock confines kernels"
+            "todo", "sandbox", sandbox, "run trees that you trust; Linux 5.13 or newer with Landlock confines kernels"
         )
-    return Row("ok", "sandbox", said)
+    return Row("ok", "sandbox", sandbox)

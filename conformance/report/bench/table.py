@@ -47,7 +47,7 @@ def heading(record: BenchRecord) -> list[str]:
     """What was timed, on what, when."""
     run = record.bench
     trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
-    note = "; the host stands in for a GPU: times say nothing of one" if run.runtime == "cpu" else ""
+    note = "; executed on the host: the times say nothing about a GPU" if run.runtime == "cpu" else ""
     copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 
