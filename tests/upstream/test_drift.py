@@ -117,7 +117,7 @@ def test_numbers_that_share_a_place_are_refused(tmp_path: Path, capsys: pytest.C
     candle = make_checkout(tmp_path / "candle", "\n" + SOURCE + extra)
     code, _, err = drift(capsys, candle, specs, "--write")
     assert code == 2
-    assert "one number stands for kernels that are now on lines" in err
+    assert "one number is shared by kernels that are now on lines" in err
 
 
 @pytest.mark.parametrize(
