@@ -227,7 +227,7 @@ def test_exit_code_0_when_all_that_is_asked_for_is_there(tmp_path: Path, capsys:
     ("name", "content", "said"),
     [
         ("empty.hip", "int main() { return 0; }\n", "defines no kernel"),
-        ("notes.txt", "no kernels here\n", "no kernel file"),
+        ("notes.txt", "no kernels here\n", "not a kernel file"),
         ("text.hsaco", "not an ELF file", "is not a code object"),
         ("broken.hip", SOURCE + 'extern "C" __global__ void f(int n) { if (n) {\n', "port.*broken.hip"),
         ("header.hip", '#include "absent.h"\n' + SOURCE, "absent.h"),
