@@ -1,4 +1,4 @@
-"""What a user should know though it costs no verdict: a damaged cache entry, a cache that cannot be written."""
+"""What a user should know although it affects no verdict: a damaged cache entry, a cache that cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading files that somebody else wrote: bounded in size, and never waiting for a FIFO or a device."""
+"""Reading untrusted files: bounded in size, and never waiting for a FIFO or a device."""
 
 from __future__ import annotations
 

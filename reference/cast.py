@@ -88,7 +88,7 @@ def _to_integer(x: Array, dst: str, nan_u32: int) -> Array:
     There is no 8-bit instruction: u8 is the low byte of the conversion to u32.
     """
     if dst == "i64":
-        # 2^63 is a float64 and its neighbour below fits: clamp by comparison, since 2^63 - 1 is no float64.
+        # 2^63 is a float64 and its neighbour below fits: clamp by comparison, since 2^63 - 1 is not a float64.
         inside = np.abs(x) < 2.0**63
         value = np.where(inside, x, 0).astype(np.int64)
         beyond = np.where(x > 0, np.int64(2**63 - 1), np.int64(_NAN_I64))

@@ -41,14 +41,14 @@ def fast_reduce(
     """Row b holds elements b * el .. (b + 1) * el - 1 of ``src`` in row-major order; ``dst`` has an element per row.
 
     With el = 0, the rows are those of the dimensions before the first empty one. Raises ``ValueError`` when
-    ``src_numel`` is no multiple of ``el_to_sum_per_block``.
+    ``src_numel`` is not a multiple of ``el_to_sum_per_block``.
     """
     numel, length = int(src_numel), int(el_to_sum_per_block)
     shape = layout(info, num_dims)
     assert shape is not None
     dims, strides = shape[0], shape[1][0]
     if length and numel % length:
-        raise ValueError(f"{numel} elements are no whole number of rows of {length}")
+        raise ValueError(f"{numel} elements are not a whole number of rows of {length}")
     rows = numel // length if length else math.prod(dims[: dims.index(0)])
     x = read(src, numel, dims, strides).reshape(rows, length)
     op, dtype = variant["op"], variant["dtype"]

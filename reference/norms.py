@@ -32,7 +32,7 @@ def rmsnorm(
 ) -> dict[str, Expected]:
     """``(x * scale) * alpha`` with scale = 1 / sqrt(mean of squares + eps); null ``alpha`` is left out.
 
-    ``src`` is all rows, row-major; raises ``ValueError`` where it is no whole number of rows. ``library_ulp`` bounds
+    ``src`` is all rows, row-major; raises ``ValueError`` where it is not a whole number of rows. ``library_ulp`` bounds
     the reciprocal square root, in steps of float32.
     """
     columns = int(n_cols)

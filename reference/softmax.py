@@ -22,7 +22,7 @@ F32 = np.dtype(np.float32)
 def softmax(
     variant: Mapping[str, str], library_ulp: int, *, src: Array, dst: Array, n_cols: int
 ) -> dict[str, Expected]:
-    """``src`` is all rows: rows x n_cols, row-major; raises ``ValueError`` where it is no whole number of rows.
+    """``src`` is all rows: rows x n_cols, row-major; raises ``ValueError`` where it is not a whole number of rows.
 
     ``library_ulp`` bounds exp in steps of the type that it is computed in: float32 for float16 and bfloat16. The sum
     and the quotient only grow with their terms, so the interval of exp gives one of the result.
@@ -43,9 +43,9 @@ def softmax(
 
 
 def whole_rows(x: Array, columns: int) -> int:
-    """How many rows of ``columns`` elements ``x`` holds; raises ``ValueError`` where that is no whole number."""
+    """How many rows of ``columns`` elements ``x`` holds; raises ``ValueError`` where that is not a whole number."""
     if columns < 1 or x.size % columns:
-        raise ValueError(f"{x.size} elements are no whole number of rows of {columns}")
+        raise ValueError(f"{x.size} elements are not a whole number of rows of {columns}")
     return x.size // columns
 
 

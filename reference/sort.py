@@ -19,7 +19,7 @@ Array = NDArray[Any]
 def argsort(
     variant: Mapping[str, str], library_ulp: int, *, x: Array, dst: Array, ncols: int, ncols_pad: int
 ) -> dict[str, Expected]:
-    """``x`` is all rows: rows x ncols, row-major; raises ``ValueError`` where it is no whole number of rows.
+    """``x`` is all rows: rows x ncols, row-major; raises ``ValueError`` where it is not a whole number of rows.
 
     The network runs over ``ncols_pad`` columns (a power of two); those from ``ncols`` on are padding and go last.
     """

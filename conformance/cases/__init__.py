@@ -19,7 +19,7 @@ from conformance.cases.families import (
     where,
 )
 from conformance.cases.launch import Launch
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
 
 __all__ = ["Case", "Launch", "cases_for", "has_cases", "launch_for", "launch_with"]
@@ -65,14 +65,14 @@ def launch_for(kernel: Kernel, case: Case, salt: str = "") -> Launch:
     Raises ``ValueError`` for a case of another kernel, an unknown field or value, and a family without cases. Arrays
     may be shared between launches and read-only: copy them before writing.
     """
-    return launch_with(kernel, case, Words(case.seed(salt)))
+    return launch_with(kernel, case, RandomStream(case.seed(salt)))
 
 
-def launch_with(kernel: Kernel, case: Case, words: Words) -> Launch:
-    """The argument list of ``case`` with data from ``words``; raises as ``launch_for`` does."""
+def launch_with(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    """The argument list of ``case`` with data from ``stream``; raises as ``launch_for`` does."""
     if case.kernel != kernel.name:
         raise ValueError(f"case {case.id} is one of kernel {case.kernel}, not of {kernel.name}")
     try:
-        return _family(kernel).build(kernel, case, words)
+        return _family(kernel).build(kernel, case, stream)
     except OverflowError as error:
         raise ValueError(f"case {case.id}: a number is too large for its parameter ({error})") from None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar
 from conformance.cases.layouts import MAX_ELEMENTS, Layout, info_array, layout
-from conformance.cases.values import Words, scalar, values
+from conformance.cases.values import RandomStream, scalar, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -34,7 +34,7 @@ class Family:
     """One launch family: the rows that its kernels are tried with, and how a case becomes an argument list."""
 
     rows: Callable[[Kernel], Sequence[Row]]
-    build: Callable[[Kernel, Case, Words], Launch]
+    build: Callable[[Kernel, Case, RandomStream], Launch]
 
 
 class Fields:
@@ -108,11 +108,11 @@ def operand(kernel: Kernel, name: str, placed: Layout, data: NDArray[Any]) -> Bu
     return Buffer(name, kernel.param(name).dtype, "in", data, placed.start)
 
 
-def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, words: Words) -> Buffer:
+def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, stream: RandomStream) -> Buffer:
     """Input ``name`` filled as field ``values`` says, gaps and all."""
     kind = dtype(kernel.param(name).dtype)
-    way = fields.text("values", "unit")
-    return operand(kernel, name, placed, fields.located(lambda: values(way, kind, placed.length, words)))
+    distribution = fields.text("values", "unit")
+    return operand(kernel, name, placed, fields.located(lambda: values(distribution, kind, placed.length, stream)))
 
 
 def poisoned(kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:

@@ -62,14 +62,14 @@ class Case:
     def parse(cls, text: str) -> Case:
         """The case that ``text`` is the id of; raises ``ValueError`` when it is not one."""
         if len(text) > MOST_CHARACTERS:
-            raise ValueError(f"{shortened(text)!r} is no case id; one has at most {MOST_CHARACTERS} characters")
+            raise ValueError(f"{shortened(text)!r} is not a case id; one has at most {MOST_CHARACTERS} characters")
         match = _ID.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no case id; expected KERNEL(field=value,...)")
+            raise ValueError(f"{text!r} is not a case id; expected KERNEL(field=value,...)")
         try:
             return cls(match["kernel"], parse_fields(match["fields"]))
         except ValueError as error:
-            raise ValueError(f"{text!r} is no case id: {error}") from None
+            raise ValueError(f"{text!r} is not a case id: {error}") from None
 
 
 @lru_cache(maxsize=4096)  # rows of the tables are the same for many kernels

@@ -1,7 +1,7 @@
 """Rows that several families share, as the text between a case id's brackets.
 
 A comment names what a row is there to catch: the ids are those of the list of known port bugs (S strides, L launch, I
-ids, N numerics, F small floats). ``{v}`` is the way of filling that shows a misread element best in the family,
+ids, N numerics, F small floats). ``{v}`` is the distribution that shows a misread element best in the family,
 ``{special}`` the length of the type's table of special values, ``{all}`` the number of its bit patterns, ``{side}`` the
 square root of that, ``{core}`` and ``{pairs}`` the length of the short table and its square.
 """
@@ -36,7 +36,7 @@ SIZES: tuple[str, ...] = (
 GEOMETRY: tuple[str, ...] = (
     "shape=[2500],values={v},grid=1",  # L10
     "shape=[3,29,31],layout=transposed,values={v},grid=2",  # L10 with strides
-    "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is no power of two
+    "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is not a power of two
     "shape=[7],values={v},block=4,grid=2",  # L10; more elements after the last whole vector than a block has threads
 )
 
@@ -84,11 +84,11 @@ def parsed(rows: Sequence[str]) -> tuple[Row, ...]:
     return tuple(map(parse_fields, rows))
 
 
-def filled(rows: Sequence[str], name: str, way: str = "unit") -> list[str]:
-    """``rows`` with their placeholders filled in for dtype ``name`` and the way of filling ``way``."""
+def filled(rows: Sequence[str], name: str, distribution: str = "unit") -> list[str]:
+    """``rows`` with their placeholders filled in for dtype ``name`` and the distribution ``distribution``."""
     bits = 8 * dtype(name).size
     numbers = {"special": len(special(name)), "core": len(core(name)), "pairs": len(core(name)) ** 2}
-    return [row.format(v=way, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
+    return [row.format(v=distribution, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
 
 
 def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False) -> list[str]:

@@ -1,4 +1,4 @@
-"""The data of operands: a named way to fill ``n`` elements, from 64-bit words that are the same on any machine."""
+"""The data of operands: named distributions, drawn from a stream of 64-bit words that is the same on any machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from conformance.cases.specials import FORMATS, core, exhaustive, integer_limits
 from conformance.dtypes import DType, dtype
 
 
-class Words:
+class RandomStream:
     """A case's stream of random 64-bit words: the raw output of PCG64, which numpy keeps stable.
 
-    With a ``period`` operands repeat after so many elements: large ones are made faster than they are drawn.
+    With a ``period`` operands repeat after that many elements, which is faster than drawing all of a large one.
     """
 
     def __init__(self, seed: int, period: int | None = None) -> None:
@@ -33,7 +33,7 @@ class Words:
         return words
 
 
-Fill = Callable[[DType, int, Words], NDArray[Any]]
+Distribution = Callable[[DType, int, RandomStream], NDArray[Any]]
 
 # Exponents that a scale draws from, both ends included; clipped to the type's own. Mantissa and sign are random.
 _SCALES: dict[str, tuple[int, int]] = {
@@ -49,7 +49,7 @@ _TIES_FLOAT = (-1.5, -0.0, 0.0, 1.0)
 _TIES_INT = (-1, 0, 1, 2)
 _TIES_UINT = (0, 1, 2, 255)
 
-_PATTERN = 0x3FC1B2A394857667  # no two bytes alike; its leading bytes are a finite number in every float type
+_PATTERN = 0x3FC1B2A394857667  # all bytes differ; its leading bytes are a finite number in every float type
 
 
 def _u64(value: int) -> np.uint64:
@@ -70,19 +70,19 @@ def _as_float(patterns: NDArray[np.uint64], kind: DType) -> NDArray[Any]:
     return patterns.astype(kind.bits).view(kind.numpy)
 
 
-def _scaled_float(scale: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
+def _scaled_float(scale: str, kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     low, count, shift, mask, sign_shift = _float_plan(kind.name, scale)
-    word = words.take(n)
+    word = stream.take(n)
     # Bits 0-51 feed the mantissa, 52-62 the exponent, 63 the sign.
     exponent = (((word >> _u64(52) & _u64(0x7FF)) * count) >> _u64(11)) + low
     sign = (word >> _u64(63)) << (_u64(63) - sign_shift)
     return _as_float((word & mask) | (exponent << shift) | sign, kind)
 
 
-def _scaled_integer(scale: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
-    word = words.take(n)
+def _scaled_integer(scale: str, kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
+    word = stream.take(n)
     width = 8 * kind.size
-    if scale == "mid":  # every number of bits alike often
+    if scale == "mid":  # every bit length equally often
         magnitude = word >> (_u64(64 - width) + word % _u64(width))
         negative = (word >> _u64(1)) & _u64(1) if kind.kind == "int" else _u64(0)
         return ((magnitude ^ -negative) + negative).astype(kind.bits).view(kind.numpy)
@@ -93,24 +93,24 @@ def _scaled_integer(scale: str, kind: DType, n: int, words: Words) -> NDArray[An
     return (drawn.astype(np.int64) + low).astype(kind.numpy)
 
 
-def _scale(scale: str) -> Fill:
-    def fill(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def _scale(scale: str) -> Distribution:
+    def draw(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
         make = _scaled_float if kind.kind == "float" else _scaled_integer
-        return make(scale, kind, n, words)
+        return make(scale, kind, n, stream)
 
-    return fill
+    return draw
 
 
-def _wide(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def _wide(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     """Random bit patterns: every exponent, infinities and NaN among them."""
-    return words.take(-(-n * kind.size // 8)).view(kind.bits)[:n].view(kind.numpy)
+    return stream.take(-(-n * kind.size // 8)).view(kind.bits)[:n].view(kind.numpy)
 
 
-def _subnormal(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def _subnormal(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     if kind.kind != "float":
         raise ValueError(f"values=subnormal needs a float type, not {kind.name}")
     fmt = FORMATS[kind.name]
-    word = words.take(n)
+    word = stream.take(n)
     sign = (word >> _u64(63)) << _u64(fmt.exponent + fmt.mantissa)
     return _as_float((word & _u64((1 << fmt.mantissa) - 1)) | sign, kind)
 
@@ -121,28 +121,28 @@ def _tie_table(name: str) -> NDArray[Any]:
     return np.array({"float": _TIES_FLOAT, "int": _TIES_INT}.get(kind.kind, _TIES_UINT)).astype(kind.numpy)
 
 
-def _ties(kind: DType, n: int, words: Words) -> NDArray[Any]:
-    """Four values only, so that a comparison answers either way wherever it reads."""
-    picked: NDArray[Any] = _tie_table(kind.name)[words.take(n) >> _u64(62)]
+def _ties(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
+    """Four values only, so that comparisons are often true and often false."""
+    picked: NDArray[Any] = _tie_table(kind.name)[stream.take(n) >> _u64(62)]
     return picked
 
 
-def _table(table: Callable[[str], NDArray[Any]]) -> Fill:
-    def fill(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def _table(table: Callable[[str], NDArray[Any]]) -> Distribution:
+    def draw(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
         values = table(kind.name)
         if n == len(values):
             return values
-        # A shorter operand gets a piece of the table that depends on the seed; a longer one repeats it.
-        first = int(words.take(1)[0] % _u64(len(values))) if n < len(values) else 0
+        # A shorter operand gets a part of the table that depends on the seed; a longer one repeats it.
+        first = int(stream.take(1)[0] % _u64(len(values))) if n < len(values) else 0
         return np.resize(np.roll(values, -first), n)
 
-    return fill
+    return draw
 
 
 TABLES: dict[str, Callable[[str], NDArray[Any]]] = {"core": core, "special": special, "exhaustive": exhaustive}
-"""The ways of filling that go through a fixed table in order."""
+"""The distributions that go through a fixed table in order."""
 
-_FILLS: dict[str, Fill] = {
+_DISTRIBUTIONS: dict[str, Distribution] = {
     **{scale: _scale(scale) for scale in _SCALES},
     "wide": _wide,
     "subnormal": _subnormal,
@@ -150,27 +150,27 @@ _FILLS: dict[str, Fill] = {
     **{name: _table(table) for name, table in TABLES.items()},
 }
 
-VALUE_NAMES: tuple[str, ...] = tuple(_FILLS)
+VALUE_NAMES: tuple[str, ...] = tuple(_DISTRIBUTIONS)
 
 
-def values(name: str, kind: DType, n: int, words: Words) -> NDArray[Any]:
-    """``n`` elements of dtype ``kind`` by the way called ``name``; may be read-only.
+def values(name: str, kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
+    """``n`` elements of dtype ``kind`` from the distribution ``name``; may be read-only.
 
-    Raises ``ValueError`` for an unknown name and for a way that the dtype does not have.
+    Raises ``ValueError`` for an unknown name and for a distribution that the dtype does not have.
     """
     try:
-        fill = _FILLS[name]
+        make = _DISTRIBUTIONS[name]
     except KeyError:
         raise ValueError(f"unknown values {name!r}; known: {', '.join(VALUE_NAMES)}") from None
-    return repeated(lambda count: fill(kind, count, words), n, words)
+    return repeated(lambda count: make(kind, count, stream), n, stream)
 
 
-def repeated(make: Callable[[int], NDArray[Any]], n: int, words: Words) -> NDArray[Any]:
-    """``make(n)``, or where that is longer than the period of ``words`` a period of it again and again."""
-    return make(n) if words.period is None or n <= words.period else _again(make(words.period), n)
+def repeated(make: Callable[[int], NDArray[Any]], n: int, stream: RandomStream) -> NDArray[Any]:
+    """``make(n)``, or where that is longer than the period of ``stream``, one period of it repeated."""
+    return make(n) if stream.period is None or n <= stream.period else _tiled(make(stream.period), n)
 
 
-def _again(part: NDArray[Any], n: int) -> NDArray[Any]:
+def _tiled(part: NDArray[Any], n: int) -> NDArray[Any]:
     """``part`` repeated to ``n`` elements, in copies that double."""
     whole = np.empty((n, *part.shape[1:]), part.dtype)
     done = len(part)
@@ -214,7 +214,7 @@ def scalar(name: str, text: str) -> np.generic:
         number: float | int = int(text) if text.lstrip("-").isdigit() and text != "-0" else float(text)
     except ValueError:
         expected = f"a number, nan, inf, min, max, pattern, or 0x and at most {width} bits"
-        raise ValueError(f"{text!r} is no scalar of type {name}: expected {expected}") from None
+        raise ValueError(f"{text!r} is not a scalar of type {name}: expected {expected}") from None
     if kind.kind == "float":
         if name == "f8e4m3" and abs(number) > 448:
             number = 448.0 if number > 0 else -448.0

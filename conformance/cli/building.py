@@ -36,7 +36,7 @@ def command(arguments: argparse.Namespace) -> int:
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    words = build_options(Settings.of(vars(arguments)), path).words()
+    flags = build_options(Settings.of(vars(arguments)), path).compiler_flags()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
@@ -46,7 +46,7 @@ def command(arguments: argparse.Namespace) -> int:
             done.append(job)
             on_progress(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
-        jobs = compile_tree(toolchain, sources, targets, words, arguments.jobs or 2, ended)
+        jobs = compile_tree(toolchain, sources, targets, flags, arguments.jobs or 2, ended)
     objects = _placed(jobs, sources, arguments.out)
     record = build_record(
         specs,
@@ -114,7 +114,7 @@ def _print(
             cells[job.source.label, job.target] = "does not compile"
     for job, file in objects:
         rows = file.code.kernels.values()
-        # A stand-out among registers and shared memory is what limits the waves in flight.
+        # The outlier among registers and shared memory limits the waves in flight.
         most = f"{len(rows)} kernels, {max((row.vgprs for row in rows), default=0)} vgpr"
         lds = max((row.lds for row in rows), default=0)
         cells[job.source.label, job.target] = f"{most}, {lds} B LDS" if lds else most

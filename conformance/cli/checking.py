@@ -42,7 +42,7 @@ def command(arguments: argparse.Namespace) -> int:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        compiled, failed = _compile(list(tree.definitions), targets, options.words(), arguments.jobs or 2)
+        compiled, failed = _compile(list(tree.definitions), targets, options.compiler_flags(), arguments.jobs or 2)
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
@@ -59,7 +59,7 @@ def command(arguments: argparse.Namespace) -> int:
 def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[str, AmdError]]]:
     """The text sources and the code objects at ``path``, and the errors of those that are none.
 
-    A single binary is read as what its first bytes say; raises ``AmdError`` when it is no code object.
+    A single binary is read as what its first bytes say; raises ``AmdError`` when it is not a code object.
     """
     if path.is_file() and _is_binary(path):
         return [], read_objects(path, path.name), []
@@ -85,8 +85,8 @@ def _compile(
     failed: list[Finding] = []
     for job in compile_tree(toolchain, sources, targets, words, jobs):
         if isinstance(job.result, CompileFailure):
-            why = first_error(job.result, job.source.root)
-            failed.append(Finding("compile_error", "", why, job.source.label, None, job.target.name))
+            reason = first_error(job.result, job.source.root)
+            failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
         else:
             objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
     return objects, failed

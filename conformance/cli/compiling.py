@@ -33,7 +33,7 @@ def compile_tree(
     jobs: int,
     on_done: Callable[[Job], None] = lambda job: None,
 ) -> list[Job]:
-    """Every source for every target, ``jobs`` at a time, through the cache; a failure stands in its place.
+    """Every source for every target, ``jobs`` at a time, through the cache; a failure takes the place of its result.
 
     ``on_done`` is called for each job that ends.
     """

@@ -75,18 +75,18 @@ def signals_raised() -> Iterator[None]:
 
 
 def sentence(error: Exception) -> str:
-    """What a user is told of ``error``."""
+    """The message of ``error`` for the user."""
     if isinstance(error, _bad_input()):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"not enough memory{_message(error)}; give fewer or smaller cases or files, or a lower -j"
+        return f"not enough memory{_detail(error)}; give fewer or smaller cases or files, or a lower -j"
     if isinstance(error, OSError) and error.strerror:
         names = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
         return f"{' -> '.join(names) or f'input or output ({_place(error)})'}: {error.strerror}"
     if isinstance(error, RecursionError):
         return f"the input is nested too deep to be read ({_place(error)}); give one with fewer levels"
     return (
-        f"a defect of candle-parity: {type(error).__name__}{_message(error)} at {_place(error)}; report it with the "
+        f"a defect of candle-parity: {type(error).__name__}{_detail(error)} at {_place(error)}; report it with the "
         f"command ({DEBUG}=1 prints the traceback)"
     )
 
@@ -132,7 +132,7 @@ def _print_line(text: str) -> None:
     print(f"candle-parity: {shortened(' '.join(text.split()), _LONGEST)}", file=sys.stderr)
 
 
-def _message(error: Exception) -> str:
+def _detail(error: Exception) -> str:
     text = str(error)
     return f" ({shortened(text)})" if text else ""
 

@@ -75,8 +75,8 @@ def _print_logs(result: Result) -> None:
         if label in lost:
             print(f"\n{one_line(label)} does not compile:\n{visible(_head(log))}", file=sys.stderr)
         else:
-            line = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
-            print(one_line(line), file=sys.stderr)
+            warning = f"{label} does not compile, but holds no kernel on trial: {first_error(log)}"
+            print(one_line(warning), file=sys.stderr)
 
 
 def _print_warnings(result: Result) -> None:

@@ -13,7 +13,7 @@ MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""
 
 FAILURES: tuple[Status, ...] = ("fail", "signature", "missing", "compile_error", "crash", "timeout")
-"""What nobody declared; a known failure is declared in its spec."""
+"""Failures that are not declared; a known failure is declared in its spec."""
 
 _NAMED = 5
 
@@ -31,7 +31,7 @@ class Decision:
 def decide(
     rows: Sequence[KernelResult], total: int, fail_under: float | None = None, strict: bool = False, specs: str = ""
 ) -> Decision:
-    """What the verdicts on the selected ``rows`` come to, out of ``total`` kernels of the specs.
+    """What the verdicts on the selected ``rows`` amount to, out of ``total`` kernels of the specs.
 
     A run that lost a kernel to something that is not its doing, or that judged nothing, is 2 whatever else holds. With
     ``fail_under`` the coverage in percent decides alone, compared unrounded; without it every selected kernel must have

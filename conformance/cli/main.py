@@ -40,7 +40,8 @@ RUNTIMES = (AUTO, *NAMES)
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="candle-parity", description="Tells how far a HIP port of Candle's CUDA kernels is at parity with Candle."
+        prog="candle-parity",
+        description="Reports how far a HIP port of Candle's kernels is at parity with Candle.",
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -253,7 +254,7 @@ class _Version(argparse.Action):
 def _percent(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is no percentage (0 to 100)")
+        raise argparse.ArgumentTypeError(f"{text} is not a percentage (0 to 100)")
     return value
 
 
@@ -267,12 +268,12 @@ def _seconds(text: str) -> float:
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of workers (1 or more)")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of workers (1 or more)")
     return value
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The command line; patterns may stand behind options, where argparse alone leaves them over after TRACE_DIR."""
+    """The command line; patterns may follow options, which argparse alone does not accept after TRACE_DIR."""
     parser = build_parser()
     complete(parser)
     words = sys.argv[1:] if argv is None else argv

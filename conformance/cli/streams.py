@@ -14,7 +14,7 @@ from typing import TextIO
 class _Descriptor(io.FileIO):
     """A file descriptor whose write errors are kept in ``error`` instead of raised; what cannot be written is dropped.
 
-    A command that has a verdict to give, and files to write, goes on when nobody reads its table.
+    A command that has a verdict to give, and files to write, goes on when its table is not read.
     """
 
     error: OSError | None = None
@@ -29,7 +29,7 @@ class _Descriptor(io.FileIO):
             else:
                 if written is not None:
                     return written
-                select.select([], [self.fileno()], [])  # a pipe that somebody made non-blocking, and that is full
+                select.select([], [self.fileno()], [])  # a full pipe that another process made non-blocking
         return len(content)
 
 

@@ -1,4 +1,4 @@
-"""Bad usage, found after the command line was parsed, and being told to stop."""
+"""Bad usage, found after the command line was parsed, and stop signals."""
 
 from __future__ import annotations
 

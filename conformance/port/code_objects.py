@@ -89,7 +89,7 @@ _DAMAGE = (
 def read_code_objects(path: Path) -> list[CodeObject]:
     """The code objects in ``path``: one, or one per AMD target of an offload bundle.
 
-    Raises ``AmdError`` for a file that cannot be read or is no AMD code object.
+    Raises ``AmdError`` for a file that cannot be read or is not an AMD code object.
     """
     try:
         data = read_bytes(path, _MOST)
@@ -124,7 +124,7 @@ def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
 def parse(data: bytes, label: str) -> CodeObject:
     """The code object in ``data``; ``label`` names it in errors. Raises ``AmdError``."""
     if not data.startswith(b"\x7fELF"):
-        raise AmdError(f"{label}: is no code object (an ELF file or an offload bundle was expected)")
+        raise AmdError(f"{label}: is not a code object (an ELF file or an offload bundle was expected)")
     try:
         return _parse(data, label)
     except _DAMAGE as error:

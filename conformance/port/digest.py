@@ -25,7 +25,7 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
     """16 hexadecimal digits over names and contents of the sources, headers and code objects at ``path``, and over
     ``options``: macros, dialect, and the headers outside ``path`` that the sources reach through them.
 
-    A file that cannot be read counts as such: what it costs is said of the kernels in it.
+    A file that cannot be read counts as such: the kernels in it report the consequence.
     """
     root = path.resolve()
     files = [root] if root.is_file() else sorted(_below(root))

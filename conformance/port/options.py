@@ -41,11 +41,11 @@ class BuildOptions:
     forced: tuple[Path, ...] = ()
     dialect: str = "auto"
 
-    def words(self, first: Sequence[Path] = (), last: Sequence[Path] = ()) -> list[str]:
+    def compiler_flags(self, first: Sequence[Path] = (), last: Sequence[Path] = ()) -> list[str]:
         """As a compiler's options, without the dialect; ``first`` and ``last`` are folders to search around ours."""
-        words = [f"-I{folder}" for folder in dict.fromkeys((*first, *self.include_dirs, *last))]
-        words += [f"-D{define}" for define in self.defines]
-        return words + [word for header in self.forced for word in ("-include", str(header))]
+        flags = [f"-I{folder}" for folder in dict.fromkeys((*first, *self.include_dirs, *last))]
+        flags += [f"-D{define}" for define in self.defines]
+        return flags + [word for header in self.forced for word in ("-include", str(header))]
 
 
 NO_OPTIONS = BuildOptions()
@@ -74,7 +74,7 @@ def options_for(
     macros = [(f"{where}: defines", define) for define in read.get("defines", ())] + named
     for origin, define in macros:
         if not _DEFINE.fullmatch(define) or len(define) > _LONGEST:
-            raise SourceError(f"{origin} {shortened(define)!r} is no macro; expected NAME or NAME=VALUE")
+            raise SourceError(f"{origin} {shortened(define)!r} is not a macro; expected NAME or NAME=VALUE")
     headers = [_header(base / name, folders, f"{where}: forced_includes") for name in read.get("forced_includes", ())]
     headers += [_header(header, folders, "--include") for header in forced]
     return BuildOptions(
@@ -123,7 +123,7 @@ def _folder(path: Path, origin: str) -> Path:
             return path.resolve()
     except OSError:  # a name too long
         pass
-    raise SourceError(f"{origin} {shortened(str(path))} is no folder; give one that holds headers")
+    raise SourceError(f"{origin} {shortened(str(path))} is not a folder; give one that holds headers")
 
 
 def _header(path: Path, folders: Sequence[Path], origin: str) -> Path:
@@ -134,5 +134,5 @@ def _header(path: Path, folders: Sequence[Path], origin: str) -> Path:
         except OSError:  # a name too long
             continue
     raise SourceError(
-        f"{origin} {shortened(str(path))} is no file; give a header's path, or its name with its folder as -I"
+        f"{origin} {shortened(str(path))} is not a file; give a header's path, or its name with its folder as -I"
     )

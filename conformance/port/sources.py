@@ -67,13 +67,13 @@ class KernelSource:
         return read_source(self.path)
 
     def code(self) -> bytes:
-        """The bytes of a code object; raises ``SourceError`` when it cannot be read or is no ELF file."""
+        """The bytes of a code object; raises ``SourceError`` when it cannot be read or is not an ELF file."""
         try:
             code = read_bytes(self.path, MOST_CODE)
         except OSError as error:
             raise SourceError(f"{self.path}: cannot be read ({error.strerror})") from error
         if not code.startswith(_CODE_OBJECTS):
-            raise SourceError(f"{self.path}: is no code object (an ELF file or an offload bundle was expected)")
+            raise SourceError(f"{self.path}: is not a code object (an ELF file or an offload bundle was expected)")
         return code
 
     def mentions(self, kernel: str, module: str) -> bool:
@@ -83,7 +83,7 @@ class KernelSource:
         return re.search(rf"\b{re.escape(kernel)}\b", self.loose_text()) is not None
 
     def loose_text(self) -> str:
-        """The text as far as it can be read, for looking words up: what is wrong with it is said by ``text``."""
+        """The text as far as it can be read, for searching; ``text`` raises what is wrong with it."""
         try:
             return read_bytes(self.path, MOST).decode("utf-8", "replace")
         except OSError:
@@ -93,7 +93,7 @@ class KernelSource:
 def find_sources(path: Path) -> list[KernelSource]:
     """The kernel files at ``path``, a folder (searched through) or one file, sorted by path.
 
-    What has the name of a kernel file and cannot be read (a link to nothing, a FIFO) is among them: it is said of the
+    What has the name of a kernel file and cannot be read (a link to nothing, a FIFO) is included and reported for the
     kernels that should be in it. Raises ``SourceError`` when the path does not exist, is neither folder nor file,
     cannot be read, or holds no kernel file.
     """
@@ -109,7 +109,7 @@ def find_sources(path: Path) -> list[KernelSource]:
         raise SourceError(f"kernels path {path} is {kind}; give a folder or a file with one of {kinds}")
     if kind is None:
         if path.suffix not in _WANTED:
-            raise SourceError(f"kernels path {path} is no kernel file; expected one of {kinds}")
+            raise SourceError(f"kernels path {path} is not a kernel file; expected one of {kinds}")
         return [KernelSource(path.resolve(), path.resolve().parent)]
     root = path.resolve()
     try:

@@ -21,8 +21,8 @@ _DYING = 10.0
 class Child:
     """A started process, the leader of its group; see ``Supervisor.start``.
 
-    When the leader has ended, what is left of its group is killed before its exit code is told. A selector waits for
-    the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` that tells it.
+    When the leader has ended, the rest of its group is killed before its exit code is returned. A selector waits for
+    the end on ``fileno()``, which becomes readable then and is closed by the first ``poll`` or ``wait`` returning it.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], gone: Callable[[Child], None]) -> None:
@@ -41,7 +41,7 @@ class Child:
             ) from error
 
     def fileno(self) -> int:
-        """The pidfd, readable once the process has ended; raises ``ValueError`` after that has been told."""
+        """The pidfd, readable once the process has ended; raises ``ValueError`` after that was returned."""
         if self._pidfd < 0:
             raise ValueError(f"process {self.pid} has ended, its descriptor is closed")
         return self._pidfd

@@ -1,4 +1,4 @@
-"""What goes wrong with the machine, not with what is under trial."""
+"""Errors of the machine, not of the port under trial."""
 
 from __future__ import annotations
 

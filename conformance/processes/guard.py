@@ -3,7 +3,7 @@
 Run as a script, ``python -I -S guard.py FOLDER MARK``, in a session of its own. Standard input is a pipe whose only
 write end the supervising process holds; its lines are ``group PGID`` and ``gone PGID``. At end of file, however the
 supervising process ended, every group that is not gone is killed, then every process that was started with ``MARK`` in
-its environment (one that left its group, or whose group was not told yet), and ``FOLDER`` is removed.
+its environment (one that left its group, or whose group was not reported yet), and ``FOLDER`` is removed.
 
 Imports next to nothing, for it starts in a few milliseconds with the first child.
 """

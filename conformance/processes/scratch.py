@@ -20,7 +20,7 @@ _PROBE = 64 << 10
 def scratch_base() -> Path:
     """The first folder that takes files and has ``ROOM``, else the first that takes files.
 
-    Tried are ``$TMPDIR`` where it is set, ``/tmp`` and the cache folder. ``take_warnings`` tells of a ``TMPDIR`` that
+    Tried are ``$TMPDIR`` where it is set, ``/tmp`` and the cache folder. ``take_warnings`` reports a ``TMPDIR`` that
     was passed over. Raises ``InfrastructureError`` where none takes files.
     """
     from conformance.notices import warn

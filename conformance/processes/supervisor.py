@@ -42,7 +42,7 @@ class Supervisor:
         self._children: dict[int, Child] = {}
         self._scratch: Path | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._told = -1
+        self._guard_pipe = -1
         self._owner = os.getpid()
         self._closed = False
         self._mark = f"{os.getpid()}-{os.urandom(8).hex()}"
@@ -65,7 +65,7 @@ class Supervisor:
         with self._lock:
             if self._scratch is None:
                 folder = scratch_base() / f"candle-parity-{self._mark}"
-                self._start_guard(folder)  # before the folder is there, so that there is no moment without
+                self._start_guard(folder)  # before the folder exists, so that it is never without a guard
                 try:
                     folder.mkdir(mode=0o700)
                 except OSError as error:
@@ -135,8 +135,8 @@ class Supervisor:
             self._tell(f"gone {child.pid}\n")
 
     def _start_guard(self, folder: Path) -> None:
-        read, self._told = os.pipe()
-        os.set_blocking(self._told, False)
+        read, self._guard_pipe = os.pipe()
+        os.set_blocking(self._guard_pipe, False)
         try:
             self._guard = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(GUARD), str(folder), f"{MARK}={self._mark}"],
@@ -154,21 +154,21 @@ class Supervisor:
             os.close(read)
 
     def _tell(self, line: str) -> None:
-        if self._told < 0:
+        if self._guard_pipe < 0:
             return
         try:
-            os.write(self._told, line.encode())
-        except (BrokenPipeError, BlockingIOError):  # somebody killed or stopped the guard: another takes its place
+            os.write(self._guard_pipe, line.encode())
+        except (BrokenPipeError, BlockingIOError):  # the guard was killed or stopped: start another one
             if self._closed or self._scratch is None:
                 return
             self._release()
             self._start_guard(self._scratch)
-            os.write(self._told, "".join(f"group {group}\n" for group in self._children).encode() + line.encode())
+            os.write(self._guard_pipe, "".join(f"group {group}\n" for group in self._children).encode() + line.encode())
 
     def _release(self) -> None:
-        if self._told >= 0:
-            os.close(self._told)
-            self._told = -1
+        if self._guard_pipe >= 0:
+            os.close(self._guard_pipe)
+            self._guard_pipe = -1
 
 
 _living: weakref.WeakSet[Supervisor] = weakref.WeakSet()

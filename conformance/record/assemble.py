@@ -76,7 +76,7 @@ def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
 
 
 def _recorded_on(recording: Mapping[str, Any]) -> str:
-    """``NVIDIA H100 (sm_90), cuda, 2026-01-02, port at abc123``, as far as the trace file tells."""
+    """``NVIDIA H100 (sm_90), cuda, 2026-01-02, port at abc123``, as far as the trace file says."""
     device, arch, runtime, started, git = (
         recording.get(key) for key in ("device", "arch", "runtime", "started", "git")
     )
@@ -142,7 +142,7 @@ def _run(
 
 
 def shown(path: Path) -> str:
-    """``path`` relative to the working directory where it lies in it or next to it: a record tells no home directory.
+    """``path`` relative to the working directory where it lies in it or next to it: a record names no home directory.
 
     What is part of an installation is called so; ``kernels`` alone is always the harness's own.
     """

@@ -13,7 +13,7 @@ from conformance.port.sources import SourceError, find_sources
 
 _IN_VERSION = re.compile(r"\+g(?P<commit>[0-9a-f]+)(?P<dirty>\.d[0-9]+)?$")
 _JUDGES = ("conformance", "reference", "specs")
-"""What a verdict depends on, besides the port."""
+"""What a verdict depends on in addition to the port."""
 
 _INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 
@@ -33,7 +33,7 @@ def commit_of(path: Path) -> str | None:
 
 def harness_commit() -> str | None:
     """The commit of candle-parity, with ``-dirty`` when what it judges by differs: that of its checkout, or the one
-    that its installed version names; ``None`` where neither tells."""
+    that its installed version names; ``None`` where neither is known."""
     root = checkout()
     if root is not None:
         return _commit(root, _JUDGES, [root / "conformance" / "__init__.py"])
@@ -48,7 +48,7 @@ def _commit(folder: Path, inside: Sequence[str], files: Iterable[Path]) -> str |
         return None
     try:
         # Git refuses the checkout of another user, as one mounted into a container is, for its settings can run
-        # programs. Who owns the files at hand runs programs here anyway; nobody else's checkout is trusted.
+        # programs. The owner of these files runs programs here anyway; checkouts of other users are not trusted.
         same = len({place.stat().st_uid for place in (folder, top, top / ".git")}) == 1
         options = ["-c", "core.fsmonitor=false", *(("-c", "safe.directory=*") if same else ())]
         tracked = {folder / name for name in _git(folder, options, "ls-files", "-z", "--", *inside).split("\0")}

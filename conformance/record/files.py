@@ -28,14 +28,14 @@ def write_record(record: Record, path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Reads a record; raises ``FileError`` for a file that is absent, no JSON, of another schema or inconsistent."""
+    """Reads a record; raises ``FileError`` for a file that is absent, not JSON, of another schema or inconsistent."""
     try:
         data: Any = read_json(path, pipe=True)
     except OSError as cause:
         raise FileError(f"{path}: the record cannot be read ({cause.strerror})") from None
     except ValueError as cause:
         why = shortened(str(cause))
-        raise FileError(f"{path}: not a record: no valid JSON ({why}); was the file cut short?") from None
+        raise FileError(f"{path}: not a record: not valid JSON ({why}); was the file cut short?") from None
     if not isinstance(data, dict) or "schema" not in data:
         raise FileError(f'{path}: not a record: expected an object with "schema": 1')
     if data["schema"] != 1:

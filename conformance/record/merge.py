@@ -55,12 +55,12 @@ def _builds(records: Sequence[Record]) -> list[Record]:
 
 
 def _with_build(record: Record, build: Record) -> Record:
-    """``record`` with the targets of ``build``; what it said before of such a target is dropped."""
+    """``record`` with the targets of ``build``; earlier entries of such a target are dropped."""
     targets = build.run.builds.keys()
     compiled = {kernel.name: kernel.compiles_for for kernel in build.kernels}
     kernels = []
     for kernel in record.kernels:
-        kept = {target: said for target, said in kernel.compiles_for.items() if target not in targets}
+        kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
     return Record.of(record.run.model_copy(update={"builds": builds}), kernels)
@@ -123,7 +123,7 @@ def _joined(shards: Sequence[Record]) -> Record:
         update={
             "selected": selected,
             "complete": all(run.complete for run in runs) or judged == selected,
-            "infrastructure": tuple(dict.fromkeys(said for run in runs for said in run.infrastructure)),
+            "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
             "started": min(run.started for run in runs),
             "seconds": sum(run.seconds for run in runs),
             "patterns": tuple(dict.fromkeys(patterns)),

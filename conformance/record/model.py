@@ -104,7 +104,7 @@ class RunInfo(Row):
     ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
     is the folder that recorded cases came from, ``recorded_on`` what its files say of where. ``git`` is the commit of
     the port (null: it is in none), ``harness`` that of candle-parity (null: neither a checkout nor the installed
-    version tells it, or the record is older than the field); both end in "-dirty" where files differ. ``patterns`` is
+    version names it, or the record is older than the field); both end in "-dirty" where files differ. ``patterns`` is
     what was selected (empty: everything).
     ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
     AMD target; a record with the runtime "build" has nothing else. ``specs`` is the folder of specs that are not the
@@ -156,7 +156,7 @@ class RunInfo(Row):
 
 
 class Summary(Row):
-    """Kernels by status, cases, and the coverage: 100 * pass / total, in percent. A known failure is no pass."""
+    """Kernels by status, cases, and the coverage: 100 * pass / total, in percent. A known failure is not a pass."""
 
     total: Count
     passed: Count = Field(alias="pass")

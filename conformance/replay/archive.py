@@ -49,13 +49,13 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """The header of ``path``, without its arrays; raises ``ValueError`` when the file is cut short or no archive."""
+    """The header of ``path``, without its arrays; raises ``ValueError`` for a truncated file or another format."""
     with _read(path) as stream:
         return _header(stream)
 
 
 def read_archive(path: Path) -> tuple[Cases, Pool]:
-    """The cases and arrays of ``path``; raises ``ValueError`` when the file is cut short or no archive."""
+    """The cases and arrays of ``path``; raises ``ValueError`` when the file is cut short or not an archive."""
     with _read(path) as stream:
         header = _header(stream)
         pool: Pool = {}
@@ -107,7 +107,7 @@ def _read(path: Path) -> Iterator[BinaryIO]:
         ValueError,
         *_TOO_BIG,
     ) as error:
-        raise ValueError(f"is no trace archive, or was cut short ({shortened(repr(error))})") from None
+        raise ValueError(f"is not a trace archive, or was cut short ({shortened(repr(error))})") from None
 
 
 def _header(stream: BinaryIO) -> Header:

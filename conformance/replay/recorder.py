@@ -73,7 +73,7 @@ class Recorder:
         return found
 
     def _pooled(self, array: NDArray[Any]) -> str:
-        """The key of ``array`` in the pool: made of its bytes, so that equal arrays lie there once."""
+        """The key of ``array`` in the pool: made of its bytes, so that equal arrays are stored once."""
         words = array.view(f"u{array.itemsize}")
         key = hashlib.blake2b(words.tobytes(), digest_size=_KEY_BYTES).hexdigest()
         self._pool.setdefault(key, words)
@@ -91,7 +91,7 @@ def pack_parts(parts: Sequence[Path], folder: Path, module: str, recording: Mapp
             pool |= arrays
     if cases:
         target = folder / f"{module}{SUFFIX}"
-        # Under another name until it is whole, so that a reader never meets half of it.
+        # Under another name until it is whole, so that a reader never sees a partial file.
         unfinished = target.with_name(f".{target.name}")
         write_archive(unfinished, cases, pool, recording, FAST)
         unfinished.replace(target)

@@ -60,8 +60,8 @@ class _Module:
             self._pool = self._read()
         return self._pool
 
-    def forget(self) -> None:
-        """Let go of the arrays; they are read again on the next use."""
+    def release(self) -> None:
+        """Free the arrays; they are read again on the next use."""
         self._pool = None
 
     def _read(self) -> Pool:
@@ -116,7 +116,7 @@ class Traces:
                 continue
             for other in self._modules:
                 if other is not module:
-                    other.forget()
+                    other.release()
             for case in module.cases[kernel.name]:
                 yield _trace(module, case, kernel)
 
@@ -129,7 +129,9 @@ def _read(path: Path) -> _Module:
     else:
         rows = _json(path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
-        raise TraceError(f"{path}: is no list of trace cases with kernel and case (texts) and args (a list of objects)")
+        raise TraceError(
+            f"{path}: is not a list of trace cases with kernel and case (texts) and args (list of objects)"
+        )
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cases.setdefault(row["kernel"], []).append(row)
@@ -211,7 +213,7 @@ def _in_range(value: Any, least: int, most: int) -> bool:
 
 
 def _length(row: dict[str, Any], parameter: Parameter) -> int:
-    """The bytes of a buffer as its row says; raises ``ValueError`` where they are no number, or too many."""
+    """The bytes of a buffer as its row says; raises ``ValueError`` where they are not numbers, or too many."""
     if not _in_range(row["n"], 0, MAX_ELEMENTS):
         raise ValueError(
             f"{parameter.name} has {shortened(repr(row['n']))} elements, not a number up to {MAX_ELEMENTS}"

@@ -54,8 +54,8 @@ def failures(record: Record) -> list[tuple[str, str]]:
 def spilling(record: Record) -> list[str]:
     """Kernels that spill registers to memory: ``uexp_f32 (12 registers on gfx942)``."""
     return [
-        f"{kernel.name} ({said.spills} registers on {target})"
+        f"{kernel.name} ({build.spills} registers on {target})"
         for kernel in record.kernels
-        for target, said in kernel.compiles_for.items()
-        if said.spills
+        for target, build in kernel.compiles_for.items()
+        if build.spills
     ]

@@ -34,7 +34,7 @@ def render_csv(records: Records, specs: Specs) -> str:
     writer.writerow(map(csv_cell, heads))
     parts = [results(record, specs) for record in found]
     of = [given_specs(record.run, specs).strip() or _digest(record) for record in found]
-    said = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
+    texts = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
     for columns in zip(*parts, strict=True):
         kernel = specs.kernels[columns[0].name]
         values: list[object] = [
@@ -44,7 +44,7 @@ def render_csv(records: Records, specs: Specs) -> str:
             kernel.variant.get("dtype", ""),
             kernel.upstream,
         ]
-        for row, record, *about in zip(columns, found, of, said, strict=True):
+        for row, record, *about in zip(columns, found, of, texts, strict=True):
             why = row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]
             values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, why, *about]

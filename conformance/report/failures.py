@@ -28,7 +28,7 @@ _HEADINGS: dict[Status, str] = {
 
 
 def failure_lines(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[str]:
-    """Every kernel with a verdict other than pass, by status; kernels with the same message are told together."""
+    """Every kernel with a verdict other than pass, by status; kernels with the same message are listed together."""
     lines: list[str] = []
     for status, heading in _HEADINGS.items():
         groups: dict[str, list[KernelResult]] = {}
@@ -84,7 +84,7 @@ def missing_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
     """Kernels without a verdict: whole families by name, else kernel by kernel; those that were selected with why."""
     lines: list[str] = []
     for module in specs.modules.values():
-        for said, belongs in _ABSENT:
+        for label, belongs in _ABSENT:
             names: list[str] = []
             count = 0
             for family in module.families:
@@ -96,7 +96,7 @@ def missing_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
                 else:
                     names += [code(row.name) + (f" ({plain(row.message)})" if row.message else "") for row in found]
             if names:
-                lines.append(f"- {plain(module.name)}, {said} ({count}): {', '.join(names)}")
+                lines.append(f"- {plain(module.name)}, {label} ({count}): {', '.join(names)}")
     return lines or ["None."]
 
 

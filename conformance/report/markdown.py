@@ -66,9 +66,11 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
-        said = [f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message]
-        if said:
-            lines += ["", f"## Remarks{_of(name, found)}", "", *said]
+        annotated = [
+            f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
+        ]
+        if annotated:
+            lines += ["", f"## Remarks{_of(name, found)}", "", *annotated]
     lines += ["", "## What upstream gets wrong", "", *_defects(specs)]
     lines += ["", "## Inputs that are not compared", "", *_undefined(specs)]
     return "\n".join(lines) + "\n"
@@ -88,8 +90,8 @@ def _of(name: str, found: Sequence[Record]) -> str:
 def _headline(name: str, record: Record, count: Tally, specs: Specs) -> str:
     run = record.run
     of = given_specs(run, specs)
-    said = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
-    return f"- {plain(name)}: {said}, {plain(executed(run))} ({plain(identity(run))})."
+    headline = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
+    return f"- {plain(name)}: {headline}, {plain(executed(run))} ({plain(identity(run))})."
 
 
 def _of_candle(found: Sequence[Record], specs: Specs) -> str:
@@ -184,7 +186,7 @@ def _builds(record: Record, specs: Specs) -> list[str]:
     heads, body = compile_table(record, specs)
     lines = table(list(map(plain, heads)), [list(map(plain, row)) for row in body], "lr" + "c" * (len(heads) - 2))
     lines += ["", NOT_RUN, ""]
-    lines += [f"- {plain(said)}" for said in compilers(record)]
+    lines += [f"- {plain(line)}" for line in compilers(record)]
     for what, error in failures(record):
         lines += ["", f"{plain(what)} does not compile:", "", *fence(error, "text")]
     spills = spilling(record)

@@ -40,8 +40,8 @@ def render_html(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         count = tally(part)
         of = html(given_specs(record.run, specs))
-        said = f"<b>{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)</b>"
-        parts.append(f"<li>{html(name)}: {said}, {html(executed(record.run))} ({html(identity(record.run))})</li>")
+        headline = f"<b>{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)</b>"
+        parts.append(f"<li>{html(name)}: {headline}, {html(executed(record.run))} ({html(identity(record.run))})</li>")
     parts.append("</ul>")
     for name, record, part in zip(names, found, rows, strict=True):
         parts += [f'<p class="{kind}">{html(f"{name}: {text}")}</p>' for kind, text in remarks(record, part, specs)]
@@ -98,7 +98,7 @@ def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
 def _builds(record: Record, specs: Specs) -> list[str]:
     heads, body = compile_table(record, specs)
     lines = _table(list(map(html, heads)), [list(map(html, row)) for row in body])
-    lines += [f"<p>{html(said)}</p>" for said in (NOT_RUN, *compilers(record))]
+    lines += [f"<p>{html(line)}</p>" for line in (NOT_RUN, *compilers(record))]
     for what, error in failures(record):
         lines += [f"<p>{html(what)} does not compile:</p>", f"<pre>{html(error)}</pre>"]
     spills = spilling(record)
@@ -131,17 +131,17 @@ def _result(record: Record, row: KernelResult) -> str:
     status = f'<span class="{row.status}">{row.status}</span>'
     if row.cases:
         status += f" {row.cases - row.failed}/{row.cases} cases, {ulps(row.max_ulp)}"
-    said = []
+    details: list[str] = []
     if row.message:
-        said.append(f"<pre>{html(row.message[:SHOWN_MESSAGE])}</pre>")
+        details.append(f"<pre>{html(row.message[:SHOWN_MESSAGE])}</pre>")
     for failure in row.failures:
         lines = [failure.case, failure.why]
         if failure.got is not None:
             lines.append(f"element {failure.index}: got {failure.got}, expected {failure.expected}")
         text = "\n".join([*lines, failure.reproduce])
-        said.append(f"<pre>{html(text)}</pre>")
-    if not said:
+        details.append(f"<pre>{html(text)}</pre>")
+    if not details:
         return status
     if not row.failures and row.status not in ("missing", "not_run"):
-        said.append(f"<pre>{html(rerun(record.run, row.name))}</pre>")
-    return f"<details><summary>{status}</summary>{''.join(said)}</details>"
+        details.append(f"<pre>{html(rerun(record.run, row.name))}</pre>")
+    return f"<details><summary>{status}</summary>{''.join(details)}</details>"

@@ -30,7 +30,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("warning", f"no sandbox: {run.sandbox}" if run.sandbox and run.sandbox.startswith("none") else None),
         ("warning", None if run.complete else _interrupted(record, rows)),
         ("warning", _lost([row for row in rows if row.lost])),
-        *(("warning", said) for said in run.infrastructure),
+        *(("warning", text) for text in run.infrastructure),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         ("note", _compilers(record, rows)),
@@ -58,20 +58,20 @@ def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
     counts = Counter((row.compiler, row.compiler_name) for row in rows if row.compiler)
     if not counts:
         return None
-    said = []
+    compiled = []
     for (compiler, name), count in sorted(counts.items(), key=lambda item: (item[0][0] != "hiprtc", str(item[0]))):
         called = compiler if name is None else f"{compiler} ({name})"
         refused = compiler == "hipcc" and record.run.compiler == "auto"
         why = f" (hiprtc refuses {'its file' if count == 1 else 'their files'})" if refused else ""
-        said.append(f"by {called}: {count} kernel{'' if count == 1 else 's'}{why}")
-    return f"compiled {'; '.join(said)}"
+        compiled.append(f"by {called}: {count} kernel{'' if count == 1 else 's'}{why}")
+    return f"compiled {'; '.join(compiled)}"
 
 
 def _left_out(rows: Sequence[KernelResult]) -> str | None:
     count = sum(row.left_out for row in rows)
     kernels = sum(row.left_out > 0 for row in rows)
-    said = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
-    return f"{said} would not survive" if count else None
+    text = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
+    return f"{text} would not survive" if count else None
 
 
 def _other_specs(record: Record, specs: Specs) -> str | None:

@@ -48,11 +48,11 @@ def render_terminal(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         total = tally(part)
         counts = {status: sum(row.status == status for row in part) for status in STATUSES}
-        said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        totals = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         where = one_line(f"{record.run.device}: {executed(record.run)}")
         given = given_specs(record.run, specs)
         lines.append(f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)")
-        lines += [*_indented(said), *_indented(where)]
+        lines += [*_indented(totals), *_indented(where)]
         if record.run.sandbox and not record.run.sandbox.startswith("none"):
             lines += _indented(f"sandbox: {one_line(record.run.sandbox)}")
         for remark in remarks(record, part, specs):
@@ -74,4 +74,4 @@ def _figures(parts: list[list[KernelResult]]) -> list[str]:
 
 
 def _worst(parts: list[list[KernelResult]]) -> str:
-    return shortened(one_line(next((said for said in map(worst, parts) if said), "")), _WORST_WIDTH)
+    return shortened(one_line(next((remark for remark in map(worst, parts) if remark), "")), _WORST_WIDTH)

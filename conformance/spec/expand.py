@@ -140,7 +140,7 @@ class _Stanza:
             spelled = {axis: stanza.spelling.get(value, value) for axis, value in variant.items()}
             name = self._fill(stanza.name, spelled, (*self.place, "name"))
             if not _C_NAME.match(name):
-                raise document.error((*self.place, "name"), f"{name!r} is no C name", "correct the name template")
+                raise document.error((*self.place, "name"), f"{name!r} is not a C name", "correct the name template")
             known = self._matching(stanza.known_failures, variant)
             kernel = Kernel(
                 name=name,

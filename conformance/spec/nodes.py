@@ -118,7 +118,7 @@ def _plain(document: Document, node: yaml.Node, location: Location) -> Any:
         result: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise SpecError(document.path, key.start_mark.line + 1, "a key that is no text", "use a plain word")
+                raise SpecError(document.path, key.start_mark.line + 1, "a key that is not text", "use a plain word")
             name = str(key.value)
             if len(name) > MOST_NAME:
                 problem = f"the key {shortened(name, 60)!r} of {len(name)} characters"

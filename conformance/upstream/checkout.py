@@ -21,7 +21,7 @@ _OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else
 
 
 class CheckoutError(ValueError):
-    """A path that is no Candle checkout; the message says what was expected where."""
+    """A path that is not a Candle checkout; the message says what was expected where."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_checkout(path: Path, jobs: int = 2) -> Checkout:
 def kernel_folder(path: Path) -> Path:
     """The folder of kernel sources in the checkout ``path``; raises ``CheckoutError`` when it is not there."""
     if not path.is_dir():
-        raise CheckoutError(f"{path} is no folder; give the root of a Candle checkout")
+        raise CheckoutError(f"{path} is not a folder; give the root of a Candle checkout")
     folder = path / KERNEL_FOLDER
     if not folder.is_dir():
         raise CheckoutError(f"{path} holds no folder {KERNEL_FOLDER}; give the root of a Candle checkout")

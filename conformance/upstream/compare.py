@@ -92,7 +92,7 @@ def parameter_difference(kernel: Kernel, definition: Definition) -> str | None:
     """The first difference between the spec's parameters and the definition's, in words, or ``None``."""
     for position, (want, have) in enumerate(zip(kernel.params, definition.params, strict=False), 1):
         if not _same_type(want, have):
-            return f"parameter {position} is {have.type} {have.name}, the spec has {words(want)}"
+            return f"parameter {position} is {have.type} {have.name}, the spec has {describe_parameter(want)}"
         if want.name != have.name:
             return f"parameter {position} is called {have.name or 'nothing'}, in the spec {want.name}"
     if len(kernel.params) != len(definition.params):
@@ -107,7 +107,7 @@ def _same_type(want: Parameter, have: Param) -> bool:
     return found.is_dtype(want.dtype, want.pointer) and (not want.pointer or constant == (want.role == "in"))
 
 
-def words(parameter: Parameter) -> str:
+def describe_parameter(parameter: Parameter) -> str:
     """A parameter as a spec writes it."""
     dtype = parameter.dtype.removesuffix("*")
     return f"{parameter.name}: {parameter.role} {dtype}{'*' if parameter.pointer else ''}"

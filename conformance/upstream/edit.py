@@ -18,7 +18,7 @@ from conformance.upstream.compare import Drift, Move
 
 @dataclass(frozen=True)
 class Place:
-    """Where a scalar stands in the text of a file, by character; ``aligned`` in a list, whose columns line up."""
+    """Where a scalar is in the text of a file, by character; ``aligned`` in a list, whose columns line up."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ def replaced(path: Path, text: str, values: Mapping[Location, int]) -> str:
             raise SpecError(
                 path,
                 line,
-                f"one number stands for kernels that are now on lines {edits[spot]} and {value}",
+                f"one number is shared by kernels that are now on lines {edits[spot]} and {value}",
                 "write the anchored mapping out in both places, then run again",
             )
     return edited(text, [fitted(text, spot, str(value)) for spot, value in edits.items()])

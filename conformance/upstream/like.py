@@ -17,7 +17,7 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.spec.model import Family, SpecFile
 from conformance.spec.nodes import Location, read_document
-from conformance.upstream.compare import words
+from conformance.upstream.compare import describe_parameter
 from conformance.upstream.edit import Edit, edited, fitted, places
 from conformance.upstream.stubs import SPELLINGS
 
@@ -188,7 +188,7 @@ def _new_stanza(path: Path, text: str, name: str, like: Kernel, values: dict[str
     lines.append("    params:")
     for parameter in like.params:
         own = axis == "dtype" and parameter.dtype == like.variant.get("dtype")
-        shown = words(parameter)
+        shown = describe_parameter(parameter)
         lines.append("      " + (shown.replace(f" {parameter.dtype}", " {dtype}") if own else shown))
     lines += ["    row:", f"      axis: {axis}", f"      lines: {{{_quoted(value)}: {line}}}"]
     source = like.tolerance.source.replace('"', "'")

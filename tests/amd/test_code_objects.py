@@ -67,8 +67,8 @@ GOOD = elf.code_object(elf.metadata("gfx942", [affine()]))
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"int main() {}\n", "is no code object"),
-        (b"", "is no code object"),
+        (b"int main() {}\n", "is not a code object"),
+        (b"", "is not a code object"),
         (elf.code_object(None, machine=190), r"an NVIDIA GPU \(a CUDA cubin\)"),
         (elf.code_object(None, machine=62), r"an x86-64 processor \(a host library\)"),
         (elf.code_object(None, machine=4711), "another machine .ELF machine 4711."),

@@ -136,19 +136,19 @@ def test_every_kernel_has_a_case_that_tells(what: str, families: tuple[str, ...]
 
 def test_cases_that_must_fault_do_so_in_the_reference_and_no_other_does() -> None:
     for k in of(*ALL):
-        ways = set()
+        found = set()
         for case in cases_for(k):
             launch = launch_for(k, case)
             arguments = launch.reference_arguments()
             if case.get("ids") in FAULTING:
-                ways.add(case.get("ids"))
+                found.add(case.get("ids"))
                 with pytest.raises(Faults):
                     reference.evaluate(k.module, k.family, k.variant, 0, arguments)
             elif case.get("values") != "wide":
                 with np.errstate(all="ignore"):
                     assert reference.evaluate(k.module, k.family, k.variant, 0, arguments), case.id
         signed = dtype(k.param("ids").dtype).kind == "int"
-        assert ways == (set() if _is_unmarked(k) else {"beyond", "foreign"} | ({"negative"} if signed else set()))
+        assert found == (set() if _is_unmarked(k) else {"beyond", "foreign"} | ({"negative"} if signed else set()))
 
 
 def _leads_inside(k: Kernel, case: Case) -> bool:
@@ -163,12 +163,12 @@ def _leads_inside(k: Kernel, case: Case) -> bool:
     return len(indexed.data) - indexed.start - left * dim * right >= behind
 
 
-@pytest.mark.parametrize("way", ["beyond", "negative"])
-def test_every_kernel_has_a_case_where_a_missing_check_would_be_silent(way: str) -> None:
-    kernels = [k for k in of(*ALL) if any(case.get("ids") == way for case in cases_for(k))]
-    assert len(kernels) == (115 if way == "beyond" else 41)
+@pytest.mark.parametrize("distribution", ["beyond", "negative"])
+def test_every_kernel_has_a_case_where_a_missing_check_would_be_silent(distribution: str) -> None:
+    kernels = [k for k in of(*ALL) if any(case.get("ids") == distribution for case in cases_for(k))]
+    assert len(kernels) == (115 if distribution == "beyond" else 41)
     for k in kernels:
-        assert any(_leads_inside(k, case) for case in cases_for(k) if case.get("ids") == way), k.name
+        assert any(_leads_inside(k, case) for case in cases_for(k) if case.get("ids") == distribution), k.name
 
 
 def test_f8_sums_get_no_id_that_upstream_does_not_check() -> None:

@@ -121,8 +121,8 @@ def test_float_kernels_have_subnormals_and_every_scale() -> None:
     assert len(floats) > 200
     for k in floats:
         texts = _texts(k)
-        for way in ("subnormal", "tiny", "large", "mid", "wide"):
-            assert _any(texts, f"values={way}"), (k.name, way)
+        for distribution in ("subnormal", "tiny", "large", "mid", "wide"):
+            assert _any(texts, f"values={distribution}"), (k.name, distribution)
 
 
 def test_narrow_types_are_tried_exhaustively() -> None:

@@ -45,7 +45,7 @@ def _answers(k: Kernel, arguments: Arguments) -> dict[str, Expected]:
 
 
 def _outside(wrong: Expected, right: Expected) -> bool:
-    """Whether an element of ``wrong`` is no allowed answer."""
+    """Whether an element of ``wrong`` is not an allowed answer."""
     low = right.value if right.low is None else right.low
     high = right.value if right.high is None else right.high
     bits = f"u{low.dtype.itemsize}"

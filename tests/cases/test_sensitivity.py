@@ -154,7 +154,7 @@ def _can_show(what: str, kernel: Kernel) -> bool:
         return kernel.param("ids").dtype in (("i64",) if "four" in what else ("i64", "i32", "i16", "u32"))
     if what.startswith("N13"):
         name = "lhs" if kernel.launch in ("binary", "compare") else "inp"
-        # Flushed subnormals do not show beside exp(x) - 1 in a type with few bits.
+        # Flushed subnormals do not show next to exp(x) - 1 in a type with few bits.
         return kernel.param(name).dtype in ("f32", "f64", "f16", "bf16") and op != "elu"
     return True
 

@@ -157,7 +157,7 @@ def test_narrow_floats_are_told_apart_by_the_names_of_the_ports_own_types(
     assert {item.kind for item in found} == (set() if right else {"pointee_type", "parameter_type"})
 
 
-def test_a_dropped_dtype_is_told_beside_those_that_are_there(specs: Specs, tmp_path: Path) -> None:
+def test_a_dropped_dtype_is_reported_next_to_those_that_are_there(specs: Specs, tmp_path: Path) -> None:
     found = findings(specs, tmp_path, changed("OPS(f16)\n", ""))
     assert [(item.kind, item.kernel) for item in found] == [
         ("missing_dtype", "utanh_f16"),
@@ -227,8 +227,8 @@ def test_exit_code_0_when_all_that_is_asked_for_is_there(tmp_path: Path, capsys:
     ("name", "content", "said"),
     [
         ("empty.hip", "int main() { return 0; }\n", "defines no kernel"),
-        ("notes.txt", "no kernels here\n", "no kernel file"),
-        ("text.hsaco", "not an ELF file", "is no code object"),
+        ("notes.txt", "no kernels here\n", "not a kernel file"),
+        ("text.hsaco", "not an ELF file", "is not a code object"),
         ("broken.hip", SOURCE + 'extern "C" __global__ void f(int n) { if (n) {\n', "port.*broken.hip"),
         ("header.hip", '#include "absent.h"\n' + SOURCE, "absent.h"),
     ],
@@ -262,7 +262,9 @@ def test_a_broken_file_loses_nothing_of_the_others(
     assert "9 of Candle's" in out
 
 
-def test_a_foreign_binary_in_a_tree_is_told_beside_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_binary_in_a_tree_is_reported_next_to_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "port"
     folder.mkdir()
     (folder / "right.hip").write_text(SOURCE)

@@ -28,7 +28,7 @@ class Said:
 
 @pytest.fixture
 def cli(capfd: pytest.CaptureFixture[str], tmp_path: Path):
-    """``cli("run", "uneg_f32")``: the command in this process; ``run`` and ``replay`` write a record beside."""
+    """``cli("run", "uneg_f32")``: the command in this process; ``run`` and ``replay`` write a record too."""
 
     def call(*words: object) -> Said:
         path = tmp_path / "said.json"

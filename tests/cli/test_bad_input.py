@@ -187,7 +187,7 @@ def test_a_file_that_is_no_code_object(cli, tmp_path):
     (tmp_path / "unary.hsaco").write_text("hello")
     said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", tmp_path)
     assert said.kernel("uneg_f32")["status"] == "compile_error"
-    assert "no code object" in said.kernel("uneg_f32")["message"]
+    assert "not a code object" in said.kernel("uneg_f32")["message"]
 
 
 def test_a_record_is_not_lost_to_a_folder_that_is_not_there(cli, tmp_path):

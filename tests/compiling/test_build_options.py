@@ -20,7 +20,7 @@ from conformance.processes import Supervisor
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with one source, beside it a folder of headers."""
+    """A tree with one source, next to it a folder of headers."""
     (tmp_path / "kernels").mkdir()
     (tmp_path / "shim").mkdir()
     (tmp_path / "kernels" / "unary.hip").write_text('#include "shim.h"\n')
@@ -29,14 +29,14 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_the_file_beside_the_tree_and_the_command_line_add_up(tree: Path) -> None:
-    beside = tree.parent / "candle-parity.toml"
-    beside.write_text('include_dirs = ["shim"]\ndefines = ["A", "B=1"]\nforced_includes = ["shim/shim.h"]\n')
+    file = tree.parent / "candle-parity.toml"
+    file.write_text('include_dirs = ["shim"]\ndefines = ["A", "B=1"]\nforced_includes = ["shim/shim.h"]\n')
     options = options_for(tree, [tree], ["B=2"], [Path("shim.h")], None)
     assert options.include_dirs == (tree, tree.parent / "shim")
     assert options.defines == ("A", "B=1", "B=2")
     assert options.forced == (tree.parent / "shim" / "shim.h",) * 2
     assert options.dialect == "auto"
-    assert options.words()[:4] == [f"-I{tree}", f"-I{tree.parent / 'shim'}", "-DA", "-DB=1"]
+    assert options.compiler_flags()[:4] == [f"-I{tree}", f"-I{tree.parent / 'shim'}", "-DA", "-DB=1"]
 
 
 def test_a_file_in_the_tree_goes_before_one_beside_it(tree: Path) -> None:
@@ -54,9 +54,9 @@ def test_a_file_in_the_tree_goes_before_one_beside_it(tree: Path) -> None:
         ('defines = "A"', ("defines must be a list of strings", "'A'")),
         ("defines = [1]", ("defines must be a list of strings",)),
         ('dialect = "opencl"', ("dialect must be one of auto, hip, cuda", "'opencl'")),
-        ('include_dirs = ["absent"]', ("include_dirs", "absent", "is no folder")),
-        ('forced_includes = ["absent.h"]', ("forced_includes", "absent.h", "is no file")),
-        ('defines = ["1A"]', ("'1A' is no macro", "NAME=VALUE")),
+        ('include_dirs = ["absent"]', ("include_dirs", "absent", "is not a folder")),
+        ('forced_includes = ["absent.h"]', ("forced_includes", "absent.h", "is not a file")),
+        ('defines = ["1A"]', ("'1A' is not a macro", "NAME=VALUE")),
         ("include_dirs = [", ("cannot be read as TOML",)),
     ],
 )
@@ -70,11 +70,11 @@ def test_a_bad_file_is_named_with_what_is_wrong(tree: Path, text: str, words: Se
 
 
 def test_bad_words_on_the_command_line(tree: Path) -> None:
-    with pytest.raises(SourceError, match=r"-I .*absent is no folder"):
+    with pytest.raises(SourceError, match=r"-I .*absent is not a folder"):
         options_for(tree, [tree / "absent"])
-    with pytest.raises(SourceError, match="-D 'A B' is no macro"):
+    with pytest.raises(SourceError, match="-D 'A B' is not a macro"):
         options_for(tree, defines=["A B"])
-    with pytest.raises(SourceError, match=r"--include absent\.h is no file"):
+    with pytest.raises(SourceError, match=r"--include absent\.h is not a file"):
         options_for(tree, forced=[Path("absent.h")])
 
 

@@ -190,7 +190,7 @@ def _streams() -> None:
     assert priority.value == -3
     machine.script("cuStreamQuery", 600)
     assert machine.hip.hipStreamQuery(stream) == 600
-    assert machine.hip.hipGetLastError() == 0, "not ready is no error"
+    assert machine.hip.hipGetLastError() == 0, "not ready is not an error"
     assert machine.good("hipEventDestroy", start) == [f"cuEventDestroy_v2 {e}"]
     assert machine.good("hipStreamDestroy", stream) == [f"cuStreamDestroy_v2 {s}"]
 

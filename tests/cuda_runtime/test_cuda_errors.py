@@ -126,7 +126,7 @@ def _device_taken_by_others() -> None:
     machine = Machine()
     machine.script("cuDevicePrimaryCtxRetain", 2)
     code, message = machine.bad("hipSetDevice", 1)
-    assert (code, message) == (2, "hipSetDevice: device 1 cannot be taken: CUDA_ERROR_OUT_OF_MEMORY, out of memory")
+    assert (code, message) == (2, "hipSetDevice: device 1 cannot be opened: CUDA_ERROR_OUT_OF_MEMORY, out of memory")
     machine.script("cuDevicePrimaryCtxRetain", 0)
     machine.good("hipSetDevice", 1)
 
@@ -141,7 +141,7 @@ def _no_parameters() -> None:
     machine.driver.stand_in_number(b"version", 12020)
     module = machine.module()
     assert machine.hip.hipcudaModuleKernels(module) is None
-    assert machine.message().endswith("the driver is for CUDA 12.2; 12.4 or newer can tell")
+    assert machine.message().endswith("the driver is for CUDA 12.2; 12.4 or newer is needed")
     assert machine.launch(machine.function("three", module), *(ctypes.c_uint64(1),) * 3) == 0
 
 
@@ -201,7 +201,7 @@ def _bad_launches() -> None:
     assert "(96 registers, at most 640 threads in a block): CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" in machine.message()
     machine.script("cuFuncSetAttribute", 1)
     assert machine.launch(function, *values, shared=1 << 20) == 1
-    assert "kernel three: 1048576 bytes of dynamic shared memory beside its 1024 are more than there is" in (
+    assert "kernel three: 1048576 bytes of dynamic shared memory with its 1024 static ones are more than" in (
         machine.message()
     )
     wrong = (ctypes.c_void_p * 3)(7, 0, 3)
@@ -230,7 +230,7 @@ def _fault(result: int, code: int) -> None:
     assert told == code
     launch = "kernel three<<<grid (3,1,1), block (96,1,1), 16 bytes shared>>>: "
     assert message.startswith(f"hipDeviceSynchronize: {launch}")
-    assert message.endswith("the device's context is lost with it: only a new process can use the device again")
+    assert message.endswith("the device's context is lost: only a new process can use the device again")
     machine.script("cuMemFree_v2", result)
     _, later = machine.bad("hipFree", ctypes.c_void_p(1))
     assert later.startswith(f"hipFree: the device's context was lost by an earlier fault ({launch}")

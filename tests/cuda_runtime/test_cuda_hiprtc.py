@@ -119,7 +119,7 @@ def _without_device() -> None:
     machine.script("cuInit", 100)
     result, log = compile_(machine, b"k", b"k.hip")
     assert result == COMPILATION
-    assert "say what to compile for: --gpu-architecture=sm_90" in log
+    assert "name the architecture: --gpu-architecture=sm_90" in log
     assert compile_(machine, b"k", b"k.hip", "--gpu-architecture=sm_90") == (0, "")
 
 

@@ -128,7 +128,7 @@ def _parameters() -> None:
     gpu = Gpu()
     rows = gpu.runtime.module_kernels(int(gpu.module.handle))
     if rows is None:
-        assert "12.4 or newer can tell" in gpu.runtime.message()
+        assert "12.4 or newer is needed" in gpu.runtime.message()
         return
     sizes = {row["name"]: [parameter["size"] for parameter in row["params"]] for row in rows}
     assert sizes["swap_halves"] == [4, 8, 8]

@@ -113,7 +113,7 @@ def test_a_right_kernel_passes_and_a_wrong_one_fails_whatever_its_neighbours_do(
         ("fill_u8", "exit code 0"),
         ("fill_f32", "signal SIGKILL"),
         ("fill_f64", "not an answer"),
-        ("const_set_u8", "called socket(), which kernels must not"),
+        ("const_set_u8", "called socket(), which is forbidden in kernels"),
     ],
 )
 def test_a_kernel_that_brings_its_process_down_is_a_crash_that_says_how(harmed, kernel, words):
@@ -129,7 +129,7 @@ def test_a_kernel_that_brings_its_process_down_is_a_crash_that_says_how(harmed, 
         ("copy2d_u8", "exit code 0"),
         ("copy2d_i64", "signal SIGSEGV"),
         ("copy2d_f32", "no answer within 8 s"),
-        ("copy2d_f64", "called clone() of a new process, which kernels must not"),
+        ("copy2d_f64", "called clone() of a new process, which is forbidden in kernels"),
     ],
 )
 def test_code_that_cannot_be_loaded_costs_the_kernels_of_its_file(harmed, kernel, words):

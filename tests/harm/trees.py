@@ -52,7 +52,7 @@ _FILL = (
 
 SMALL = {"fill": 13, "sort": 11, "affine": 8, "ternary": 6}
 FULL = {"fill": 12, "sort": 11, "affine": 9, "ternary": 20, "unary": 70, "cast": 40, "reduce": 35}
-"""How many kernels of a module may do harm, beside those of the family ``fill``; the rest of the module is healthy."""
+"""How many kernels of a module may do harm, not counting the family ``fill``; the rest of the module is healthy."""
 
 SMALL_FAULTS = (
     "write just past the end", "write far past the end", "read of null", "write to null", "endless recursion",

@@ -115,7 +115,7 @@ class Hiprtc:
         return compiled
 
     def table(self, code: bytes) -> dict[str, Kernel]:
-        """The kernel table of a module, loaded beside a stand-in for the runtime."""
+        """The kernel table of a module, loaded together with a stub of the runtime."""
         self.modules += 1
         path = self.folder / f"module{self.modules}.so"
         path.write_bytes(code)

@@ -185,20 +185,20 @@ def test_a_guard_that_was_killed_is_replaced(supervisor: Supervisor) -> None:
     assert supervisor._guard is not guard
     assert (first.poll(), second.poll()) == (None, None)
     # What the parent's death would do, without the parent's own hand in it.
-    os.close(supervisor._told)
-    supervisor._told = -1
+    os.close(supervisor._guard_pipe)
+    supervisor._guard_pipe = -1
     assert first.wait(LIMIT) == -signal.SIGKILL
     assert second.wait(LIMIT) == -signal.SIGKILL
 
 
 def test_a_forked_copy_neither_ends_children_nor_keeps_them_alive(supervisor: Supervisor) -> None:
     child = python(supervisor, "import time; time.sleep(600)")
-    told = supervisor._told
+    pipe = supervisor._guard_pipe
     copy = os.fork()
     if copy == 0:
         supervisor.close()
         try:
-            os.fstat(told)
+            os.fstat(pipe)
         except OSError:
             os._exit(0)
         os._exit(1)

@@ -161,7 +161,7 @@ def damaged(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "no valid JSON"),
+        ("", "not valid JSON"),
         ('{"schema": 1, "run"', "cut short"),
         ("[]", '"schema": 1'),
         ("{}", '"schema": 1'),

@@ -22,7 +22,7 @@ def test_recorded_answers() -> None:
 
 
 def test_a_step_beyond_the_interval_is_noticed() -> None:
-    """Intervals are narrow: a recorded answer moved by 1 % leaves them, wherever it is no zero and no infinity."""
+    """Intervals are narrow: a recorded answer moved by 1 % leaves them, wherever it is neither zero nor infinite."""
     traces.require()
     for case in traces.cases("reduce"):
         if case.kernel.family in ("fast_reduce", "sum"):

@@ -95,7 +95,7 @@ def test_float8_decode_then_encode_is_the_identity() -> None:
 
 
 def hard_sums(digits: int, least: int, most: int, dtype: Any, seed: int) -> tuple[Array, Array, Array]:
-    """Triples whose ``a * b + c`` lies at, or a little beside, a midpoint, cancels, or leaves the normal range."""
+    """Triples whose ``a * b + c`` lies at, or close to, a midpoint, cancels, or leaves the normal range."""
     rng = np.random.default_rng(seed)
     count = 120
 

@@ -113,5 +113,5 @@ def test_a_damaged_archive_is_named(tmp_path, damage):
     pack(tmp_path, tmp_path / "packed")
     path = tmp_path / "packed" / "unary.traces.xz"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(TraceError, match=r"unary\.traces\.xz: is no trace archive"):
+    with pytest.raises(TraceError, match=r"unary\.traces\.xz: is not a trace archive"):
         Traces(tmp_path / "packed")

@@ -37,7 +37,7 @@ def record(folder: Path, kernel, launches, **recording) -> Traces:
 
 
 def answered(launch):
-    """An answer that is no kernel's: the written buffers turned around."""
+    """An answer that is not a kernel's: the written buffers turned around."""
     return {
         arg.name: arg.data[::-1] if arg.role != "in" else arg.data for arg in launch.args if isinstance(arg, Buffer)
     }
@@ -133,7 +133,7 @@ def test_an_archive_with_more_or_less_than_its_arrays_is_named(tmp_path):
     for wrong in (whole[:-1], whole + b"x"):
         path = tmp_path / "wrong.traces"
         path.write_bytes(wrong)
-        with pytest.raises(ValueError, match="is no trace archive"):
+        with pytest.raises(ValueError, match="is not a trace archive"):
             read_archive(path)
 
 

@@ -19,7 +19,7 @@ from conformance.toolchains.host import NoCompiler, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Writes its output file and a line per call into a log beside itself; -o is always followed by the output.
+# Writes its output file and a line per call into a log next to itself; -o is always followed by the output.
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && { echo "clang version 99.1"; exit 0; }
 echo "$@" >> "$0.log"

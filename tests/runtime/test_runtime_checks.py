@@ -58,7 +58,7 @@ _READ = "the 32 bytes of __shared__ read_past_shared::array"
             f"thread (7,0,0): out-of-bounds read, 0 bytes past the end of {_READ}",
         ),
         ("index_last_member", 8, 1, LAUNCH_FAILURE, "index 8 is out of bounds of an array of type 'float[8]' at kern"),
-        ("read_past_local", 8, 1, LAUNCH_FAILURE, "access outside of a local array"),
+        ("read_past_local", 8, 1, LAUNCH_FAILURE, "access outside a local array"),
         ("put_past_local", 8, 1, LAUNCH_FAILURE, "wrote past the end of a local array"),
     ],
 )
@@ -123,7 +123,7 @@ def test_threads_that_leave_a_loop_with_a_barrier_early_are_named(clang: Remote,
     outcome = failure(clang, "uneven_turns", [ints(8)], (1,), (8,))
     assert outcome.code == LAUNCH_FAILURE
     line = line_of("turn <= threadIdx.x % 2")
-    says = rf"thread 1 waits at kernels.hip:{line} once more, thread 0 passed it and has returned"
+    says = rf"thread 1 waits at kernels.hip:{line} again, thread 0 passed it and has returned"
     assert re.search(says, outcome.message), outcome.message
 
 
@@ -208,7 +208,7 @@ def test_messages_are_the_same_in_every_process_and_hold_no_address(machine: Rem
     assert done[0].returncode == 0, done[0].stderr
     assert done[0].stdout == done[1].stdout
     assert not re.search(r"0x[0-9a-f]{7,}(?!f)", done[0].stdout.replace("0xffffffff", "")), done[0].stdout
-    assert "an address near no device allocation" in done[0].stdout
+    assert "an address that is not near a device allocation" in done[0].stdout
 
 
 _OPTIONS = """
@@ -264,7 +264,7 @@ assert machine.run("prints_for_long", [integer(2)]).code == 0
 def test_what_kernels_print_is_limited(machine: Remote) -> None:
     done = subprocess.run([sys.executable, "-c", _PRINT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    notice = "\n[the kernels have printed all that the option print_bytes allows; the rest is left out]\n"
+    notice = "\n[the output of kernels has reached the option print_bytes; the rest is left out]\n"
     before, _, after = done.stdout.partition(notice)
     assert len(before) == 1000
     assert after == "000000000000000\n000000000000001\n"

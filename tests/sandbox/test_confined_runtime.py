@@ -63,7 +63,8 @@ def _run_on_four(executor: Executor) -> tuple[int, list[int]]:
 def test_attempts_on_several_os_threads_end_the_launch_once(server: ForkServer) -> None:
     launched, works_after = answer(server.run(_attempt_on_four))
     assert re.fullmatch(
-        r"kernel spins_and_attempts, block \(\d+,0,0\), thread \(0,0,0\): called socket\(\), which kernels must not",
+        r"kernel spins_and_attempts, block \(\d+,0,0\), thread \(0,0,0\): "
+        r"called socket\(\), which is forbidden in kernels",
         launched.message,
     )
     assert works_after
@@ -336,7 +337,7 @@ def _confine_without_seccomp(executor: Executor) -> tuple[str, bool]:
 def test_a_machine_without_landlock_says_so(server: ForkServer) -> None:
     guards, message, works = answer(server.run_before(_confine_without_landlock))
     assert guards == "seccomp, without Landlock"
-    assert message.endswith("called socket(), which kernels must not")
+    assert message.endswith("called socket(), which is forbidden in kernels")
     assert works
 
 

@@ -64,7 +64,7 @@ ARGUMENTS = {
 
 
 def report(call: str, kernel: str = "bare_call", block: int = 0, thread: int = 0) -> str:
-    return f"kernel {kernel}, block ({block},0,0), thread ({thread},0,0): called {call}, which kernels must not"
+    return f"kernel {kernel}, block ({block},0,0), thread ({thread},0,0): called {call}, which is forbidden in kernels"
 
 
 # ---- in kernels, by the C library
@@ -208,7 +208,9 @@ def test_an_attempt_while_a_module_is_loaded_ends_the_process(server: ForkServer
     file = tmp_path / "file"
     file.write_text("kept")
     ended = server.run(Executor.load, "at load", ATTEMPT=name, ATTEMPT_FILE=str(file), ATTEMPT_VICTIM=str(os.getpid()))
-    assert ended == Ended(None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which kernels must not\n")
+    assert ended == Ended(
+        None, FORBIDDEN_EXIT, "", f"called {NAMED.get(name, f'{name}()')}, which is forbidden in kernels\n"
+    )
     assert file.read_text() == "kept"
 
 
@@ -225,12 +227,12 @@ def _load_second(executor: Executor) -> list[bool]:
 
 def test_a_thread_that_a_kernel_left_behind_ends_the_process(server: ForkServer) -> None:
     ended = server.run(_leave_a_thread)
-    assert ended == Ended(None, FORBIDDEN_EXIT, "", "called socket(), which kernels must not\n")
+    assert ended == Ended(None, FORBIDDEN_EXIT, "", "called socket(), which is forbidden in kernels\n")
 
 
 def test_setuid_is_called_in_all_threads_and_ends_the_process(server: ForkServer) -> None:
     ended = server.run(_change_user)
-    assert ended == Ended(None, FORBIDDEN_EXIT, "", "called setuid(), which kernels must not\n")
+    assert ended == Ended(None, FORBIDDEN_EXIT, "", "called setuid(), which is forbidden in kernels\n")
 
 
 def _change_user(executor: Executor) -> None:

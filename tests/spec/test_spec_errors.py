@@ -106,7 +106,7 @@ WRONG: dict[str, tuple[str, str, int, list[str]]] = {
     "a spelling of nothing": ("{f8e4m3: f8_e4m3}", "{f16: half}", 8, ["'f16'", "spelling"]),
     "a parameter without a role": ("inp: in {dtype}*", 'inp: "{dtype}*"', 12, ["'inp'", "scalar TYPE"]),
     "a scalar pointer": ("scalar size_t", "scalar size_t*", 11, ["'numel'", "scalar has no *"]),
-    "a buffer that is no pointer": ("inp: in {dtype}*", "inp: in {dtype}", 12, ["'inp'", "need one"]),
+    "a buffer that is not a pointer": ("inp: in {dtype}*", "inp: in {dtype}", 12, ["'inp'", "need one"]),
     "a wrong module name": ("module: toy", "module: tory", 1, ["'tory'", "'toy'"]),
     "YAML that does not parse": ("lines:\n", "lines: [\n", 19, ["not valid YAML", "line 17"]),
     "neither row nor table": (

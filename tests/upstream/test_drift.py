@@ -117,7 +117,7 @@ def test_numbers_that_share_a_place_are_refused(tmp_path: Path, capsys: pytest.C
     candle = make_checkout(tmp_path / "candle", "\n" + SOURCE + extra)
     code, _, err = drift(capsys, candle, specs, "--write")
     assert code == 2
-    assert "one number stands for kernels that are now on lines" in err
+    assert "one number is shared by kernels that are now on lines" in err
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_broken_checkouts(
 
 def test_a_path_that_is_no_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     specs = make_specs(tmp_path / "specs")
-    for path, problem in ((tmp_path, "holds no folder candle-kernels/src"), (tmp_path / "no", "is no folder")):
+    for path, problem in ((tmp_path, "holds no folder candle-kernels/src"), (tmp_path / "no", "is not a folder")):
         code, _, err = drift(capsys, path, specs)
         assert code == 2
         assert problem in err

@@ -113,10 +113,10 @@ def test_bytes_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
     candle, specs = make_tree(tmp_path, GO), make_specs(tmp_path)
     (candle / "candle-core/src/cuda_backend/bad.rs").write_bytes(b"fn f() {}\xff")
     assert main(["wiring", "--candle", str(candle), "--specs", str(specs)]) == 2
-    assert "bad.rs: is no UTF-8 text" in capsys.readouterr().err
+    assert "bad.rs: is not UTF-8 text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("path", "problem"), [("", "holds no folder candle-core/src"), ("no", "is no folder")])
+@pytest.mark.parametrize(("path", "problem"), [("", "holds no folder candle-core/src"), ("no", "is not a folder")])
 def test_a_path_that_is_no_checkout(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, problem: str
 ) -> None:

@@ -14,7 +14,7 @@ from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
 from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, SIZES, filled, parsed
 from conformance.cases.specials import integer_limits
-from conformance.cases.values import TABLES, Words, values
+from conformance.cases.values import TABLES, RandomStream, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
@@ -62,25 +62,25 @@ _ALL_PAIRS: tuple[str, ...] = (
 
 
 @lru_cache
-def _rows(name: str, way: str) -> tuple[Row, ...]:
+def _rows(name: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
     rows = [*SIZES, *GEOMETRY, *_LAYOUTS]
     rows += FLOATS if kind.kind == "float" else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
-    return parsed(filled(rows, name, way))
+    return parsed(filled(rows, name, distribution))
 
 
 @lru_cache(maxsize=256)
-def _pairs(way: str, name: str, n: int, division: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _pairs(distribution: str, name: str, n: int, division: bool) -> tuple[NDArray[Any], NDArray[Any]]:
     """Two contiguous operands of ``n`` elements that meet in every pair of a table; 16-bit types in 65,536 pairs.
 
     There each operand takes every pattern once, the second in the order of multiples of an odd number.
     """
     kind = dtype(name)
-    table = TABLES[way](name)
+    table = TABLES[distribution](name)
     count = len(table)
     index = np.arange(n, dtype=np.int64)
-    if kind.size == 2 and way == "exhaustive":
+    if kind.size == 2 and distribution == "exhaustive":
         lhs, rhs = table[index % count], table[(index * 40503 + 12345) % count]
     else:
         lhs, rhs = table[index // count % count], table[index % count]
@@ -107,26 +107,26 @@ def _divisible(lhs: NDArray[Any], rhs: NDArray[Any], kind: DType, paired: bool) 
 
 
 def _data(
-    kernel: Kernel, fields: Fields, left: Layout, right: Layout, words: Words
+    kernel: Kernel, fields: Fields, left: Layout, right: Layout, stream: RandomStream
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     kind = dtype(kernel.param("lhs").dtype)
-    way = fields.text("values", "unit")
+    distribution = fields.text("values", "unit")
     division = kernel.variant.get("op") == "div" and kind.kind != "float"
     plain = left.contiguous and right.contiguous and left.start == right.start == 0 and left.numel > 0
-    if plain and way in ("core", "exhaustive"):
-        return fields.located(partial(_pairs, way, kind.name, left.numel, division))
-    lhs = fields.located(partial(values, way, kind, left.length, words))
-    rhs = fields.located(partial(values, way, kind, right.length, words))
+    if plain and distribution in ("core", "exhaustive"):
+        return fields.located(partial(_pairs, distribution, kind.name, left.numel, division))
+    lhs = fields.located(partial(values, distribution, kind, left.length, stream))
+    rhs = fields.located(partial(values, distribution, kind, right.length, stream))
     return _divisible(lhs, rhs, kind, paired=False) if division else (lhs, rhs)
 
 
-def build(kernel: Kernel, case: Case, words: Words) -> Launch:
+def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The launch of ``case``: both operands read through their layouts, the output contiguous."""
     fields = Fields(case, _FIELDS)
     shape = fields.shape()
     default = fields.text("layout", "contiguous")
     left, right = (fields.layout(name, shape, f"{name}_start", default) for name in _OPERANDS)
-    lhs, rhs = _data(kernel, fields, left, right, words)
+    lhs, rhs = _data(kernel, fields, left, right, stream)
     numel = left.numel
     given: dict[str, Argument] = {
         "numel": size_t("numel", numel),
@@ -141,6 +141,6 @@ def build(kernel: Kernel, case: Case, words: Words) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "binary": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "unit"), build),
-    # Random numbers are hardly ever equal: only a few values tell a misread element from the right one.
+    # Random numbers are hardly ever equal: only a few values make a misread element show.
     "compare": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "ties"), build),
 }

@@ -16,7 +16,7 @@ from conformance.cases.families.images import content, info_of, sizes, tensor
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -30,7 +30,7 @@ _PATCH_FIELDS = (*_GEOMETRY_FIELDS, *_STARTS, "grid", "block")
 
 _COL2IM_FIELDS = ("shape", "k", "stride", "values", *_STARTS, "grid", "block")
 
-# {v}: a way of filling that shows a misread element. In every row all sizes differ. C01: batches of more than one.
+# {v}: a distribution that shows a misread element. In every row all sizes differ. C01: batches of more than one.
 _CONV1D: tuple[str, ...] = (
     "shape=[2,3,9],cout=4,k=[3],values={v}",  # C01, C12: the output's length is not the rank
     "shape=[2,3,9],cout=4,k=[4],stride=2,padding=1,values={v}",  # C03
@@ -218,15 +218,15 @@ def _steps(fields: Fields) -> dict[str, Argument]:
     return {name: size_t(name, fields.number(name, default)) for name, default in defaults.items()}
 
 
-def _conv(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _conv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, _CONV_FIELDS)
     flat, transposed = kernel.launch.endswith("1d"), "transpose" in kernel.launch
     source = fields.shape(rank=3 if flat else 4)
     taps = sizes(fields, "k", 1 if flat else 2)
     c_out = fields.number("cout", 1, 1)
-    src = tensor(fields, kernel, "src", source, words)
+    src = tensor(fields, kernel, "src", source, stream)
     channels = (source[1], c_out) if transposed else (c_out, source[1])
-    weights = tensor(fields, kernel, "kernel", (*channels, *taps), words, field="kernel")
+    weights = tensor(fields, kernel, "kernel", (*channels, *taps), stream, field="kernel")
     out = [_out_size(fields, size, tap, transposed) for size, tap in zip(source[2:], taps, strict=True)]
     numel = source[0] * c_out * int(np.prod(out))
     given: dict[str, Argument] = {
@@ -247,14 +247,14 @@ def _conv(kernel: Kernel, case: Case, words: Words) -> Launch:
     return launch(kernel, fields, numel, given, strides=False)
 
 
-def _patches(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _patches(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """im2col1d has a thread, and counts an element, per row of taps; im2col per element."""
     fields = Fields(case, _PATCH_FIELDS)
     flat = kernel.launch == "im2col1d"
     source = fields.shape(rank=3 if flat else 4)
     taps = sizes(fields, "k", 1 if flat else 2)
     out = [_out_size(fields, size, tap, transposed=False) for size, tap in zip(source[2:], taps, strict=True)]
-    src = tensor(fields, kernel, "src", source, words)
+    src = tensor(fields, kernel, "src", source, stream)
     count = source[0] * source[1] * int(np.prod(out))
     numel = count * int(np.prod(taps))
     threads = count if flat else numel
@@ -271,7 +271,7 @@ def _patches(kernel: Kernel, case: Case, words: Words) -> Launch:
     return launch(kernel, fields, threads, given, strides=False)
 
 
-def _col2im1d(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _col2im1d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, _COL2IM_FIELDS)
     batch, length, channels = fields.shape(rank=3)
     (taps,) = sizes(fields, "k", 1)
@@ -279,7 +279,7 @@ def _col2im1d(kernel: Kernel, case: Case, words: Words) -> Launch:
     out = (length - 1) * stride + taps
     numel = batch * channels * out
     placed = layout("contiguous", (batch, length, channels, taps), fields.number("src_start", 0))
-    data = content(fields, dtype(kernel.param("src").dtype), placed.length, words)
+    data = content(fields, dtype(kernel.param("src").dtype), placed.length, stream)
     named = {"dst_el": numel, "l_out": out, "l_in": length, "c_out": channels, "k_size": taps, "stride": stride}
     given: dict[str, Argument] = {
         **{name: size_t(name, value) for name, value in named.items()},

@@ -19,7 +19,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Null
 from conformance.cases.layouts import layout
 from conformance.cases.rows import one_operand, parsed
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -105,7 +105,7 @@ def _unary_rows(name: str, copies: bool) -> tuple[Row, ...]:
     return parsed(one_operand(name, _COPY if copies else (), null_input=True))
 
 
-def build(kernel: Kernel, case: Case, words: Words) -> Launch:
+def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The launch of ``case``: numel elements read through the layout, written to a contiguous output."""
     fields = Fields(case, _FIELDS[kernel.launch])
     shape = fields.shape()
@@ -120,11 +120,11 @@ def build(kernel: Kernel, case: Case, words: Words) -> Launch:
         given[name] = fields.scalar(kernel, name, name, default)
     if fields.has("inp"):
         fields.choice("inp", "null", ("null",))
-        content = drawn(fields, kernel, "out", layout("contiguous", shape), words)
+        content = drawn(fields, kernel, "out", layout("contiguous", shape), stream)
         given["inp"] = Null("inp")
         given["out"] = in_place(kernel, "out", content.data[: placed.numel])
     else:
-        given["inp"] = drawn(fields, kernel, "inp", placed, words)
+        given["inp"] = drawn(fields, kernel, "inp", placed, stream)
         given["out"] = poisoned(kernel, "out", placed.numel, fields.number("out_start", 0))
     return launch(kernel, fields, placed.numel, given)
 

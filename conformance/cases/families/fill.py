@@ -9,7 +9,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
 from conformance.cases.rows import filled, parsed
-from conformance.cases.values import Words, scalar
+from conformance.cases.values import RandomStream, scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -97,7 +97,7 @@ def _copy2d_rows(name: str) -> tuple[Row, ...]:
     return parsed(filled([*_COPY2D, *every], name))
 
 
-def _fill(kernel: Kernel, case: Case, _: Words) -> Launch:
+def _fill(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     fields = Fields(case, _FILL_FIELDS)
     (n,) = fields.shape(rank=1)
     given: dict[str, Argument] = {
@@ -108,7 +108,7 @@ def _fill(kernel: Kernel, case: Case, _: Words) -> Launch:
     return launch(kernel, fields, n, given)
 
 
-def _const_set(kernel: Kernel, case: Case, _: Words) -> Launch:
+def _const_set(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     """The output is what has strides here; elements between them stay poisoned."""
     fields = Fields(case, _CONST_SET_FIELDS)
     shape = fields.shape()
@@ -123,7 +123,7 @@ def _const_set(kernel: Kernel, case: Case, _: Words) -> Launch:
     return launch(kernel, fields, placed.numel, given)
 
 
-def _copy2d(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _copy2d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """Rows of ``d2`` elements, ``src_s`` apart in the source and ``dst_s`` apart in the destination."""
     fields = Fields(case, _COPY2D_FIELDS)
     d1, d2 = fields.shape(rank=2)
@@ -135,7 +135,7 @@ def _copy2d(kernel: Kernel, case: Case, words: Words) -> Launch:
     length = src_start + (EMPTY_LENGTH if empty else (d1 - 1) * src_s + d2)
     source = Layout("rows", (d1, d2), (src_s, 1), src_start, length, src_s == d2)
     given: dict[str, Argument] = {
-        "src": drawn(fields, kernel, "src", source, words),
+        "src": drawn(fields, kernel, "src", source, stream),
         "dst": poisoned(kernel, "dst", 0 if empty else (d1 - 1) * dst_s + d2, dst_start),
     }
     for name, value in (("d1", d1), ("d2", d2), ("src_s", src_s), ("dst_s", dst_s)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from conformance.cases.arguments import Fields, operand
 from conformance.cases.launch import Buffer
 from conformance.cases.layouts import Layout
-from conformance.cases.values import Words, scalar, values
+from conformance.cases.values import RandomStream, scalar, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
@@ -29,12 +29,12 @@ class Tensor:
     placed: Layout
 
 
-def poled(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def poled(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     """Numbers of ordinary size, an infinity, NaN, limit or zero in every fourth place on average."""
     if kind.kind != "float":
         raise ValueError(f"values=poles needs a float type, not {kind.name}")
-    content = values("unit", kind, n, words).copy()
-    word = words.take(n)
+    content = values("unit", kind, n, stream).copy()
+    word = stream.take(n)
     chosen = (word & np.uint64(3)) == 0
     content[chosen] = _pole_table(kind.name)[word[chosen] >> np.uint64(61)]
     return content
@@ -45,31 +45,31 @@ def _pole_table(name: str) -> NDArray[Any]:
     return np.array([scalar(name, text) for text in _POLES], dtype=dtype(name).numpy)
 
 
-def negative(kind: DType, n: int, words: Words) -> NDArray[Any]:
+def negative(kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
     """Numbers of ordinary size, all below zero; integers have the upper half of their range."""
-    content = values("unit" if kind.kind == "float" else "wide", kind, n, words)
+    content = values("unit" if kind.kind == "float" else "wide", kind, n, stream)
     bits = content.view(kind.bits) | kind.bits.type(1 << (8 * kind.size - 1))
     found: NDArray[Any] = bits.view(kind.numpy)
     return found
 
 
-_WAYS = {"poles": poled, "negative": negative}
+_DISTRIBUTIONS = {"poles": poled, "negative": negative}
 
 
-def content(fields: Fields, kind: DType, n: int, words: Words) -> NDArray[Any]:
-    """``n`` elements as field ``values`` says: ``poles``, ``negative`` or a way that every family has."""
-    way = fields.text("values", "unit")
-    if way in _WAYS:
-        return fields.located(lambda: _WAYS[way](kind, n, words))
-    return fields.located(lambda: values(way, kind, n, words))
+def content(fields: Fields, kind: DType, n: int, stream: RandomStream) -> NDArray[Any]:
+    """``n`` elements as field ``values`` says: ``poles``, ``negative`` or a distribution that every family has."""
+    distribution = fields.text("values", "unit")
+    if distribution in _DISTRIBUTIONS:
+        return fields.located(lambda: _DISTRIBUTIONS[distribution](kind, n, stream))
+    return fields.located(lambda: values(distribution, kind, n, stream))
 
 
 def tensor(
-    fields: Fields, kernel: Kernel, name: str, shape: tuple[int, ...], words: Words, field: str = "layout"
+    fields: Fields, kernel: Kernel, name: str, shape: tuple[int, ...], stream: RandomStream, field: str = "layout"
 ) -> Tensor:
     """Input ``name`` of ``shape`` in the layout that ``field`` names, from element ``NAME_start`` on."""
     placed = fields.layout(field, shape, f"{name}_start")
-    data = content(fields, dtype(kernel.param(name).dtype), placed.length, words)
+    data = content(fields, dtype(kernel.param(name).dtype), placed.length, stream)
     return Tensor(operand(kernel, name, placed, data), placed)
 
 

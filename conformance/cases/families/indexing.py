@@ -23,12 +23,12 @@ from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout, info_array, layout
 from conformance.cases.rows import filled, parsed
 from conformance.cases.specials import integer_limits
-from conformance.cases.values import Words, repeated, values
+from conformance.cases.values import RandomStream, repeated, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
 FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
-"""The ways of choosing ids with one that must end in a fault."""
+"""The distributions of ids with one that must end in a fault."""
 
 _STARTS = ("ids_start", "inp_start", "out_start")
 
@@ -55,7 +55,7 @@ _SELECT: tuple[str, ...] = (
     "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
     "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
     "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
-    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
     "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
@@ -128,9 +128,9 @@ def _is_f8_sum(kernel: Kernel) -> bool:
 
 
 @lru_cache
-def _parsed(rows: tuple[str, ...], name: str, way: str, marked: bool) -> tuple[Row, ...]:
+def _parsed(rows: tuple[str, ...], name: str, distribution: str, marked: bool) -> tuple[Row, ...]:
     chosen = [row.replace("{m}", "mixed" if marked else "plain") for row in rows]
-    return parsed(filled(chosen, name, way))
+    return parsed(filled(chosen, name, distribution))
 
 
 def _faults(kernel: Kernel) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def _spread(words: NDArray[np.uint64], n: int) -> NDArray[np.int64]:
 # Per id type, the largest value of another.
 _FOREIGN: dict[str, int] = {"u8": 127, "i16": 255, "i32": 32767, "u32": 0x7FFFFFFF, "i64": 0xFFFFFFFF}
 
-_WAYS: dict[str, Callable[[NDArray[np.uint64], int], NDArray[np.int64]]] = {
+_ID_DISTRIBUTIONS: dict[str, Callable[[NDArray[np.uint64], int], NDArray[np.int64]]] = {
     "plain": _spread,
     "mixed": _spread,
     "limits": _spread,
@@ -174,35 +174,39 @@ _WAYS: dict[str, Callable[[NDArray[np.uint64], int], NDArray[np.int64]]] = {
 }
 
 
-def _ids(way: str, kind: DType, n: int, dim: int, marked: bool, words: Words) -> NDArray[Any]:
-    """``n`` ids below ``dim`` in the way called ``way``; ``marked`` kernels know the largest value as "none"."""
+def _ids(distribution: str, kind: DType, n: int, dim: int, marked: bool, stream: RandomStream) -> NDArray[Any]:
+    """``n`` ids below ``dim`` from ``distribution``; ``marked`` kernels take the largest value as "none"."""
     low, high = integer_limits(kind)
-    drawn_words = words.take(n)
+    drawn_words = stream.take(n)
     limit = min(dim, high)  # the largest value never is an id
-    if n == 0 or (limit == 0 and way != "none"):
+    if n == 0 or (limit == 0 and distribution != "none"):
         return np.zeros(n, kind.numpy)
-    ids = _WAYS[way](drawn_words, max(limit, 1))
+    ids = _ID_DISTRIBUTIONS[distribution](drawn_words, max(limit, 1))
     low_bits = drawn_words & np.uint64(7)
-    if way == "limits":
+    if distribution == "limits":
         table = np.array([value for value in (*_LIMITS, limit - 1) if value < limit])
         ids = np.where(low_bits < 6, table[_spread(drawn_words, len(table))], ids)
-    if way == "none" or (way in ("mixed", "limits") and marked):
-        ids = np.where((low_bits == 7) | (way == "none"), high, ids)
-    if way in FAULTING:
-        ids[n // 2] = {"beyond": dim, "foreign": _FOREIGN[kind.name], "negative": -1}[way]
+    if distribution == "none" or (distribution in ("mixed", "limits") and marked):
+        ids = np.where((low_bits == 7) | (distribution == "none"), high, ids)
+    if distribution in FAULTING:
+        ids[n // 2] = {"beyond": dim, "foreign": _FOREIGN[kind.name], "negative": -1}[distribution]
     if ids.min() < low or ids.max() > high:
-        raise ValueError(f"ids={way} needs an id that {kind.name} does not have")
+        raise ValueError(f"ids={distribution} needs an id that {kind.name} does not have")
     return ids.astype(kind.numpy)
 
 
-def _drawn_ids(fields: Fields, kernel: Kernel, n: int, dim: int, words: Words, placed: Layout | None = None) -> Buffer:
+def _drawn_ids(
+    fields: Fields, kernel: Kernel, n: int, dim: int, stream: RandomStream, placed: Layout | None = None
+) -> Buffer:
     kind = dtype(kernel.param("ids").dtype)
-    way = fields.choice("ids", "plain", tuple(_WAYS))
+    distribution = fields.choice("ids", "plain", tuple(_ID_DISTRIBUTIONS))
     where = placed or _flat(fields, n, "ids_start")
     # All n lie side by side, as Candle reads them, whatever the layout says.
     held = max(n, where.length - where.start)
     marked = not _is_f8_sum(kernel)
-    ids = repeated(lambda count: fields.located(partial(_ids, way, kind, count, dim, marked, words)), held, words)
+    ids = repeated(
+        lambda count: fields.located(partial(_ids, distribution, kind, count, dim, marked, stream)), held, stream
+    )
     head = np.full(where.start, -1 if kind.kind == "int" else integer_limits(kind)[1], dtype=kind.numpy)
     return operand(kernel, "ids", where, np.concatenate([head, ids]))
 
@@ -216,7 +220,7 @@ def _sizes(fields: Fields) -> tuple[int, int, int, int]:
     return left, dim, right, fields.number("count", dim)
 
 
-def _index_select(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _index_select(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """``layout`` is that of the ids, which info describes; ``source`` puts that of the source in its place."""
     fields = Fields(case, _SELECT_FIELDS)
     left, dim, right, count = _sizes(fields)
@@ -231,42 +235,42 @@ def _index_select(kernel: Kernel, case: Case, words: Words) -> Launch:
         "numel": size_t("numel", numel),
         "num_dims": size_t("num_dims", len(described.shape)),
         "info": Buffer("info", "size_t", "in", info_array(described.shape, described.strides)),
-        "ids": _drawn_ids(fields, kernel, count, dim, words, given_ids),
-        "inp": drawn(fields, kernel, "inp", source, words),
+        "ids": _drawn_ids(fields, kernel, count, dim, stream, given_ids),
+        "inp": drawn(fields, kernel, "inp", source, stream),
         "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
     }
     return launch(kernel, fields, numel, given)
 
 
-def _gather(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _gather(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """``numel`` is the number of ids: left x count x right, or less where the ids are smaller than the source."""
     fields = Fields(case, _GATHER_FIELDS)
     left, dim, right, count = _sizes(fields)
     numel = fields.number("numel", left * count * right, most=left * count * right)
     given: dict[str, Argument] = {
         "numel": size_t("numel", numel),
-        "ids": _drawn_ids(fields, kernel, numel, dim, words),
-        "inp": drawn(fields, kernel, "inp", _flat(fields, left * dim * right, "inp_start"), words),
+        "ids": _drawn_ids(fields, kernel, numel, dim, stream),
+        "inp": drawn(fields, kernel, "inp", _flat(fields, left * dim * right, "inp_start"), stream),
         "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
     }
     return launch(kernel, fields, numel, given)
 
 
-def _put(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _put(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The destination holds values before the launch, as Candle copies the tensor there first."""
     fields = Fields(case, _COMMON)
     left, dim, right, count = _sizes(fields)
     add = kernel.launch == "index_add"
     n = left * count * right
     out = poisoned(kernel, "out", left * dim * right, fields.number("out_start", 0))
-    way = fields.text("values", "unit")
-    content = fields.located(lambda: values(way, dtype(out.dtype), left * dim * right, words))
+    distribution = fields.text("values", "unit")
+    content = fields.located(lambda: values(distribution, dtype(out.dtype), left * dim * right, stream))
     out.data[out.start : out.start + len(content)] = np.roll(content, 1)  # not the value that a table puts there
     given: dict[str, Argument] = {
-        "ids": _drawn_ids(fields, kernel, count if add else n, dim, words),
-        "inp": drawn(fields, kernel, "inp", _flat(fields, n, "inp_start"), words),
+        "ids": _drawn_ids(fields, kernel, count if add else n, dim, stream),
+        "inp": drawn(fields, kernel, "inp", _flat(fields, n, "inp_start"), stream),
         "out": out,
         **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=dim, right_size=right),
         **(_size_arguments(ids_dim_size=count) if add else {}),

@@ -13,7 +13,7 @@ from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed
 from conformance.cases.specials import special
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
 
 _LANES = 32
@@ -88,37 +88,37 @@ def _rows(family: str, name: str) -> tuple[Row, ...]:
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
 
 
-def _rows_of(fields: Fields, kernel: Kernel, words: Words) -> tuple[int, int, dict[str, Argument]]:
+def _rows_of(fields: Fields, kernel: Kernel, stream: RandomStream) -> tuple[int, int, dict[str, Argument]]:
     rows, columns = fields.shape(rank=2)
     if rows == 0 or columns == 0:
         raise ValueError(f"case {fields.case.id}: shape has 1 row and 1 column or more, not {[rows, columns]}")
     placed = layout("contiguous", (rows, columns), fields.number("start", 0))
-    src = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, words), columns)
+    src = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), columns)
     scalar = Scalar("n_cols", "int", np.int32(columns))
     return rows, columns, {"src": src, "dst": poisoned(kernel, "dst", rows * columns), "n_cols": scalar}
 
 
-def _softmax(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _softmax(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """32 lanes a row, along y."""
-    rows, _, given = _rows_of(Fields(case, _SOFTMAX_FIELDS), kernel, words)
+    rows, _, given = _rows_of(Fields(case, _SOFTMAX_FIELDS), kernel, stream)
     args = tuple(given[parameter.name] for parameter in kernel.params)
     return Launch(kernel.name, (rows, 1, 1), (1, _LANES, 1), 0, args)
 
 
-def _norm(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _norm(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A block of 32 threads a row, of 1024 from 1024 columns on."""
     fields = Fields(case, _NORM_FIELDS)
-    rows, columns, given = _rows_of(fields, kernel, words)
+    rows, columns, given = _rows_of(fields, kernel, stream)
     block = _LANES if columns < 1024 else 1024
     given["block_size"] = Scalar("block_size", "int", np.int32(block))
     given["eps"] = fields.scalar(kernel, "eps", "eps", "1e-5")
     for name in ("alpha", "beta"):
-        given[name] = _weight(fields, kernel, name, columns, words)
+        given[name] = _weight(fields, kernel, name, columns, stream)
     args = tuple(given[parameter.name] for parameter in kernel.params)
     return Launch(kernel.name, (rows, 1, 1), (block, 1, 1), 0, args)
 
 
-def _weight(fields: Fields, kernel: Kernel, name: str, columns: int, words: Words) -> Argument:
+def _weight(fields: Fields, kernel: Kernel, name: str, columns: int, stream: RandomStream) -> Argument:
     if name not in [parameter.name for parameter in kernel.params]:
         if fields.has(name):
             raise ValueError(f"case {fields.case.id}: {kernel.name} has no parameter {name}")
@@ -127,7 +127,7 @@ def _weight(fields: Fields, kernel: Kernel, name: str, columns: int, words: Word
         fields.choice(name, "null", ("null",))
         return Null(name)
     plain = Fields(Case(kernel.name, (("values", "unit"),)), ("values",))
-    drawn_buffer: Buffer = drawn(plain, kernel, name, layout("contiguous", (columns,)), words)
+    drawn_buffer: Buffer = drawn(plain, kernel, name, layout("contiguous", (columns,)), stream)
     return drawn_buffer
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.values import Words, repeated, values
+from conformance.cases.values import RandomStream, repeated, values
 from conformance.dtypes import dtype
 
 Bytes = NDArray[np.uint8]
@@ -53,43 +53,43 @@ _EXTREMES = np.array([0x00, 0x7F, 0x80, 0xFF], np.uint8)
 _INFINITE = {"f16": (0x7C00, 0xFC00, 0x7E00), "f32": (0x7F800000, 0xFF800000, 0x7FC00000)}
 
 
-def _small(kind: str, n: int, words: Words) -> NDArray[Any]:
+def _small(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
     """Both signs, from 2^-8 to 2^-1."""
-    picked = values("unit", dtype(kind), n, words)
+    picked = values("unit", dtype(kind), n, stream)
     return np.asarray(picked * picked.dtype.type(1 / 16))
 
 
-def _huge(kind: str, n: int, words: Words) -> NDArray[Any]:
+def _huge(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
     """Both signs, the upper half of the largest power of two."""
     row = dtype(kind)
     mantissa, top = (10, 0x1E) if kind == "f16" else (23, 0xFE)
-    word = words.take(n)
+    word = stream.take(n)
     sign = (word >> np.uint64(63)) << np.uint64(8 * row.size - 1)
     bits = (word & np.uint64((1 << mantissa) - 1)) | np.uint64(top << mantissa) | sign
     return bits.astype(row.bits).view(row.numpy)
 
 
-def _zeros(kind: str, n: int, words: Words) -> NDArray[Any]:
+def _zeros(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
     """Zeros of both signs, every other one a number."""
-    word = words.take(n)
+    word = stream.take(n)
     signs = np.where(word >> np.uint64(63) == 0, 0.0, -0.0)
-    return np.where((word & np.uint64(1)) == 0, signs, _small(kind, n, words)).astype(dtype(kind).numpy)
+    return np.where((word & np.uint64(1)) == 0, signs, _small(kind, n, stream)).astype(dtype(kind).numpy)
 
 
-def _infinite(kind: str, n: int, words: Words) -> NDArray[Any]:
+def _infinite(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
     """Huge numbers, and among eight one infinity or NaN."""
     row = dtype(kind)
-    word = words.take(n)
+    word = stream.take(n)
     special = np.array(_INFINITE[kind], row.bits)[(word >> np.uint64(32)) % np.uint64(3)]
-    plain = _huge(kind, n, words).view(row.bits)
+    plain = _huge(kind, n, stream).view(row.bits)
     return np.where((word & np.uint64(7)) == 0, special, plain).view(row.numpy)
 
 
-def _subnormal(kind: str, n: int, words: Words) -> NDArray[Any]:
-    return values("subnormal", dtype(kind), n, words)
+def _subnormal(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
+    return values("subnormal", dtype(kind), n, stream)
 
 
-_SCALES: dict[str, Callable[[str, int, Words], NDArray[Any]]] = {
+_SCALES: dict[str, Callable[[str, int, RandomStream], NDArray[Any]]] = {
     "random": _small,
     "extremes": _small,
     "zeros": _zeros,
@@ -99,36 +99,36 @@ _SCALES: dict[str, Callable[[str, int, Words], NDArray[Any]]] = {
 }
 
 VALUES: tuple[str, ...] = tuple(_SCALES)
-"""The ways to fill blocks: what the float scales are; ``extremes`` is about the other bytes."""
+"""The distributions of the float scales of blocks; ``extremes`` is about the other bytes."""
 
 
-def _random_bytes(n: int, words: Words) -> Bytes:
-    return words.take(-(-n // 8)).view(np.uint8)[:n]
+def _random_bytes(n: int, stream: RandomStream) -> Bytes:
+    return stream.take(-(-n // 8)).view(np.uint8)[:n]
 
 
-def blocks(name: str, count: int, way: str, words: Words) -> NDArray[np.uint8]:
+def blocks(name: str, count: int, distribution: str, stream: RandomStream) -> NDArray[np.uint8]:
     """``count`` blocks of format ``name`` as (count, size) bytes."""
-    return repeated(lambda part: _blocks(name, part, way, words), count, words)
+    return repeated(lambda part: _blocks(name, part, distribution, stream), count, stream)
 
 
-def _blocks(name: str, count: int, way: str, words: Words) -> NDArray[np.uint8]:
+def _blocks(name: str, count: int, distribution: str, stream: RandomStream) -> NDArray[np.uint8]:
     form = FORMATS[name]
-    data = _random_bytes(count * form.size, words).copy()
-    if way == "extremes":
+    data = _random_bytes(count * form.size, stream).copy()
+    if distribution == "extremes":
         data = _EXTREMES[data & 3]
     data = data.reshape(count, form.size)
     width = dtype(form.scale).size
     for at in form.scales:
-        scales = np.ascontiguousarray(_SCALES[way](form.scale, count, words))
+        scales = np.ascontiguousarray(_SCALES[distribution](form.scale, count, stream))
         data[:, at : at + width] = scales.view(np.uint8).reshape(count, width)
     return data
 
 
-def weights(name: str, count: int, way: str, words: Words, behind: bool = False) -> Bytes:
+def weights(name: str, count: int, distribution: str, stream: RandomStream, behind: bool = False) -> Bytes:
     """``count`` blocks; with ``behind``, garbage in the room of 512 weights after them, its scales finite."""
-    parts = [blocks(name, count, way, words)]
+    parts = [blocks(name, count, distribution, stream)]
     if behind:
-        parts.append(blocks(name, PADDING // FORMATS[name].length, "random", words))
+        parts.append(blocks(name, PADDING // FORMATS[name].length, "random", stream))
     return np.concatenate(parts).reshape(-1)
 
 
@@ -137,50 +137,50 @@ def padded(width: int) -> int:
     return -(-width // PADDING) * PADDING
 
 
-def activations(columns: int, width: int, way: str, words: Words) -> Bytes:
-    """Columns of ``width`` activations as q8_1 blocks. Of the ways, only two are about activations too."""
+def activations(columns: int, width: int, distribution: str, stream: RandomStream) -> Bytes:
+    """Columns of ``width`` activations as q8_1 blocks. Only two of the distributions apply to activations."""
     used, room = width // GROUP, padded(width) // GROUP
     data = np.zeros((columns, room, FORMATS["q8_1"].size), np.uint8)
-    own = way if way in ("subnormal", "extremes") else "random"
-    data[:, :used] = blocks("q8_1", columns * used, own, words).reshape(columns, used, -1)
+    own = distribution if distribution in ("subnormal", "extremes") else "random"
+    data[:, :used] = blocks("q8_1", columns * used, own, stream).reshape(columns, used, -1)
     return data.reshape(-1)
 
 
-def _halves(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+def _halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     """127 once in 32, so that the scale is 1; else multiples of a half, most of them ties."""
-    word = words.take(rows * width)
+    word = stream.take(rows * width)
     twice = (word >> np.uint64(32)).astype(np.int64) % 505 - 252
     x = np.where((word & np.uint64(3)) == 0, twice // 2, (twice | 1) / 2).reshape(rows, width)
     x[:, ::GROUP] = 127
     return x.astype(np.float32)
 
 
-def _least(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+def _least(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     """Multiples of the least float32, some hundreds at most, and from group to group of other size."""
-    word = words.take(rows * width).reshape(rows, width)
+    word = stream.take(rows * width).reshape(rows, width)
     most = np.array([40, 63, 64, 190, 191, 320, 1000])[np.arange(width) // GROUP % 7]
     bits = (word >> np.uint64(32)).astype(np.int64) % (most + 1)
     signs = (word & np.uint64(1)).astype(np.int64) << 31
     return np.asarray((bits | signs).astype(np.uint32).view(np.float32))
 
 
-def _one_inf(rows: int, width: int, words: Words) -> NDArray[np.float32]:
+def _one_inf(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     """Every third group has one infinity, of either sign."""
-    x = values("unit", dtype("f32"), rows * width, words).copy().reshape(rows, width)
+    x = values("unit", dtype("f32"), rows * width, stream).copy().reshape(rows, width)
     x[:, 5 :: 3 * GROUP] = np.where(np.arange(len(x)) % 2 == 0, np.inf, -np.inf)[:, None]
     return x
 
 
-_SPECIAL: dict[str, Callable[[int, int, Words], NDArray[np.float32]]] = {
+_SPECIAL: dict[str, Callable[[int, int, RandomStream], NDArray[np.float32]]] = {
     "halves": _halves,
     "least": _least,
     "one_inf": _one_inf,
-    "zero": lambda rows, width, words: np.where(np.arange(rows * width) % 2 == 0, 0.0, -0.0).astype(np.float32),
+    "zero": lambda rows, width, stream: np.where(np.arange(rows * width) % 2 == 0, 0.0, -0.0).astype(np.float32),
 }
 
 
-def f32_values(way: str, rows: int, width: int, words: Words) -> NDArray[np.float32]:
-    """``rows * width`` numbers to quantize; raises ``ValueError`` for an unknown ``way``."""
-    if way in _SPECIAL:
-        return _SPECIAL[way](rows, width, words).reshape(-1)
-    return values(way, dtype("f32"), rows * width, words)
+def f32_values(distribution: str, rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
+    """``rows * width`` numbers to quantize; raises ``ValueError`` for an unknown ``distribution``."""
+    if distribution in _SPECIAL:
+        return _SPECIAL[distribution](rows, width, stream).reshape(-1)
+    return values(distribution, dtype("f32"), rows * width, stream)

@@ -20,7 +20,7 @@ from conformance.cases.case import Case
 from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, weights
 from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Scalar
 from conformance.cases.rows import parsed
-from conformance.cases.values import Words, values
+from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -184,12 +184,12 @@ def _values(fields: Fields) -> str:
     return fields.choice("values", "random", VALUES)
 
 
-def _dequantize_block(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("blocks", "values"))
     qtype, count = _qtype(kernel), fields.number("blocks", 1, 1)
     length = FORMATS[qtype].length
     total = count * length
-    vx = weights(qtype, count, _values(fields), words)
+    vx = weights(qtype, count, _values(fields), stream)
     arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total)]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
@@ -198,7 +198,7 @@ def _dequantize_block(kernel: Kernel, case: Case, words: Words) -> Launch:
     return _launch(kernel, (-(-total // 256), 1, 1), (32, 1, 1), [*arguments, _int("k", count)])
 
 
-def _get_rows(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("hidden", "rows", "ids", "values"))
     qtype, rows = _qtype(kernel), fields.number("rows", 1, 1)
     ids = tuple(range(rows))[::-1] if fields.text("ids", "") == "reversed" else case.integers("ids")
@@ -209,13 +209,13 @@ def _get_rows(kernel: Kernel, case: Case, words: Words) -> Launch:
         format_ = FORMATS[qtype]
         hidden = _multiple(fields, "hidden", format_.length, format_.length)
         count = hidden // format_.length
-        source, row_bytes = _bytes("src0", weights(qtype, rows * count, _values(fields), words)), count * format_.size
+        source, row_bytes = _bytes("src0", weights(qtype, rows * count, _values(fields), stream)), count * format_.size
         grid = (len(ids), -(-hidden // 512), 1)
         if format_.length > GROUP:
             grid, block = (len(ids), count, 1), (32 if qtype == "q4_K" else 64, 1, 1)
     else:
         hidden, kind = fields.number("hidden", 1, 1), dtype(qtype)
-        data = fields.located(lambda: values(fields.text("values", "unit"), kind, rows * hidden, words))
+        data = fields.located(lambda: values(fields.text("values", "unit"), kind, rows * hidden, stream))
         source, row_bytes = Buffer("src0", qtype, "in", data), hidden * kind.size
         grid = (len(ids), -(-hidden // 256), 1)
     arguments = (
@@ -228,10 +228,10 @@ def _get_rows(kernel: Kernel, case: Case, words: Words) -> Launch:
     return _launch(kernel, grid, block, arguments)
 
 
-def _quantize_q8_1(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("kx", "rows", "values"))
     kx, rows = fields.number("kx", 1, 1), fields.number("rows", 1, 1, 65535)
-    x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, words))
+    x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, stream))
     width = padded(kx)
     out = np.full(rows * width // GROUP * 36 + TAIL, POISON_BYTE, np.uint8)
     arguments = (
@@ -243,15 +243,15 @@ def _quantize_q8_1(kernel: Kernel, case: Case, words: Words) -> Launch:
     return _launch(kernel, (-(-width // 256), rows, 1), (256, 1, 1), arguments)
 
 
-def _dmmv(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "values"))
     qtype, rows = _qtype(kernel), fields.number("nrows", 1, 1)
     length = FORMATS[qtype].length
     ncols = _multiple(fields, "ncols", 256, max(length, 64))
     has_rows = any(parameter.name == "nrows" for parameter in kernel.params)
     # Without nrows the length of the weights says how many rows there are: nothing behind them.
-    data = weights(qtype, rows * ncols // length, _values(fields), words, behind=has_rows)
-    vector = values("unit", dtype("f32"), ncols, words)
+    data = weights(qtype, rows * ncols // length, _values(fields), stream, behind=has_rows)
+    vector = values("unit", dtype("f32"), ncols, stream)
     arguments: list[Argument] = [
         _bytes("vx", data),
         Buffer(kernel.params[1].name, "f32", "in", vector),
@@ -261,15 +261,15 @@ def _dmmv(kernel: Kernel, case: Case, words: Words) -> Launch:
     return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
 
 
-def _mmvq(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "values"))
     qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
     rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    way = _values(fields)
+    distribution = _values(fields)
     arguments = (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, way, words, behind=True)),
-        _bytes("vy", activations(columns, ncols, way, words)),
+        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
+        _bytes("vy", activations(columns, ncols, distribution, stream)),
         poisoned(kernel, "dst", columns * rows),
         _int("ncols_x", ncols),
         _int("nrows_x", rows),
@@ -290,15 +290,15 @@ _TILES: dict[str, tuple[int, int]] = {
 }
 
 
-def _mmq(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "values"))
     qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    way = _values(fields)
+    distribution = _values(fields)
     tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
     arguments = (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, way, words, behind=True)),
-        _bytes("vy", activations(columns, ncols, way, words)),
+        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
+        _bytes("vy", activations(columns, ncols, distribution, stream)),
         poisoned(kernel, "dst", columns * rows),
         _int("ncols_x", ncols),
         _int("nrows_x", rows),
@@ -309,19 +309,21 @@ def _mmq(kernel: Kernel, case: Case, words: Words) -> Launch:
     return _launch(kernel, (-(-rows // tile_rows), -(-columns // tile_columns), 1), (32, 4, 1), arguments)
 
 
-def _indexed_moe_forward(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _indexed_moe_forward(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """Every expert is drawn; the last task always takes the last expert."""
     fields = Fields(case, ("n", "k", "batch", "topk", "experts", "inputs", "values"))
-    qtype, way = _qtype(kernel), _values(fields)
+    qtype, distribution = _qtype(kernel), _values(fields)
     n, batch, topk, experts = (fields.number(name, 1, 1) for name in ("n", "batch", "topk", "experts"))
     k = _multiple(fields, "k", 256, FORMATS[qtype].length)
     own = fields.choice("inputs", "one", ("one", "topk")) == "topk"
     tasks = batch * topk
-    ids = (words.take(tasks) >> np.uint64(32)) % np.uint64(experts)
+    ids = (stream.take(tasks) >> np.uint64(32)) % np.uint64(experts)
     ids[-1] = experts - 1
     arguments: list[Argument] = [
-        _bytes("all_weights", weights(qtype, experts * n * k // FORMATS[qtype].length, way, words, behind=True)),
-        _bytes("all_inputs", activations(tasks if own else batch, k, way, words)),
+        _bytes(
+            "all_weights", weights(qtype, experts * n * k // FORMATS[qtype].length, distribution, stream, behind=True)
+        ),
+        _bytes("all_inputs", activations(tasks if own else batch, k, distribution, stream)),
         Buffer("indices", "u32", "in", ids.astype(np.uint32)),
         poisoned(kernel, "all_outputs", tasks * n),
         *(_int(name, value) for name, value in (("n", n), ("k", k), ("batch", batch), ("topk", topk))),

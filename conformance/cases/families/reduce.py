@@ -24,10 +24,10 @@ from conformance.cases.arguments import (
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array
-from conformance.cases.marks import marked
+from conformance.cases.row_patterns import with_row_pattern
 from conformance.cases.rows import filled, parsed
 from conformance.cases.specials import special
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -108,7 +108,7 @@ _SUM: tuple[str, ...] = (
     "shape=[4,5,6],sum=[1],layout=broadcast_middle,values=ties",  # S03
     "shape=[2,700],sum=[1],values=ties",  # R08; two blocks
     "shape=[5,500],sum=[0],values=ties,grid=1",  # L10
-    "shape=[9,100],sum=[1],values=unit,block=96,grid=2",  # L10; a block that is no power of two
+    "shape=[9,100],sum=[1],values=unit,block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[3,261],sum=[0],values=ties,start=1",  # L08, L09
     "shape=[9,3],sum=[1],values=ties",  # an odd number of 16-bit outputs: two share a word
     "shape=[0],sum=[0],values=unit",  # L11
@@ -142,17 +142,17 @@ def _sum_rows(name: str) -> tuple[Row, ...]:
 
 
 def source(fields: Fields, kernel: Kernel, name: str, buffer: Buffer, columns: int) -> Buffer:
-    """``buffer`` (input ``name``) with its rows of ``columns`` elements marked as field ``mark`` says, if given."""
+    """``buffer`` (input ``name``) with its rows of ``columns`` elements overwritten as ``mark`` says, if given."""
     if not fields.has("mark"):
         return buffer
     kind = dtype(kernel.param(name).dtype)
     data = buffer.data.copy()
     rows = data[buffer.start :]
-    rows[...] = fields.located(lambda: marked(fields.text("mark", ""), rows, columns, kind))
+    rows[...] = fields.located(lambda: with_row_pattern(fields.text("mark", ""), rows, columns, kind))
     return Buffer(buffer.name, buffer.dtype, buffer.role, data, buffer.start)
 
 
-def _fast(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A block per row; threads are the power of two from min(1024, length) on."""
     fields = Fields(case, _FAST_FIELDS)
     shape = fields.shape()
@@ -169,7 +169,7 @@ def _fast(kernel: Kernel, case: Case, words: Words) -> Launch:
         "el_to_sum_per_block": size_t("el_to_sum_per_block", length),
         "num_dims": size_t("num_dims", len(shape)),
         "info": Buffer("info", "size_t", "in", info_array(shape, placed.strides)),
-        "src": source(fields, kernel, "src", drawn(fields, kernel, "src", placed, words), length),
+        "src": source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), length),
         "dst": poisoned(kernel, "dst", kept),
     }
     threads = 1 << (min(MAX_THREADS, max(1, length)) - 1).bit_length()
@@ -177,7 +177,7 @@ def _fast(kernel: Kernel, case: Case, words: Words) -> Launch:
     return Launch(kernel.name, (kept, 1, 1), (threads, 1, 1), 0, args)
 
 
-def _sum(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _sum(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """``out`` holds small numbers beforehand, which every sum adds to."""
     fields = Fields(case, _SUM_FIELDS)
     shape = fields.shape()
@@ -197,7 +197,7 @@ def _sum(kernel: Kernel, case: Case, words: Words) -> Launch:
         "num_dims": size_t("num_dims", len(shape)),
         "num_sum_dims": size_t("num_sum_dims", len(summed)),
         "info": Buffer("info", "size_t", "in", words_of_info),
-        "inp": source(fields, kernel, "inp", drawn(fields, kernel, "inp", placed, words), shape[-1] if shape else 1),
+        "inp": source(fields, kernel, "inp", drawn(fields, kernel, "inp", placed, stream), shape[-1] if shape else 1),
         "out": in_place(kernel, "out", before),
     }
     return launch(kernel, fields, placed.numel, given)

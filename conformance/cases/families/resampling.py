@@ -15,7 +15,7 @@ from conformance.cases.case import Case
 from conformance.cases.families.images import info_of, sizes, tensor
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.rows import filled, parsed
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -141,7 +141,7 @@ def _rows(family: str, name: str) -> tuple[Row, ...]:
     return parsed(filled(chosen, name, "unit" if is_float and family != "upsample_nearest2d" else "wide"))
 
 
-def _pool(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _pool(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, _POOL_FIELDS)
     shape = fields.shape(rank=4)
     window = sizes(fields, "k", 2)
@@ -149,7 +149,7 @@ def _pool(kernel: Kernel, case: Case, words: Words) -> Launch:
     if any(k > size for k, size in zip(window, shape[2:], strict=True)):
         raise ValueError(f"case {case.id}: a window of {list(window)} does not fit into {list(shape[2:])}")
     out = [(size - k) // step + 1 for size, k, step in zip(shape[2:], window, steps, strict=True)]
-    src = tensor(fields, kernel, "src", shape, words)
+    src = tensor(fields, kernel, "src", shape, stream)
     numel = shape[0] * shape[1] * int(np.prod(out))
     named = {"w_k": window[0], "h_k": window[1], "w_stride": steps[0], "h_stride": steps[1]}
     given: dict[str, Argument] = {
@@ -162,12 +162,12 @@ def _pool(kernel: Kernel, case: Case, words: Words) -> Launch:
     return launch(kernel, fields, numel, given, strides=False)
 
 
-def _nearest(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _nearest(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The scales are the host's: source size by output size in f64."""
     fields = Fields(case, _NEAREST_FIELDS)
     shape = fields.shape(rank=4)
     out = sizes(fields, "out", 2)
-    src = tensor(fields, kernel, "src", shape, words)
+    src = tensor(fields, kernel, "src", shape, stream)
     numel = shape[0] * shape[1] * out[0] * out[1]
     given: dict[str, Argument] = {
         "w_out": size_t("w_out", out[0]),
@@ -181,12 +181,12 @@ def _nearest(kernel: Kernel, case: Case, words: Words) -> Launch:
     return launch(kernel, fields, numel, given, strides=False)
 
 
-def _bilinear(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _bilinear(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A scale factor that the case does not give is absent, which Candle passes as 0."""
     fields = Fields(case, _BILINEAR_FIELDS)
     shape = fields.shape(rank=4)
     out = sizes(fields, "out", 2)
-    src = tensor(fields, kernel, "src", shape, words)
+    src = tensor(fields, kernel, "src", shape, stream)
     numel = shape[0] * shape[1] * out[0] * out[1]
     flags = {"align_corners": fields.number("align", 0, 0, 1)}
     flags |= {f"has_{name}": int(fields.has(name)) for name in ("scale_h", "scale_w")}

@@ -13,7 +13,7 @@ from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import layout
 from conformance.cases.rows import parsed
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
 
 _FIELDS = ("shape", "tables", "values", "mark", "start", "table_start")
@@ -45,7 +45,7 @@ _ROWS: tuple[Row, ...] = parsed(
 )
 
 
-def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """One thread a pair, in blocks of 1024."""
     fields = Fields(case, _FIELDS)
     shape = fields.shape(rank=4)
@@ -69,9 +69,9 @@ def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
     }
     given: dict[str, Argument] = {name: Scalar(name, "u32", np.uint32(number)) for name, number in numbers.items()}
     placed = layout("contiguous", shape, fields.number("start", 0))
-    given["src"] = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, words), width)
-    given["cos"] = drawn(fields, kernel, "cos", table, words)
-    given["sin"] = drawn(fields, kernel, "sin", table, words)
+    given["src"] = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), width)
+    given["cos"] = drawn(fields, kernel, "cos", table, stream)
+    given["sin"] = drawn(fields, kernel, "sin", table, stream)
     given["dst"] = poisoned(kernel, "dst", elements)
     args = tuple(given[parameter.name] for parameter in kernel.params)
     return Launch(kernel.name, (-(-elements // 2 // BLOCK), 1, 1), (BLOCK, 1, 1), 0, args)

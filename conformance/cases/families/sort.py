@@ -16,7 +16,7 @@ from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed
 from conformance.cases.specials import special
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -69,7 +69,7 @@ def _rows(name: str) -> tuple[Row, ...]:
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
 
 
-def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
+def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A thread a column, 1024 at most; four bytes of shared memory for each column up to the power of two."""
     fields = Fields(case, _FIELDS)
     rows, columns = fields.shape(rank=2)
@@ -78,7 +78,7 @@ def _build(kernel: Kernel, case: Case, words: Words) -> Launch:
     padded = 1 << (columns - 1).bit_length()
     placed = layout("contiguous", (rows, columns), fields.number("start", 0))
     given: dict[str, Argument] = {
-        "x": source(fields, kernel, "x", drawn(fields, kernel, "x", placed, words), columns),
+        "x": source(fields, kernel, "x", drawn(fields, kernel, "x", placed, stream), columns),
         "dst": poisoned(kernel, "dst", rows * columns),
         "ncols": Scalar("ncols", "int", np.int32(columns)),
         "ncols_pad": Scalar("ncols_pad", "int", np.int32(padded)),

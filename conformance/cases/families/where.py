@@ -13,7 +13,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, SIZES, SPECIAL, filled, parsed
 from conformance.cases.specials import integer_limits
-from conformance.cases.values import TABLES, Words
+from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
@@ -77,27 +77,27 @@ def _id_table(name: str, mask: str) -> NDArray[Any]:
     return np.resize(np.array(chosen + zeros, dtype=kind.numpy), 256)
 
 
-def _ids(kind: DType, mask: str, n: int, words: Words) -> NDArray[Any]:
-    picked: NDArray[Any] = _id_table(kind.name, mask)[words.take(-(-n // 8)).view(np.uint8)[:n]]
+def _ids(kind: DType, mask: str, n: int, stream: RandomStream) -> NDArray[Any]:
+    picked: NDArray[Any] = _id_table(kind.name, mask)[stream.take(-(-n // 8)).view(np.uint8)[:n]]
     return picked
 
 
-def build(kernel: Kernel, case: Case, words: Words) -> Launch:
+def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The launch of ``case``: all three operands read through their layouts, the output contiguous."""
     fields = Fields(case, _FIELDS)
     shape = fields.shape()
     default = fields.text("layout", "contiguous")
     ids, t, f = layouts = [fields.layout(name, shape, f"{name}_start", default) for name in _OPERANDS]
     mask = fields.choice("mask", "mixed", _MASKS)
-    true = drawn(fields, kernel, "t", t, words)
-    false = drawn(fields, kernel, "f", f, words)
+    true = drawn(fields, kernel, "t", t, stream)
+    false = drawn(fields, kernel, "f", f, stream)
     if fields.text("values", "unit") in TABLES:  # t and f must not hold the same value at the same place
         false = operand(kernel, "f", f, np.roll(false.data, len(false.data) // 2 + 1))
     given: dict[str, Argument] = {
         "numel": size_t("numel", ids.numel),
         "num_dims": size_t("num_dims", len(shape)),
         "info": info(fields, "info", layouts, nullable=False),
-        "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, words)),
+        "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, stream)),
         "t": true,
         "f": false,
         "out": poisoned(kernel, "out", ids.numel),

@@ -1,4 +1,4 @@
-"""The rows of ``candle-parity doctor`` that tell what is there; nothing is compiled or launched for them."""
+"""The rows of ``candle-parity doctor`` that list what is there; nothing is compiled or launched for them."""
 
 from __future__ import annotations
 

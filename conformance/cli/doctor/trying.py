@@ -1,4 +1,4 @@
-"""Compile, launch and read back a small kernel, and let another one fault, by the very way that a run takes."""
+"""Compile, launch and read back a small kernel, and let another one fault, on the same path as a run."""
 
 from __future__ import annotations
 

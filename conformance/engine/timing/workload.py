@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from conformance.cases import launch_with
 from conformance.cases.case import Case, parse_fields
 from conformance.cases.launch import Launch
-from conformance.cases.values import Words
+from conformance.cases.values import RandomStream
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 
@@ -36,4 +36,4 @@ def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None)
 
 def large_launch(kernel: Kernel, case: Case) -> Launch:
     """The launch of a case whose operands may be large; their data repeats. Raises ``ValueError`` for a bad case."""
-    return launch_with(kernel, case, Words(case.seed(), PERIOD))
+    return launch_with(kernel, case, RandomStream(case.seed(), PERIOD))

@@ -145,7 +145,7 @@ class _Plan:
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
         self._text = source.text()
-        self._words = [*options.words((source.path.parent,), (source.root,)), *extra]
+        self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
         self._headers = _headers(source, options, runtime_kind(target.runtime).stand_ins)
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:

@@ -32,7 +32,7 @@ class Definition:
     """A ``__global__`` function with a body.
 
     ``file`` and ``line`` are where its name stands, ``end_line`` is where its body ends; for a function that a macro
-    stamps out both are the line of the macro's use. ``extern_c`` tells whether the name can be asked for as it
+    stamps out both are the line of the macro's use. ``extern_c`` says whether the name can be asked for as it
     is spelled here; ``template`` whether it is a template.
     """
 

@@ -1,4 +1,4 @@
-"""Runs a C++ preprocessor over one source, with empty stand-ins for the headers of compilers and vendors."""
+"""Runs a C++ preprocessor over one source, with empty replacements for the headers of compilers and vendors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _run(path: Path, words: Sequence[str]) -> tuple[int, str, str]:
                 raise ScanError(path, None, f"the preprocessor {words[0]} did not finish in {_SECONDS} s") from None
             finally:
                 process.kill()
-        # Whatever the locale; names of files keep the bytes that are no text.
+        # Whatever the locale; names of files keep the bytes that are not text.
         return code, _text(out), _text(complaints)
 
 
@@ -125,7 +125,7 @@ def _complaint(path: Path, stderr: str) -> ScanError:
 
 
 def _absent(sources: Sequence[Path], include_dirs: Sequence[Path]) -> Iterator[str]:
-    """The names of headers that the sources include, directly or not, and that stand-ins may be made for."""
+    """The names of headers that the sources include, directly or not, and that may be replaced."""
 
     def read(path: Path) -> str:
         return read_source(path) if path in sources else _header(path)

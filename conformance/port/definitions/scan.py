@@ -36,7 +36,7 @@ def scan(
     forced: Sequence[Path] = (),
     jobs: int = 2,
 ) -> dict[Path, list[Definition] | ScanError]:
-    """``defined_kernels`` of each of ``paths``, ``jobs`` at a time; a file's error stands in its place."""
+    """``defined_kernels`` of each of ``paths``, ``jobs`` at a time; a file's error takes the place of its result."""
 
     def one(path: Path) -> list[Definition] | ScanError:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# Strings first: a brace or a quote inside one is no token. Directives are whole lines; the markers among them are
+# Strings first: a brace or a quote inside one is not a token. Directives are whole lines; the markers among them are
 # `# LINE "FILE" FLAGS`, and the others (pragmas) have no part in a declaration.
 _TOKEN = re.compile(
     r"""

@@ -28,8 +28,8 @@ def bench_markdown(record: BenchRecord) -> str:
         lines += ["", "## Families", "", *_table(by_family(rows))]
     if run.against:
         found = slower(rows)
-        said = f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(found[1])}."
-        lines += ["", f"## Slower than {plain(run.against)}'s", "", said]
+        definition = f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(found[1])}."
+        lines += ["", f"## Slower than {plain(run.against)}'s", "", definition]
         lines += ["", *_table(found)] if found[1] else []
     if record.losses:
         lines += ["", "## Not timed", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]

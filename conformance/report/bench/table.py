@@ -50,7 +50,7 @@ def heading(record: BenchRecord) -> list[str]:
     trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
     kind = known_kind(run.runtime)
     on_host = kind is not None and kind.on_host
-    note = "; the host stands in for a GPU: times say nothing of one" if on_host else ""
+    note = "; executed on the host: the times say nothing about a GPU" if on_host else ""
     copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 

@@ -124,7 +124,7 @@ def calls_of(node: Node) -> frozenset[str]:
 
 
 def type_of(node: Node | None) -> Type | None:
-    """A type node as a ``Type``; ``None`` for what is no named type."""
+    """A type node as a ``Type``; ``None`` for what is not a named type."""
     if node is None:
         return None
     if node.type in ("type_identifier", "primitive_type", "identifier", "self"):

@@ -71,7 +71,7 @@ class Wiring:
 def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) -> Wiring:
     """Analyses a backend of the checkout ``candle``; raises ``CheckoutError`` and ``RustError``.
 
-    ``loads`` are functions that load a kernel by name, besides ``LOADS``.
+    ``loads`` are functions that load a kernel by name, in addition to ``LOADS``.
     """
     folder = backend_folder(candle, backend)
     names = frozenset((*LOADS, *loads))
@@ -127,7 +127,7 @@ def _fitting(request: Request, specs: Specs) -> list[str]:
 
 
 def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:
-    """The kernel that is likely meant: one with another spelling of the dtype, else a close one nobody asks for."""
+    """The kernel that is likely meant: one with another spelling of the dtype, else a similar unused one."""
     plain = _plain(name)
     for kernel in specs.kernels.values():
         if _plain(kernel.name) == plain:

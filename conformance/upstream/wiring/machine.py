@@ -79,7 +79,7 @@ class Machine:
         self.index = index
         self.loads = loads
         self.live = list(live)
-        # While probing, a type parameter stands for itself, and ``doubtful`` tells that a name depends on the caller.
+        # While probing, a type parameter stands for itself, and ``doubtful`` says that a name depends on the caller.
         self.probing = probing
         self.doubtful = False
         self._tried: Function | None = None
@@ -153,7 +153,7 @@ class Machine:
             self.requests[at, text.parts] = Request(Str(text.parts, places), at, callers)
 
     def _ways(self, function: Function) -> list[Context]:
-        """The contexts of a function with each type parameter that no call tells replaced by what its bounds allow."""
+        """The contexts of a function with each type parameter that no call determines replaced by its bounds."""
         known = list(self.contexts[id(function)]) or [Context()]
         generics = {**(function.owner.generics if function.owner else {}), **function.generics}
         ways: dict[Context, None] = {}

@@ -30,7 +30,7 @@ _WRAPPERS = ("reference_pattern", "ref_pattern", "mut_pattern", "match_pattern",
 
 
 class Patterns:
-    """Patterns as seen from one text: its aliases tell which enum a path means.
+    """Patterns as seen from one text: its aliases say which enum a path means.
 
     ``partial`` is set by a pattern that may not take all of what ``take`` answers.
     """

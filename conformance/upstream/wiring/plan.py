@@ -1,4 +1,4 @@
-"""Which functions to run: those that load kernels, and those that tell them what the names depend on."""
+"""Which functions to run: those that load kernels, and those that determine what the names depend on."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
 
 def _needs_callers(probe: Machine, function: Function, index: Index) -> bool:
     generics = {**function.generics, **(function.owner.generics if function.owner else {})}
-    told = any(index.implementers(traits) for traits in generics.values())
+    generic = any(index.implementers(traits) for traits in generics.values())
     texts = any(probe.tells_names(kind, enums=False) for _, kind in function.params)
     # The dtypes that an open function is called with are not all seen, so that its callers say nothing of them.
     enums = not function.open and any(probe.tells_names(kind, enums=True) for _, kind in function.params)
-    if not (told or texts or enums):
+    if not (generic or texts or enums):
         return False
     probe.doubtful = False
     loading = probe.try_out(function)

@@ -42,8 +42,8 @@ class Reach:
     def mentions(self) -> dict[str, str]:
         """The place of each mention of a load, with the function round it (empty outside any): this backend's only.
 
-        Definitions of loads, imports, and the bodies of macros that were expanded elsewhere are no mentions: so this is
-        to be asked when all is expanded.
+        Definitions of loads, imports, and the bodies of macros that were expanded elsewhere do not count: call
+        this when everything is expanded.
         """
         found: dict[str, str] = {}
         for label, root in self.files:
@@ -54,7 +54,7 @@ class Reach:
 def backend_folder(candle: Path, backend: str) -> Path:
     """The folder of a backend: a name below candle-core/src, or a path. Raises ``CheckoutError``."""
     if not candle.is_dir():
-        raise CheckoutError(f"{candle} is no folder; give the root of a Candle checkout")
+        raise CheckoutError(f"{candle} is not a folder; give the root of a Candle checkout")
     core = candle / _CORE
     if not core.is_dir():
         raise CheckoutError(f"{candle} holds no folder {_CORE}; give the root of a Candle checkout")
@@ -63,7 +63,7 @@ def backend_folder(candle: Path, backend: str) -> Path:
             return folder
     present = sorted(path.name for path in core.iterdir() if path.is_dir() and path.name.endswith("_backend"))
     raise CheckoutError(
-        f"no backend {backend!r}: {core / backend} is no folder with .rs files; "
+        f"no backend {backend!r}: {core / backend} is not a folder with .rs files; "
         f"this checkout has {', '.join(present) or 'none'}"
     )
 
@@ -83,7 +83,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
         except OSError as cause:
             raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
         except UnicodeDecodeError:
-            raise RustError(path, None, "is no UTF-8 text; a Rust source is") from None
+            raise RustError(path, None, "is not UTF-8 text; a Rust source is") from None
         root = parse(source)
         wrong = first_error(root)
         matters = folder in path.parents or any(load.encode() in source for load in loads)

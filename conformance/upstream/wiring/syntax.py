@@ -26,7 +26,7 @@ class RustError(ValueError):
 
 
 def parse(source: bytes) -> Node:
-    """The root of the tree of ``source``; parts that are no Rust are nodes of type ERROR in it."""
+    """The root of the tree of ``source``; parts that are not Rust are nodes of type ERROR in it."""
     return _PARSER.parse(source).root_node
 
 
@@ -38,7 +38,7 @@ def parse_file(path: Path) -> Node:
     except OSError as cause:
         raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
     except UnicodeDecodeError:
-        raise RustError(path, None, "is no UTF-8 text; a Rust source is") from None
+        raise RustError(path, None, "is not UTF-8 text; a Rust source is") from None
     root = parse(source)
     wrong = first_error(root)
     if wrong is not None:

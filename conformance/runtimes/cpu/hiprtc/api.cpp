@@ -1,5 +1,5 @@
-// The exported functions of libhiprtc.so. No exception leaves them, and a handle that is not alive is answered with
-// HIPRTC_ERROR_INVALID_PROGRAM, not with a crash.
+// The exported functions of libhiprtc.so. No exception leaves them, and an invalid handle gives
+// HIPRTC_ERROR_INVALID_PROGRAM, not a crash.
 #include <cstring>
 #include <map>
 #include <memory>
@@ -73,7 +73,7 @@ struct Entry {
   Program program;
 };
 
-// Programs that are alive, by handle. A handle is a number that is never used again, not an address.
+// Live programs by handle. A handle is a number that is never reused, not an address.
 class Registry {
  public:
   void *add(Program program) {
@@ -115,7 +115,7 @@ int guarded(Body body) {
   }
 }
 
-// Calls body with the program of a handle, alone.
+// Calls body with the program of a handle while holding its lock.
 template <class Body>
 int with_program(void *handle, Body body) {
   return guarded([&]() -> int {

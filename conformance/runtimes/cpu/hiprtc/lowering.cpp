@@ -19,7 +19,7 @@ struct Arithmetic {
   std::string result, operation, type, first, second;
 };
 
-// Reads `line` as a contractable fmul, fadd or fsub of float or double; false if it is none.
+// Reads `line` as a contractable fmul, fadd or fsub of float or double; false if it is something else.
 bool read_arithmetic(std::string_view line, Arithmetic &found) {
   constexpr std::string_view contract = " contract ";
   const size_t equals = line.find(" = f"), flag = line.find(contract);

@@ -1,11 +1,11 @@
-// Operations that a host's compiler does otherwise than a GPU's, put right in clang's own intermediate text.
+// Rewrites clang's LLVM IR where host compilers implement an operation differently from GPU compilers.
 //
 //   float to integer   a GPU has no conversion to 8 or 16 bits: it converts to 32 bits, out of range to the nearest
 //                      end, and keeps the low ones (300.0f becomes 44 as a byte). NaN becomes 0; in CUDA, where the
 //                      source is a double or the result has 64 bits, it becomes the top bit (PTX ISA, cvt).
 //   fmax, fmin         +0 is larger than -0
 //   a * b + c * d      the first product is fused with the sum, as GPU compilers choose; where contraction is allowed.
-//                      A host's optimiser may take either, or neither. Products of other statements are left to it.
+//                      A host's optimiser may fuse either, or neither. Products of other statements are left to it.
 #pragma once
 
 #include <string>

@@ -97,7 +97,7 @@ class JsonWords {
   size_t at_ = 0;
 };
 
-// The folder ../include beside this very library.
+// The folder ../include next to this library.
 std::string default_include() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void *>(&find_toolchain), &info) == 0 || info.dli_fname == nullptr) return "";
@@ -199,7 +199,7 @@ constexpr std::array rows = {
     Row{"--std=", Use::standard, false, false},
     Row{"-std=", Use::standard, false, false},
     Row{"-O", Use::level, false, false},
-    // Floating point: a port that asks for fast maths must get its wrong answers here too.
+    // Floating point: a port compiled with fast maths must get its inaccurate results here too.
     Row{"-ffp-", Use::compile, false, false},
     Row{"-ffast-math", Use::compile, true, false},
     Row{"-fno-fast-math", Use::compile, true, false},
@@ -215,7 +215,7 @@ constexpr std::array rows = {
     Row{"-fwrapv", Use::compile, true, false},
     Row{"-W", Use::compile, false, false},
     Row{"-w", Use::compile, true, false},
-    // Things of the GPU compiler that mean nothing on the host.
+    // Options of GPU compilers without meaning on the host.
     Row{"--offload-", Use::drop, false, false},
     Row{"--gpu-architecture", Use::drop, false, true},
     Row{"-arch", Use::drop, false, true},
@@ -248,7 +248,7 @@ const Row *row_of(const std::string &word) {
   return nullptr;
 }
 
-// Years of -std that have what the headers need.
+// Versions of -std that have what the headers need.
 std::string standard_of(const std::string &value) {
   for (std::string_view modern : {"20", "2a", "23", "2b", "26", "2c"})
     if (value.size() > 2 && value.substr(value.size() - 2) == modern) return value;
@@ -307,9 +307,9 @@ Words dialect_flags(const Toolchain &toolchain, Dialect dialect) {
 Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__.
   Words flags = {"-std=" + options.standard, "-march=native", "-fno-exceptions", "-fno-rtti", "-O2"};
-  // These instructions take subnormal floats for zero when they convert to bfloat16.
+  // These instructions flush subnormal floats to zero when they convert to bfloat16.
   if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert"});
-  // zig defines NDEBUG with -O2; HIP's compilers leave a kernel its asserts.
+  // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts.
   if (toolchain.zig) flags.insert(flags.end(), {"-fno-sanitize=undefined", "-UNDEBUG"});
   flags.insert(flags.end(), toolchain.flags.begin(), toolchain.flags.end());
   flags.insert(flags.end(), options.compile.begin(), options.compile.end());
@@ -320,7 +320,7 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
   Words flags = {
       "-fPIC",
       "-fno-math-errno",
-      "-fno-builtin-printf",  // else printf("x\n") becomes puts, which goes past the module's own printf
+      "-fno-builtin-printf",  // otherwise printf("x\n") becomes puts, which bypasses the module's printf
       "-fno-semantic-interposition",
       "-fno-threadsafe-statics",
       "-fvisibility-inlines-hidden",
@@ -335,7 +335,7 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-fstrict-flex-arrays=1",  // the last array of a struct is checked too, but for [], [0] and [1]
         // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
         "-ffp-contract=fast-honor-pragmas",
-        // Paired with another addition, as a short vector, a sum would not be fused with its product any more.
+        // A sum that is vectorised with another addition would not be fused with its product any more.
         "-fno-slp-vectorize",
         // A _Float16 or __bf16 expression is rounded after every operation, as on the GPU.
         "-fexcess-precision=16",
@@ -353,7 +353,7 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
                                                      "-Wno-attributes", "-Wno-unknown-pragmas"};
     flags.insert(flags.end(), gcc.begin(), gcc.end());
   }
-  // The caller's words come last, so that they win.
+  // The caller's options come last, so that they win.
   const Words last = preprocess_flags(toolchain, options);
   flags.insert(flags.end(), last.begin(), last.end());
   return flags;

@@ -1,9 +1,9 @@
-// What hiprtc's caller and the environment ask for, as compiler command lines.
+// The options of hiprtc's caller and of the environment, as compiler command lines.
 //
 // Environment, each a list of words separated by spaces or a JSON array of strings:
 //   HIPCPU_CXX       the C++ compiler: clang++, g++, or "python -m ziglang c++"; default: the first found in PATH
 //   HIPCPU_LD        the linker; default: ld.lld or ld from PATH
-//   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include beside this library
+//   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include next to this library
 //   HIPCPU_CXXFLAGS  further compiler flags, after ours
 #pragma once
 
@@ -21,7 +21,7 @@ struct Toolchain {
   std::vector<std::string> libraries;  // g++'s support library, for what it calls on _Float16
   std::string include;
   std::vector<std::string> flags;  // from HIPCPU_CXXFLAGS
-  bool clang = false;              // as against g++
+  bool clang = false;              // else g++
   bool zig = false;
 };
 
@@ -43,7 +43,7 @@ struct Options {
 };
 Options parse_options(const std::vector<std::string> &words);
 
-// What comes in front of every source of a dialect, and where the headers of that dialect are, after the caller's own.
+// The prelude of every source of a dialect, and the header folders of that dialect, after the caller's own.
 std::vector<std::string> dialect_flags(const Toolchain &toolchain, Dialect dialect);
 
 // Flags of the preprocessing and of the compiling run, the caller's last; without include paths.

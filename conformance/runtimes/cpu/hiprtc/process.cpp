@@ -37,7 +37,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 namespace {
 
-// The redirections of a child, released however the call ends.
+// The redirections of a child, released on every path.
 class Redirections {
  public:
   explicit Redirections(const std::string &output_file) {
@@ -67,11 +67,11 @@ Finished run(const std::vector<std::string> &argv, const std::string &output_fil
   if (error != 0) return {false, -1, "cannot start '" + argv[0] + "': " + std::strerror(error)};
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
-    // ECHILD: the host process ignores SIGCHLD, and the kernel has thrown the exit status away.
-    if (errno != EINTR) return {false, -1, "lost sight of '" + argv[0] + "': " + std::strerror(errno)};
+    // ECHILD: the host process ignores SIGCHLD, so the exit status is lost.
+    if (errno != EINTR) return {false, -1, "cannot wait for '" + argv[0] + "': " + std::strerror(errno)};
   }
   if (WIFEXITED(status)) return {true, WEXITSTATUS(status), read_file(output_file)};
-  // The caller of hiprtc sees nothing but the log: a compiler that was killed may have said nothing.
+  // The caller of hiprtc sees nothing but the log: a compiler that was killed may have printed nothing.
   std::string output = read_file(output_file);
   if (!output.empty() && output.back() != '\n') output += '\n';
   output += "the compiler was ended by signal " + std::to_string(WTERMSIG(status)) + "\n";

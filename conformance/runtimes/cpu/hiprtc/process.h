@@ -1,4 +1,4 @@
-// Running a compiler: no shell, arguments as a vector, output caught in a file.
+// Running a compiler: no shell, arguments as a vector, output captured in a file.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace hiprtc {
 
-// A folder of its own under TMPDIR, removed with everything in it when the object goes. Throws std::runtime_error if
+// A new folder under TMPDIR, removed with everything in it on destruction. Throws std::runtime_error if
 // it cannot be made.
 class TemporaryFolder {
  public:
@@ -26,7 +26,7 @@ class TemporaryFolder {
 struct Finished {
   bool started = false;  // false: the program could not be started, `output` says why
   int status = -1;       // exit status; 128 + signal number if it was killed
-  std::string output;    // standard output and error, together; a last line names the signal that ended it
+  std::string output;    // standard output and error, together; a last line names the signal that killed it
 };
 
 // Runs argv[0], looked up in PATH, and waits for it. Output goes through `output_file`.

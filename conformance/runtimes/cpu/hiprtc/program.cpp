@@ -26,8 +26,8 @@ namespace {
 constexpr char fused_product[] = "simt::Product<";
 constexpr size_t log_limit = 256 * 1024;  // bytes; a template error can be megabytes long
 
-// The libraries that this process has loaded, by path. Modules name them, so that expf and friends bind to today's
-// versions: a reference without a version gets the oldest.
+// The libraries that this process has loaded, by path. Modules name them, so that expf and others bind to the
+// current symbol versions: an unversioned reference gets the oldest.
 std::string path_of_library(const char *name) {
   void *handle = dlopen(name, RTLD_LAZY);
   if (handle == nullptr) throw std::runtime_error(std::string("cannot find ") + name + ": " + dlerror());
@@ -68,7 +68,7 @@ Words joined(std::initializer_list<Words> parts) {
   return all;
 }
 
-// Without the names of the folder that it was compiled in.
+// The log without the names of the temporary folder.
 void add_to_log(std::string &log, const std::string &text, const std::string &folder) {
   std::string clean = text;
   replace_all(clean, folder + "/headers/", "");
@@ -76,7 +76,7 @@ void add_to_log(std::string &log, const std::string &text, const std::string &fo
   log += clean;
   if (log.size() > log_limit) {
     log.resize(log_limit);
-    log += "\n[log cut here]\n";
+    log += "\n[log truncated]\n";
   }
 }
 
@@ -100,7 +100,7 @@ Program::Outcome Program::compile(const Words &options) {
   try {
     Outcome outcome = build(options);
     if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
-      // The source is right and our type in its way: see simt/fused.h.
+      // The source is right, but the type Product is in its way: see simt/fused.h.
       Words plain = options;
       plain.push_back("-DSIMT_PLAIN_PRODUCTS");
       log_.clear();
@@ -146,7 +146,7 @@ Program::Outcome Program::build(const Words &words) {
   auto good = [](const Finished &finished) { return finished.started && finished.status == 0; };
   auto is_hip = [&] { return includes_hip(read_file(folder.file("expanded")), tools.include); };
   if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && (!good(step) || is_hip())) {
-    // CUDA's suffix, but headers that turn it into HIP; or broken, which HIP without its headers would not mend.
+    // The suffix of CUDA, but it includes HIP headers; or an error, which HIP without its headers would not fix.
     Finished again = expand(Dialect::hip);
     if (good(step) || (good(again) && is_hip())) {
       dialect = Dialect::hip;
@@ -162,7 +162,7 @@ Program::Outcome Program::build(const Words &words) {
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);
 
-  // 3. Compile: with clang in two steps, between which some operations become what a GPU does.
+  // 3. Compile: with clang in two steps, with the IR rewritten in between to what a GPU does.
   auto to_object = [&](const Words &words) {
     return run(joined({tools.compiler, compile_flags(tools, options), words}), folder.file("output"));
   };
@@ -180,8 +180,8 @@ Program::Outcome Program::build(const Words &words) {
     step = to_object({"-x", "c++", "-c", complete, "-o", object_file});
   }
   if (!step.started || step.status != 0) {
-    // The compiler read preprocessed text, so its messages quote expanded macros. Ask it again about the source as the
-    // user wrote it; if it finds the error there too, that is the better log.
+    // The compiler read preprocessed text, so its messages quote expanded macros. Compile the source as the user wrote
+    // it; if it has the error too, that is the better log.
     write_file(source, first_line + source_);
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", object_file};
@@ -204,7 +204,7 @@ Program::Outcome Program::build(const Words &words) {
   }
   for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
 
-  // 5. Link. libamdhip64 has the functions in whose place glibc's would break HIP's bounds (runtime/mathematics.cpp).
+  // 5. Link. libamdhip64 replaces the functions of glibc that exceed HIP's error bounds (runtime/mathematics.cpp).
   step = run(
       joined({tools.linker,
               {"-shared", "-Bsymbolic", "-z", "noexecstack", "--wrap=tanh", "--wrap=tanhf", "--wrap=pow", "--wrap=powf",

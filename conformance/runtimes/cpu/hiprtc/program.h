@@ -1,5 +1,5 @@
-// One hiprtc program: source, headers and name expressions in; module, lowered names and log out. Each runtime compiles
-// it in its own way.
+// One hiprtc program: source, headers and name expressions in; module, lowered names and log out. Each runtime
+// implements it differently.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace hiprtc {
 
-// What hiprtcVersion answers: major, minor.
+// The version that hiprtcVersion returns: major, minor.
 std::pair<int, int> version();
 
 class Program {

@@ -74,7 +74,7 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
 
   const size_t at = scan.source.rfind(placeholder);
   if (at == std::string::npos) throw std::runtime_error("the source ends inside a comment, a string or an #if");
-  // Everything of ours stands on its own lines behind the user's last.
+  // All generated text is on its own lines after the user's last one.
   const size_t marker = scan.source.find(file_name);
   std::string tables = "\n" + aliases;
   if (result.count > 0)

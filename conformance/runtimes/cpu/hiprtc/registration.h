@@ -8,7 +8,7 @@
 
 namespace hiprtc {
 
-// Sections of the object file that the linkage is read from and the names are written to.
+// Sections of the object file: the linkage is read from one, the names are written to the other.
 inline constexpr char address_section[] = "simt_addresses";
 inline constexpr char name_section[] = "simt_names";
 inline constexpr unsigned name_width = 1024;  // bytes for one kernel's name

@@ -98,7 +98,7 @@ class Scanner {
       close_scope();
       start_ = at_ + 1;
     } else if (word == ";") {
-      // An explicit instantiation ends so; a mere declaration does too, and is not a kernel yet.
+      // The end of an explicit instantiation, or of a declaration, which does not define a kernel.
       if (at_declarations && text(start_) == "template" && text(start_ + 1) != "<") record_kernel();
       start_ = at_ + 1;
     } else if (at_declarations && (word == "(" || word == "[")) {
@@ -192,7 +192,7 @@ class Scanner {
       end = i + 1;
     }
     if (!is_extern || end >= size()) return false;
-    // Qualifiers go, what is left is "type name [...]".
+    // Qualifiers are dropped; "type name [...]" is left.
     std::string type;
     size_t name = 0, bracket = 0;
     for (size_t i = start_; i < end && bracket == 0;) {
@@ -223,11 +223,11 @@ class Scanner {
     size_t first = tokens_.all[start_].begin, last = tokens_.all[end - 1].end();
     auto known = file_level_.find(name);
     if (known != file_level_.end() && known->second == object) {
-      changes_.push_back({first, last, ""});  // declared again: the macro serves
+      changes_.push_back({first, last, ""});  // declared again: the macro exists
     } else if (in_function) {
       changes_.push_back({first, last, type + "(&" + name + ")" + bounds + " = " + object});
     } else {
-      // At file level there is no place that every block's worker could bind a reference in: name it by a macro.
+      // At file scope a reference cannot be bound for each worker thread: define a macro of that name.
       const Token &after = tokens_.all[end];
       std::string marker = "\n# " + std::to_string(after.line) + " " + literal(tokens_.files[after.file]) + "\n";
       changes_.push_back({first, last, "\n#define " + name + " " + object + marker});

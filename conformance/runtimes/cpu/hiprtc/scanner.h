@@ -1,8 +1,8 @@
-// Reading preprocessed HIP source: which kernels it defines, and the few declarations that the host compiler cannot
-// take as they are.
+// Reading preprocessed HIP source: which kernels it defines, and the few declarations that have to be rewritten for
+// the host compiler.
 //
-// Only names and places come from here. The parameters come from the compiler, by templates, and the linkage from the
-// symbol table of the object file.
+// Only names and locations come from here. The parameters come from the compiler, by templates, and the linkage from
+// the symbol table of the object file.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace hiprtc {
 // One kernel that is defined in the source.
 struct Kernel {
   std::string name;                     // without namespaces, with template arguments if it is a specialisation
-  std::vector<std::string> namespaces;  // as written after `namespace`, outermost first; "" is an unnamed one
+  std::vector<std::string> namespaces;  // as written after `namespace`, outermost first; "" for an unnamed one
   std::string parameters;               // text between the parentheses
   std::string file;                     // of the name, from the line markers
   unsigned line = 0;

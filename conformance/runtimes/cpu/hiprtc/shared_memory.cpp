@@ -44,7 +44,7 @@ void each_name(View text, Action action) {
   }
 }
 
-// The type at the start of `text`: one word, or all that its brackets hold.
+// The type at the start of `text`: one word, or a bracketed group.
 View type_at(View text) {
   size_t depth = 0;
   bool quoted = false;
@@ -130,7 +130,7 @@ class Placement {
     return found == numbers_.end() ? nullptr : &variables_[found->second];
   }
 
-  // A variable whose name stands elsewhere than in the intrinsic that takes its address keeps its place.
+  // A variable that is named outside the intrinsic that takes its address stays thread_local.
   void check_uses(View owner, View body) {
     if (owner == "@llvm.compiler.used" || owner == "@llvm.used" || variable_of(owner) != nullptr) return;
     size_t inside = 0;  // where the argument of the last intrinsic ends
@@ -217,7 +217,7 @@ class Placement {
     if (count == 0) return;
     if (result.find(context_declaration) == std::string::npos)
       result += std::string(context_declaration) + "thread_local(initialexec) global ptr, align 8\n";
-    // What it loads is the same for the whole launch, so that one load serves a whole kernel.
+    // The loaded value is invariant during a launch, so that a kernel loads it once.
     result +=
         "define internal ptr @simt.shared.address(i64 %variable) alwaysinline nounwind {\n"
         "  %self = call ptr @llvm.threadlocal.address.p0(ptr @simt_self)\n"
@@ -239,7 +239,7 @@ class Placement {
     return name.size() - 2 * static_cast<size_t>(std::count(name.begin(), name.end(), '\\'));
   }
 
-  // For each kernel the variables that it, or what it refers to, names.
+  // For each kernel the variables that it references, directly or through other functions.
   size_t add_uses(std::string &lists, std::string &uses) {
     const auto kernels = bodies_.find("@simt_kernels");
     if (kernels == bodies_.end()) return 0;
@@ -276,7 +276,7 @@ class Placement {
     return used;
   }
 
-  // The defined names in the body of `name`; kept, since kernels share most of what they call.
+  // The defined names in the body of `name`; cached, since kernels share most of what they call.
   const std::vector<View> &references(View name) {
     const auto known = references_.find(name);
     if (known != references_.end()) return known->second;

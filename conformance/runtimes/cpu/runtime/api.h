@@ -1,5 +1,5 @@
-// What the files with HIP entry points share. The HIP headers are not needed: types are declared as far as they are
-// used.
+// Declarations shared by the files with HIP entry points. The HIP headers are not needed: the types in use are
+// declared here.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace simt {
 
 enum MemcpyKind : int { HostToHost = 0, HostToDevice = 1, DeviceToHost = 2, DeviceToDevice = 3, AnyToAny = 4 };
 
-// Streams are checked handles with nothing behind them: every call is complete when it returns.
+// Stream handles are validated and otherwise ignored: every call is complete when it returns.
 Error check_stream(const char *call, const void *stream);
 
 }  // namespace simt

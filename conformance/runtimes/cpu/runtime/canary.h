@@ -13,11 +13,11 @@ constexpr std::size_t lead_canary = 64;  // bytes before an allocation or a shar
 
 namespace canary {
 
-constexpr std::size_t piece = 64;
+constexpr std::size_t chunk_bytes = 64;
 struct Pattern {
-  char bytes[piece + 1];
+  char bytes[chunk_bytes + 1];
   constexpr Pattern() : bytes() {
-    for (std::size_t i = 0; i <= piece; ++i) bytes[i] = i & 1 ? '\x7f' : '\xff';
+    for (std::size_t i = 0; i <= chunk_bytes; ++i) bytes[i] = i & 1 ? '\x7f' : '\xff';
   }
 };
 inline constexpr Pattern pattern;
@@ -26,12 +26,12 @@ inline const char *at(const char *address) { return pattern.bytes + (reinterpret
 
 inline void fill(char *from, const char *to) {
   for (std::size_t n; from < to; from += n)
-    std::memcpy(from, at(from), n = std::min(piece, static_cast<std::size_t>(to - from)));
+    std::memcpy(from, at(from), n = std::min(chunk_bytes, static_cast<std::size_t>(to - from)));
 }
 
 inline bool intact(const char *from, const char *to) {
   for (std::size_t n; from < to; from += n)
-    if (std::memcmp(from, at(from), n = std::min(piece, static_cast<std::size_t>(to - from))) != 0) return false;
+    if (std::memcmp(from, at(from), n = std::min(chunk_bytes, static_cast<std::size_t>(to - from))) != 0) return false;
   return true;
 }
 

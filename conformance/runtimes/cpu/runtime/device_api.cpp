@@ -1,4 +1,4 @@
-// The device, the process-wide calls, errors, and our own options.
+// Devices, process-wide calls, errors, and the options of the cpu runtime.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +29,7 @@ struct Attribute {
   int number;
   int value;
 };
-// Attributes that do not depend on options; all others that HIP knows are 0 here (features the cpu has not).
+// Attributes that do not depend on options; all others that HIP knows are 0 here (features that the cpu runtime lacks).
 constexpr Attribute attributes[] = {
     {3, 1},   // CanMapHostMemory
     {8, 0},   // ConcurrentKernels
@@ -66,13 +66,13 @@ constexpr int attribute_total_memory = 84;
 
 SIMT_API int hipInit(unsigned) { return Success; }
 SIMT_API int hipGetDeviceCount(int *count) {
-  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the place for the number is null");
+  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
   *count = 1;
   return Success;
 }
 SIMT_API int hipSetDevice(int device) { return check_device("hipSetDevice", device); }
 SIMT_API int hipGetDevice(int *device) {
-  if (!device) return fail(InvalidValue, "hipGetDevice: the place for the number is null");
+  if (!device) return fail(InvalidValue, "hipGetDevice: the output pointer for the number is null");
   *device = 0;
   return Success;
 }
@@ -82,7 +82,7 @@ SIMT_API int hipDeviceGet(int *device, int ordinal) {
 }
 SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
   if (const Error error = check_device("hipDeviceGetName", device)) return error;
-  if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: there is no room for the name");
+  if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: the buffer for the name is null or empty");
   std::snprintf(name, static_cast<std::size_t>(bytes), "%s", device_name);
   return Success;
 }
@@ -97,7 +97,7 @@ SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
 }
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
-  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the place for the properties is null");
+  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
   DeviceProperties p{};
   std::snprintf(p.name, sizeof p.name, "%s", device_name);
   std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", architecture);
@@ -128,7 +128,7 @@ SIMT_API int hipGetDeviceProperties(void *, int) {
 SIMT_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
 SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (const Error error = check_device("hipDeviceGetAttribute", device)) return error;
-  if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the place for the value is null");
+  if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the output pointer for the value is null");
   const Attribute *end = attributes + std::size(attributes);
   const Attribute *a = std::find_if(attributes, end, [attribute](const Attribute &x) { return x.number == attribute; });
   if (a != end)
@@ -155,14 +155,14 @@ SIMT_API int hipGetDeviceFlags(unsigned *flags) {
 SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
 SIMT_API int hipDeviceSynchronize() { return Success; }
 SIMT_API int hipDeviceReset() {
-  const auto idle = no_launch();
+  const auto lock = lock_launches();
   modules().unload_all();
   memory().release_all();
   clear_last_error();
   return Success;
 }
 SIMT_API int hipRuntimeGetVersion(int *version) {
-  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the place for the version is null");
+  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the output pointer for the version is null");
   *version = hip_version;
   return Success;
 }
@@ -187,13 +187,13 @@ SIMT_API int hipDrvGetErrorString(int code, const char **text) {
 // ---- options
 
 SIMT_API int hipcpuSetOption(const char *key, const char *value) {
-  const auto idle = no_launch();
+  const auto lock = lock_launches();
   return options().set(key, value);
 }
 SIMT_API const char *hipcpuGetOption(const char *key) {
   static thread_local std::string value;
   if (options().get(key, value)) return value.c_str();
-  fail(InvalidValue, "there is no option '%s'", key ? key : "(null)");
+  fail(InvalidValue, "unknown option '%s'", key ? key : "(null)");
   return nullptr;
 }
 SIMT_API const char *hipcpuOptions() {

@@ -72,12 +72,12 @@ struct LastError {
   std::array<char, 2048> message{};
 };
 
-// Reached through a pointer: thread-local storage beside simt_self is scarce (glibc keeps about 1.6 KiB for libraries
+// Reached through a pointer: static thread-local storage is scarce (glibc keeps about 1.6 KiB for libraries
 // loaded later), and no destructor may run at thread exit while Python still asks for the text.
-LastError &last_of_thread() {
-  static thread_local LastError *mine = nullptr;
-  if (!mine) mine = new LastError;
-  return *mine;
+LastError &thread_last_error() {
+  static thread_local LastError *error = nullptr;
+  if (!error) error = new LastError;
+  return *error;
 }
 
 }  // namespace
@@ -85,14 +85,14 @@ LastError &last_of_thread() {
 Error fail(Error code, const char *format, ...) {
   std::va_list args;
   va_start(args, format);
-  LastError &last = last_of_thread();
+  LastError &last = thread_last_error();
   std::vsnprintf(last.message.data(), last.message.size(), format, args);
   va_end(args);
   last.code = last.failed_with = code;
   return code;
 }
 
-std::string spelled(const void *pointer) {
+std::string pointer_text(const void *pointer) {
   constexpr std::uintptr_t page = 4096;
   const auto number = reinterpret_cast<std::uintptr_t>(pointer);
   if (number >= page) return "a pointer";
@@ -101,21 +101,21 @@ std::string spelled(const void *pointer) {
   return text;
 }
 
-Error last_error() { return last_of_thread().code; }
+Error last_error() { return thread_last_error().code; }
 
 Error clear_last_error() {
-  LastError &last = last_of_thread();
+  LastError &last = thread_last_error();
   const Error code = last.code;
   last.code = Success;
   return code;
 }
 
-const char *last_message() { return last_of_thread().message.data(); }
+const char *last_message() { return thread_last_error().message.data(); }
 
 const char *error_name(int code) { return text_of(code).name; }
 
 const char *error_string(int code) {
-  LastError &last = last_of_thread();
+  LastError &last = thread_last_error();
   return code != Success && code == last.failed_with ? last.message.data() : text_of(code).text;
 }
 

@@ -33,15 +33,15 @@ enum Error : int {
   Unknown = 999,
 };
 
-// The only way to make an error: code and text become the calling thread's last error together, so that a text never
-// belongs to an earlier error. Returns `code`.
+// Sets the calling thread's last error, code and text together, so that the text always belongs to the code. Returns
+// `code`.
 [[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
 
-// A pointer in a message: the number of a small one; others differ from run to run, and are "a pointer".
-std::string spelled(const void *pointer);
+// A pointer in a message: small values as a number; others differ from run to run and are printed as "a pointer".
+std::string pointer_text(const void *pointer);
 
 Error last_error();                  // of the calling thread, Success if none since the last clear
-Error clear_last_error();            // returns it and forgets the code; the text stays
+Error clear_last_error();            // returns the code and clears it; the text stays
 const char *last_message();          // text of the last failure, "" if there was none
 const char *error_name(int code);    // "hipErrorIllegalAddress"
 const char *error_string(int code);  // the general text; for the thread's last failure, its message

@@ -36,7 +36,8 @@ Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t
   return i;
 }
 
-// Not ours. After a second fault on the way (the previous handler raises the signal again), the default action.
+// For signals that no kernel caused: calls the previous handler. If that one raises the signal again, the default
+// action is taken.
 void forward(int signal, siginfo_t *info, void *context) {
   static thread_local volatile sig_atomic_t forwarding = 0;
   const struct sigaction *to = nullptr;
@@ -68,17 +69,18 @@ void on_fault(int signal, siginfo_t *info, void *context) {
   i.address = info->si_addr;
   i.write = signal == SIGSEGV && (machine.uc_mcontext.gregs[REG_ERR] & page_fault_write);
   i.area = worker->area_of(info->si_addr);
-  if (signal == SIGSEGV && info->si_code == SI_KERNEL) i.area.kind = Area::Untold;
-  worker->abandon(i);
+  if (signal == SIGSEGV && info->si_code == SI_KERNEL) i.area.kind = Area::Unknown;
+  worker->abort_block(i);
 }
 
 void on_interrupt(int, siginfo_t *, void *context) {
   Worker *worker = Worker::current();
   if (!worker || !worker->in_kernel() || !worker->expired() || worker->busy()) return;
-  worker->abandon(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
+  worker->abort_block(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
 }
 
-// rt_sigprocmask, which the filter hands to us: done by the return from the signal. Our own signals stay unblocked.
+// Emulates rt_sigprocmask, which the filter traps: the mask takes effect on return from the handler. The signals that
+// the runtime handles stay unblocked.
 greg_t change_mask(ucontext_t &machine) {
   const greg_t *registers = machine.uc_mcontext.gregs;
   std::uint64_t mask, change, ours = 0;
@@ -102,15 +104,15 @@ greg_t change_mask(ucontext_t &machine) {
   return 0;
 }
 
-[[noreturn]] void leave_for(const char *call) {
+[[noreturn]] void exit_for_forbidden_call(const char *call) {
   char line[128];
-  const int bytes = std::snprintf(line, sizeof line, "called %s, which kernels must not\n", call);
+  const int bytes = std::snprintf(line, sizeof line, "called %s, which is forbidden in kernels\n", call);
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(bytes)) < 0) _exit(HIPCPU_FORBIDDEN_EXIT);
   _exit(HIPCPU_FORBIDDEN_EXIT);
 }
 
-void on_refused(int, siginfo_t *info, void *context) {
-  if (info->si_code <= 0) return;  // sent by somebody, not the filter's
+void on_forbidden_call(int, siginfo_t *info, void *context) {
+  if (info->si_code <= 0) return;  // sent by a process, not raised by the filter
   auto &machine = *static_cast<ucontext_t *>(context);
   greg_t &result = machine.uc_mcontext.gregs[REG_RAX];
   if (info->si_arch == AUDIT_ARCH_X86_64 && info->si_syscall == SYS_rt_sigprocmask) {
@@ -118,11 +120,11 @@ void on_refused(int, siginfo_t *info, void *context) {
     return;
   }
   Worker *worker = Worker::current();
-  const char *call = refused_call(info->si_arch, info->si_syscall);
-  if (!worker || !worker->in_kernel()) leave_for(call);
+  const char *call = forbidden_call_name(info->si_arch, info->si_syscall);
+  if (!worker || !worker->in_kernel()) exit_for_forbidden_call(call);
   Incident i = incident_of(Incident::ForbiddenCall, *worker, machine);
   i.what = call;
-  worker->refuse(i);
+  worker->record_forbidden_call(i);
   result = -EPERM;
 }
 
@@ -130,7 +132,7 @@ void on_refused(int, siginfo_t *info, void *context) {
 
 void install_sandbox_handler() {
   struct sigaction ours{};
-  ours.sa_sigaction = on_refused;
+  ours.sa_sigaction = on_forbidden_call;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
   sigemptyset(&ours.sa_mask);
   sigaction(SIGSYS, &ours, nullptr);
@@ -148,7 +150,7 @@ void install_fault_handlers() {
   if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault) return;
   struct sigaction ours{};
   ours.sa_sigaction = on_fault;
-  // Handlers leave by a jump: nothing may stay blocked behind them.
+  // Handlers exit by a jump, so they must not leave signals blocked.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   for (unsigned i = 0; i < std::size(handled); ++i) {

@@ -1,16 +1,16 @@
-// Signals: faults inside kernels become incidents, faults elsewhere go to whoever handled them before.
+// Signal handlers: faults inside kernels become incidents, faults elsewhere go to the previous handler.
 #pragma once
 
 #include <pthread.h>
 
 namespace simt {
 
-// Puts our handlers first, also when somebody (faulthandler.enable()) has put his over ours since. Cheap.
+// Installs the handlers, again if others (faulthandler.enable()) have replaced them since. Cheap.
 void install_fault_handlers();
 
-// The handler of the sandbox's reports: a call that a kernel must not make becomes an incident of its launch; elsewhere
-// (a static constructor, a thread that a kernel started) it is named on stderr and ends the process with
-// HIPCPU_FORBIDDEN_EXIT. Once, before the filter, which forbids another.
+// Installs the SIGSYS handler of the sandbox: a forbidden call in a kernel becomes an incident of its launch; elsewhere
+// (a static constructor, a thread that a kernel started) the call is named on stderr and the process exits with
+// HIPCPU_FORBIDDEN_EXIT. To be called once, before the filter, which forbids further handlers.
 void install_sandbox_handler();
 
 // Gives the calling thread an alternate signal stack if it has none: a stack overflow leaves no room for a handler.

@@ -112,7 +112,7 @@ void *FiberStacks::prepare(unsigned i, void (*main)()) {
   if (!base_ && !reserve()) return nullptr;
   for (; guarded_ <= i; ++guarded_)
     if (mprotect(base_ + slot * guarded_, guard_bytes, PROT_NONE) != 0) return nullptr;
-  // Tops at different offsets, else the hot frames of all fibers fall into the same cache sets.
+  // Tops at different offsets, otherwise the hot frames of all fibers map to the same cache sets.
   char *top = base_ + slot * (i + 1) - 64 - (i % 48) * 64;
   void **frame = reinterpret_cast<void **>(top);
   *--frame = nullptr;  // return address of main: none

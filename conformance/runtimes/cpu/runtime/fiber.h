@@ -1,4 +1,4 @@
-// Switching stacks, and the stacks.
+// Fiber stacks and switching between them.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct Resume {
 extern "C" {
 // Saves the caller in *save, continues at `sp`; returns the result of the Resume that leads back to *save.
 std::uint64_t simt_fiber_enter(void **save, void *sp);
-// Continues at `sp`; the current stack is given up. Async-signal-safe.
+// Continues at `sp`; the current stack is abandoned. Async-signal-safe.
 [[noreturn]] void simt_fiber_jump(void *sp, std::uint64_t result);
 }
 
-// The stacks of one OS thread, one per thread of a block; each ends below in a guard area. Addresses are reserved at
-// once, memory is taken when a stack is first used.
+// The stacks of one OS thread, one per thread of a block; each has a guard area at its low end. Addresses are reserved
+// at once, memory is committed when a stack is first used.
 class FiberStacks {
  public:
   FiberStacks() = default;

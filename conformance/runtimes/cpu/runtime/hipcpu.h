@@ -1,7 +1,8 @@
-// libamdhip64.so for the host: what it exports beside the HIP API. C, so that ctypes can call it.
+// libamdhip64.so for the host: what it exports in addition to the HIP API. C, so that ctypes can call it.
 //
-// The library is a HIP runtime with one device whose kernels are host functions. Load it RTLD_GLOBAL before anything
-// else asks for libamdhip64.so. Every launch is complete when the call returns, and its error is that call's result.
+// The library is a HIP runtime with one device whose kernels are host functions. Load it with RTLD_GLOBAL before
+// anything else loads libamdhip64.so. Every launch is complete when the call returns, and its error is that call's
+// result.
 #pragma once
 
 #ifdef __cplusplus
@@ -34,16 +35,16 @@ const char *hipcpuLastMessage(void);
 //   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]
 const char *hipcpuModuleKernels(void *module);
 
-// Modules loaded since the start of the process, and how many of these held what was loaded at that time already.
+// Modules loaded since the start of the process, and how many of them were copies of a module loaded at that time.
 void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
 
-// Confines this process for good, before it loads a module of a stranger: no new process, nothing written to the file
-// system, no socket, no signal to others, no capabilities, and limits that nobody can raise (see sandbox.h): `memory`
-// bytes of private writable memory and `file_bytes` bytes of a file that is written, each 0 for none of ours. The
-// text says what guards ("seccomp and Landlock 7"); null when nothing does, and hipcpuLastMessage() says why.
+// Sandboxes this process permanently, before it loads an untrusted module: no new process, no write to the file
+// system, no socket, no signal to other processes, no capabilities, and hard limits (see sandbox.h): `memory` bytes of
+// private writable memory and `file_bytes` bytes per written file, 0 for no limit. Returns the mechanisms in effect
+// ("seccomp and Landlock 7"), or null where there are none; hipcpuLastMessage() then says why.
 //
-// A kernel that calls what it must not ends its launch with hipErrorLaunchFailure. Other code of a module, such as
-// static constructors, is named on stderr and ends the process with HIPCPU_FORBIDDEN_EXIT.
+// A forbidden call in a kernel ends its launch with hipErrorLaunchFailure. Other code of a module, such as
+// static constructors, is named on stderr and exits the process with HIPCPU_FORBIDDEN_EXIT.
 const char *hipcpuConfine(unsigned long memory, unsigned long file_bytes);
 #define HIPCPU_FORBIDDEN_EXIT 159  // 128 + SIGSYS
 

@@ -17,7 +17,7 @@ constexpr Elf64_Half machine_amdgpu = 224;
 constexpr char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
 constexpr char compressed_magic[] = "CCOB";
 
-// The kernel reads the image for us: where it is not readable, write() stops short instead of a fault.
+// write() lets the operating system read the image: unreadable memory gives a short write instead of a fault.
 bool copy_bytes(const void *from, std::size_t bytes, int fd) {
   const char *p = static_cast<const char *>(from);
   if (lseek(fd, 0, SEEK_SET) != 0) return false;
@@ -94,7 +94,7 @@ Error copy_image(const void *image, FileDescriptor &file, std::uint64_t &hash) {
   if (elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff < sizeof elf || elf.e_shoff > max_image)
     return fail(InvalidImage, "module load: the image's section header table is damaged");
 
-  // The section headers come last in what linkers write; the seal follows.
+  // Linkers write the section headers last; the seal follows them.
   const std::uint64_t end = elf.e_shoff + std::uint64_t{elf.e_shnum} * sizeof(Elf64_Shdr);
   const std::uint64_t size = (end + 7) & ~std::uint64_t{7};
   const Mapped bytes(fd.get(), size + sizeof(simt_seal));

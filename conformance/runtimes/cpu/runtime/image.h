@@ -8,7 +8,7 @@
 
 namespace simt {
 
-// Errors: InvalidImage for what is no module, is truncated or damaged; NoBinaryForGpu for a GPU's code object.
+// Errors: InvalidImage where it is not a module, is truncated or damaged; NoBinaryForGpu for a GPU's code object.
 Error copy_image(const void *image, FileDescriptor &file, std::uint64_t &hash);
 
 }  // namespace simt

@@ -25,7 +25,9 @@ namespace {
   return buffer;
 }
 
-std::string at(Place place) { return place.file ? format("%s:%d", place.file, place.line()) : "a place not known"; }
+std::string at(SourceLocation location) {
+  return location.file ? format("%s:%d", location.file, location.line()) : "an unknown location";
+}
 
 std::string in_function(const void *pc) {
   Dl_info info{};
@@ -35,7 +37,7 @@ std::string in_function(const void *pc) {
 }
 
 // "4 bytes past the end of the 32 bytes of __shared__ kernel::array".
-std::string next_to(const Area &area) {
+std::string relative_to(const Area &area) {
   const auto bytes = static_cast<std::ptrdiff_t>(area.bytes);
   const std::string where = area.offset < 0       ? format("%td bytes before ", -area.offset)
                             : area.offset < bytes ? format("%td bytes into ", area.offset)
@@ -48,7 +50,7 @@ std::string next_to(const Area &area) {
 std::string out_of_bounds(const simt_bounds_check &check, unsigned long index) {
   const unsigned bits = check.index->kind == 0 ? 1u << (check.index->info >> 1) : 64;
   std::string number = std::to_string(index);
-  if (check.index->info & 1) {  // smaller types come without their sign
+  if (check.index->info & 1) {  // smaller types are passed without sign extension
     const unsigned shift = bits < 64 ? 64 - bits : 0;
     number = std::to_string(static_cast<long>(index << shift) >> shift);
   }
@@ -59,22 +61,22 @@ std::string out_of_bounds(const simt_bounds_check &check, unsigned long index) {
 Error describe_fault(const Incident &i, const Launched &launched, std::string &cause) {
   switch (i.signal) {
     case SIGFPE:
-      cause = "integer division by zero, or a quotient out of range (a GPU gives a wrong number here)";
+      cause = "integer division by zero, or a quotient out of range (a GPU gives a wrong result here)";
       break;
     case SIGILL:
-      cause = "trap instruction: access outside of a local array, __builtin_trap, or code that cannot be reached";
+      cause = "trap instruction: access outside a local array, __builtin_trap, or unreachable code";
       cause += in_function(i.pc);
       return LaunchFailure;
     default:
-      if (i.area.kind == Area::Untold)
-        cause = "access at an address that no memory can have, or of a vector that is not aligned";
+      if (i.area.kind == Area::Unknown)
+        cause = "access to a non-canonical address, or to a misaligned vector";
       else if (i.area.kind == Area::Stack)
         cause = format("stack overflow: the kernel needs more than the %zu KiB of stack that a thread has",
                        FiberStacks::stack_bytes / 1024);
       else
         cause = format("out-of-bounds %s, ", i.write ? "write" : "read") +
                 (i.area.kind == Area::None ? memory().locate(i.address, launched.pointers, launched.pointer_count)
-                                           : next_to(i.area));
+                                           : relative_to(i.area));
   }
   cause += in_function(i.pc);
   return i.signal == SIGFPE ? LaunchFailure : IllegalAddress;
@@ -102,7 +104,7 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
       return LaunchFailure;
     }
     case Incident::BarrierCounts:
-      cause = format("barrier divergence: thread %u waits at %s once more, thread %u passed it and has returned",
+      cause = format("barrier divergence: thread %u waits at %s again, thread %u passed it and has returned",
                      i.linear_thread, at(i.here).c_str(), i.other_thread);
       return LaunchFailure;
     case Incident::MissingLanes:
@@ -113,20 +115,20 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
           i.other_thread, i.what, at(i.there).c_str());
       return LaunchFailure;
     case Incident::NotInMask:
-      cause = format("lane %u calls a collective at %s with mask %#lx, which does not name it", i.other_thread,
+      cause = format("lane %u calls a collective at %s with mask %#lx, which does not include it", i.other_thread,
                      at(i.here).c_str(), static_cast<unsigned long>(i.mask));
       return LaunchFailure;
     case Incident::NoMemory:
       cause = "no memory for the stacks of a block's threads";
       return OutOfMemory;
     case Incident::ForbiddenCall:
-      cause = format("called %s, which kernels must not", i.what);
+      cause = format("called %s, which is forbidden in kernels", i.what);
       return LaunchFailure;
     case Incident::OutOfBounds:
       cause = out_of_bounds(*i.bounds, i.index);
       return LaunchFailure;
     case Incident::SharedDamage:
-      cause = "a thread wrote " + next_to(i.area) + " (found when the block had ended)";
+      cause = "a thread wrote " + relative_to(i.area) + " (found when the block had ended)";
       return IllegalAddress;
     case Incident::None:
       break;

@@ -1,5 +1,5 @@
-// What went wrong in a kernel: plain facts, written where it happened (perhaps in a signal handler), turned into a
-// message afterwards on the launching thread.
+// What went wrong in a kernel: plain data, written where it happened (possibly in a signal handler), formatted later
+// on the launching thread.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace simt {
 
-struct Place {
+struct SourceLocation {
   const char *file = nullptr;
-  int code = 0;  // SIMT_PLACE
+  int code = 0;  // SIMT_LOCATION
 
   int line() const { return code >> SIMT_COLUMN_BITS; }
 };
@@ -30,7 +30,7 @@ struct Incident {
     Trap,               // what, here
     BarrierDivergence,  // thread waits at here, other_thread at there
     BarrierCounts,      // thread waits at here again, other_thread has returned since
-    MissingLanes,       // lanes wait at here with mask, other_thread is at there (or has not come to one)
+    MissingLanes,       // lanes wait at here with mask, other_thread is at there (or at none yet)
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber
     ForbiddenCall,      // what: a system call that the sandbox refused
@@ -40,7 +40,7 @@ struct Incident {
   Kind kind = None;
   simt_index block{}, thread{};
   unsigned linear_thread = 0;
-  Place here, there;
+  SourceLocation here, there;
   unsigned other_thread = 0;
   unsigned wave = 0;
   std::uint64_t lanes = 0, mask = 0;
@@ -51,13 +51,13 @@ struct Incident {
   bool write = false;
   const void *address = nullptr;
   const void *pc = nullptr;
-  Area area;  // what of the block's own memory the address is next to
+  Area area;  // the block's own memory that the address is in or next to
 };
 
-// The source's spelling of a mangled name.
+// The demangled form of a name.
 std::string demangled(const char *name);
 
-// What a message about a launch names.
+// What messages need to know about a launch.
 struct Launched {
   const simt_kernel &kernel;
   const Memory::Argument *pointers;  // its arguments that are pointers
@@ -65,8 +65,8 @@ struct Launched {
   unsigned timeout_ms;
 };
 
-// The error code of an incident and its message: kernel, block, thread, cause. No address is in it, so that the same
-// launch fails with the same words in every process.
+// The error code of an incident and its message: kernel, block, thread, cause. It has no address, so that the
+// same launch fails with the same message in every process.
 Error describe(const Incident &incident, const Launched &launched, std::string &message);
 
 }  // namespace simt

@@ -22,7 +22,7 @@ std::mutex &launch_mutex() {
   return instance;
 }
 
-// The order of a block's threads and of a wave's lanes: kept, since the next launch mostly has the same.
+// The order of a block's threads and of a wave's lanes: cached, since the next launch usually has the same.
 class Orders {
  public:
   void apply(Plan &plan, Order order, std::uint32_t seed) {
@@ -58,8 +58,8 @@ class Orders {
 };
 
 void order_blocks(Job &job, Order order, std::uint32_t seed) {
-  job.backwards = order == Order::Reverse;
-  // Products must fit 64 bits; a grid that is larger would run for days.
+  job.reversed = order == Order::Reverse;
+  // Products must fit 64 bits; a larger grid would run for days.
   if (order != Order::Shuffle || job.blocks > UINT32_MAX) return;
   std::mt19937 random(seed);
   std::uint64_t multiplier = random();
@@ -150,7 +150,7 @@ class Arguments {
       else if (*e == reinterpret_cast<void *>(2))
         given = static_cast<const std::size_t *>(e[1]);
       else
-        return fail(InvalidValue, "kernel %s: unknown key %s in extra", kernel.name, spelled(*e).c_str());
+        return fail(InvalidValue, "kernel %s: unknown key %s in extra", kernel.name, pointer_text(*e).c_str());
     }
     std::size_t bytes = 0;
     for (unsigned i = 0; i < kernel.nargs; ++i) {
@@ -175,7 +175,7 @@ class Arguments {
 
 }  // namespace
 
-std::unique_lock<std::mutex> no_launch() { return std::unique_lock(launch_mutex()); }
+std::unique_lock<std::mutex> lock_launches() { return std::unique_lock(launch_mutex()); }
 
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
              void **extra) {
@@ -191,10 +191,10 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   static Orders &orders = *new Orders;
   const std::lock_guard lock(launch_mutex());
   install_fault_handlers();
-  const Options &choice = options();
-  const Order order = choice.order();
-  const std::uint32_t seed = choice.seed();
-  const unsigned timeout_ms = choice.timeout_ms();
+  const Options &settings = options();
+  const Order order = settings.order();
+  const std::uint32_t seed = settings.seed();
+  const unsigned timeout_ms = settings.timeout_ms();
   Plan plan{};
   plan.kernel = &kernel;
   plan.args = arguments.pointers();
@@ -202,15 +202,15 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.grid = grid;
   plan.block = block;
   plan.threads = block.x * block.y * block.z;
-  plan.wave = choice.wave();
+  plan.wave = settings.wave();
   plan.dynamic_bytes = dynamic_bytes;
-  plan.poison = choice.poison();
+  plan.poison = settings.poison();
   orders.apply(plan, order, seed);
 
   Job job;
   job.plan = &plan;
   job.blocks = std::uint64_t{grid.x} * grid.y * grid.z;
-  job.max_threads = static_cast<unsigned>(std::min<std::uint64_t>(choice.threads(), job.blocks));
+  job.max_threads = static_cast<unsigned>(std::min<std::uint64_t>(settings.threads(), job.blocks));
   const std::uint64_t by_size = std::max<std::uint64_t>(1, SIMT_MAX_THREADS * 2 / plan.threads);
   job.chunk = std::clamp<std::uint64_t>(job.blocks / (job.max_threads * 8u), 1, std::min<std::uint64_t>(by_size, 64));
   order_blocks(job, order, seed);
@@ -219,7 +219,7 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   if (job.failed) {
     std::string message;
     const Error code = describe(job.incident, {kernel, memory_arguments, pointers, timeout_ms}, message);
-    memory().repair_canaries();  // what this launch overwrote must not be blamed on the next
+    memory().repair_canaries();  // the next launch must not be blamed for this one
     return fail(code, "%s", message.c_str());
   }
   return memory().check_canaries(kernel.name, memory_arguments, pointers);

@@ -13,7 +13,7 @@ namespace simt {
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
              void **extra);
 
-// Held while modules or memory that a running kernel may use are taken away.
-std::unique_lock<std::mutex> no_launch();
+// Keeps launches from running while modules or memory that kernels may use are freed.
+std::unique_lock<std::mutex> lock_launches();
 
 }  // namespace simt

@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard = std::size_t{1} << 20;
-constexpr std::size_t max_kept = std::size_t{256} << 20;  // freed mappings kept for reuse, bytes
-constexpr std::size_t max_kept_each = std::size_t{64} << 20;
+constexpr std::size_t max_cached = std::size_t{256} << 20;  // freed mappings cached for reuse, bytes
+constexpr std::size_t max_cached_block = std::size_t{64} << 20;
 constexpr std::size_t swept_per_launch = 16;
 constexpr std::size_t alignment = 16;
-constexpr std::size_t ask_before = std::size_t{64} << 20;  // smaller allocations are not worth the question
+constexpr std::size_t check_available_from = std::size_t{64} << 20;  // smaller allocations skip the check
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
@@ -42,7 +42,7 @@ const char *tail_end(const char *end) {
 SystemMemory system_memory() {
   const auto pages = [](int name) { return static_cast<std::size_t>(sysconf(name)); };
   SystemMemory memory{pages(_SC_AVPHYS_PAGES) * pages(_SC_PAGESIZE), pages(_SC_PHYS_PAGES) * pages(_SC_PAGESIZE)};
-  // AVPHYS counts no page that caches a file; the kernel's own estimate does.
+  // _SC_AVPHYS_PAGES leaves out the page cache; MemAvailable includes what of it can be reclaimed.
   char text[512]{};
   const int file = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
   if (file < 0) return memory;
@@ -64,11 +64,11 @@ Memory::Block::~Block() {
   if (start) munmap(start - guard, body + 2 * guard);
 }
 
-Memory::Block *Memory::take(std::size_t body) {
-  auto &kept = free_[body];
-  if (!kept.empty()) {
-    Block *block = kept.back();
-    kept.pop_back();
+Memory::Block *Memory::acquire(std::size_t body) {
+  auto &cached = free_[body];
+  if (!cached.empty()) {
+    Block *block = cached.back();
+    cached.pop_back();
     free_bytes_ -= body;
     return block;
   }
@@ -83,12 +83,12 @@ Memory::Block *Memory::take(std::size_t body) {
   return raw;
 }
 
-void Memory::retire(Block *block) {
+void Memory::recycle(Block *block) {
   block->live = false;
   live_[block->live_index] = live_.back();
   live_[block->live_index]->live_index = block->live_index;
   live_.pop_back();
-  if (block->body > max_kept_each || free_bytes_ + block->body > max_kept) {
+  if (block->body > max_cached_block || free_bytes_ + block->body > max_cached) {
     blocks_.erase(block->start);
     return;
   }
@@ -97,11 +97,11 @@ void Memory::retire(Block *block) {
 }
 
 Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
-  if (!out) return fail(InvalidValue, "allocation of %zu bytes: the place for the pointer is null", bytes);
+  if (!out) return fail(InvalidValue, "allocation of %zu bytes: the output pointer for the pointer is null", bytes);
   *out = nullptr;
   if (bytes == 0) return Success;
-  // Linux promises memory it does not have, and ends the process that comes to use it.
-  if (bytes >= ask_before) {
+  // Linux overcommits: it grants memory that it does not have and kills the process that touches it.
+  if (bytes >= check_available_from) {
     const SystemMemory system = system_memory();
     if (bytes > system.available)
       return fail(OutOfMemory, "allocation of %zu bytes: out of memory: the machine has %zu bytes available", bytes,
@@ -109,7 +109,7 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
   }
   const bool poison = options().poison(), guarded = options().guard();
   const std::lock_guard lock(mutex_);
-  Block *block = take(body_bytes(bytes));
+  Block *block = acquire(body_bytes(bytes));
   if (!block) return fail(OutOfMemory, "allocation of %zu bytes: out of memory", bytes);
   block->bytes = bytes;
   block->base = guarded ? block->start + block->body - round_up(bytes, alignment) : block->start;
@@ -154,17 +154,17 @@ Error Memory::release(void *pointer) {
   const std::lock_guard lock(mutex_);
   Block *block = block_at(pointer);
   if (!block || block->base != pointer)
-    return fail(InvalidValue, "free of %s: not the start of an allocation", spelled(pointer).c_str());
+    return fail(InvalidValue, "free of %s: not the start of an allocation", pointer_text(pointer).c_str());
   if (!block->live)
     return fail(InvalidValue, "free of the %zu-byte allocation: it has been freed already", block->bytes);
   const Error error = check(*block, "found when it was freed: a kernel");
-  retire(block);
+  recycle(block);
   return error;
 }
 
 void Memory::release_all() {
   const std::lock_guard lock(mutex_);
-  while (!live_.empty()) retire(live_.back());
+  while (!live_.empty()) recycle(live_.back());
 }
 
 // The mapping, guards included, that holds the address.
@@ -219,7 +219,7 @@ Error Memory::check_range(const char *call, const char *role, const void *pointe
   if (block && !block->live) return fail(InvalidValue, "%s: the %s has been freed", call, role);
   if (block || must_be_ours)
     return fail(InvalidValue, "%s: the %s, %s, is not in a live device allocation", call, role,
-                spelled(pointer).c_str());
+                pointer_text(pointer).c_str());
   return Success;
 }
 
@@ -274,7 +274,7 @@ std::string Memory::locate(const void *address, const Argument *arguments, unsig
   char text[200];
   if (!block) {
     const auto number = reinterpret_cast<std::uintptr_t>(address);
-    if (number >= page) return "an address near no device allocation";
+    if (number >= page) return "an address that is not near a device allocation";
     std::snprintf(text, sizeof text, "at %#lx: a null pointer", static_cast<unsigned long>(number));
     return text;
   }

@@ -1,5 +1,5 @@
-// Device memory: allocations that end at a guard page, with canaries where a page cannot guard, made from recycled
-// mappings.
+// Device memory: allocations that end at a guard page, with canaries in the bytes that guard pages cannot
+// cover, made from recycled mappings.
 //
 //   | guard 1 MiB | lead, canary in its last 64 bytes | the allocation | 0-15 bytes canary | guard 1 MiB |
 //
@@ -40,8 +40,7 @@ class Memory {
   };
   // The live allocation or global that holds `pointer` (one past its end included).
   bool find(const void *pointer, Range &range);
-  // Whether `bytes` from `pointer` may be accessed. Memory that is not ours is left to the caller unless
-  // `must_be_ours`.
+  // Whether `bytes` from `pointer` may be accessed. Memory not allocated here passes unless `must_be_ours`.
   Error check_range(const char *call, const char *role, const void *pointer, std::size_t bytes, bool must_be_ours);
 
   struct Argument {
@@ -52,11 +51,11 @@ class Memory {
   // Before a launch: no argument points into memory that has been freed.
   Error check_arguments(const char *kernel, const Argument *arguments, unsigned count);
   // After a launch: the canaries of what the arguments point to, and of a few others in turn, so that every live
-  // allocation is seen sooner or later. All damage is repaired, the first is reported.
+  // allocation is checked sooner or later. All damage is repaired, the first is reported.
   Error check_canaries(const char *kernel, const Argument *arguments, unsigned count);
   void repair_canaries();
 
-  // Where an address that faulted lies, without the address, which differs from run to run: "12 bytes past the end of
+  // Describes a faulting address without its value, which differs from run to run: "12 bytes past the end of
   // the 4096-byte allocation of argument 3 (float*)".
   std::string locate(const void *address, const Argument *arguments, unsigned count);
 
@@ -82,8 +81,8 @@ class Memory {
   };
 
   Block *block_at(const void *address);
-  Block *take(std::size_t body);
-  void retire(Block *block);
+  Block *acquire(std::size_t body);
+  void recycle(Block *block);
   static void set_canaries(Block &block);
   std::string name(const Block &block, const Argument *arguments, unsigned count);
   static std::string damage(const Block &block);  // "" if none
@@ -100,7 +99,7 @@ class Memory {
 
 Memory &memory();
 
-// The machine's, in bytes. `available` is what Linux can hand out without swapping.
+// Physical memory of the machine, in bytes. `available` is what Linux can hand out without swapping.
 struct SystemMemory {
   std::size_t available, total;
 };

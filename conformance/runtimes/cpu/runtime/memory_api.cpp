@@ -1,4 +1,4 @@
-// hipMalloc, hipMemcpy and their kin.
+// hipMalloc, hipMemcpy and related functions.
 #include <cstring>
 
 #include "api.h"
@@ -12,7 +12,7 @@ namespace {
 
 Error copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
   if (kind < HostToHost || kind > AnyToAny)
-    return fail(InvalidMemcpyDirection, "%s: %d is not a direction of a copy", call, kind);
+    return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
   if (bytes == 0) return Success;
   const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
   const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
@@ -49,7 +49,7 @@ Error fill(const char *call, void *to, T value, std::size_t count) {
 }
 
 Error release(void *p) {
-  const auto idle = no_launch();
+  const auto lock = lock_launches();
   return memory().release(p);
 }
 
@@ -149,7 +149,7 @@ SIMT_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
 SIMT_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
   Memory::Range range;
   if (!memory().find(p, range))
-    return fail(NotFound, "hipMemGetAddressRange: %s is not in a live allocation", spelled(p).c_str());
+    return fail(NotFound, "hipMemGetAddressRange: %s is not in a live allocation", pointer_text(p).c_str());
   if (base) *base = const_cast<char *>(range.base);
   if (bytes) *bytes = range.bytes;
   return Success;
@@ -159,9 +159,9 @@ SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAdd
 
 SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   Memory::Range range;
-  if (!out) return fail(InvalidValue, "hipPointerGetAttributes: the place for the attributes is null");
+  if (!out) return fail(InvalidValue, "hipPointerGetAttributes: the output pointer for the attributes is null");
   if (!memory().find(p, range))
-    return fail(InvalidValue, "hipPointerGetAttributes: %s is not in a live allocation", spelled(p).c_str());
+    return fail(InvalidValue, "hipPointerGetAttributes: %s is not in a live allocation", pointer_text(p).c_str());
   const bool managed = range.kind == Kind::Managed;
   const PointerAttributes attributes{range.kind == Kind::Host ? 1
                                      : managed                ? 3
@@ -178,7 +178,8 @@ SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
 SIMT_API int hipHostGetDevicePointer(void **device, void *host, unsigned) {
   Memory::Range range;
   if (!device || !memory().find(host, range))
-    return fail(InvalidValue, "hipHostGetDevicePointer: %s was not allocated by hipHostMalloc", spelled(host).c_str());
+    return fail(InvalidValue, "hipHostGetDevicePointer: %s was not allocated by hipHostMalloc",
+                pointer_text(host).c_str());
   *device = host;
   return Success;
 }

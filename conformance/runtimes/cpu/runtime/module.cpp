@@ -20,8 +20,8 @@
 namespace simt {
 namespace {
 
-// Modules find simt_barrier and the rest in the global scope; whoever loaded this library may have loaded it local.
-// False: modules would find another library's.
+// Modules resolve simt_barrier and the rest in the global scope, but this library may have been loaded with RTLD_LOCAL.
+// False: modules would bind to another library.
 bool make_self_global() {
   static const bool found = [] {
     Dl_info info{};
@@ -95,7 +95,7 @@ Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Modu
                 "cpu runtime? Load one only");
   std::unique_ptr<Module> module(new Module);
   module->path_ = "/proc/self/fd/" + std::to_string(file.get());
-  module->file_ = std::move(file);  // open as long as the module lives: the loader knows modules by this name
+  module->file_ = std::move(file);  // stays open: the dynamic loader identifies modules by this path
   module->hash_ = hash;
   module->serial_ = ++serials;
   module->handle_ = dlopen(module->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -128,7 +128,7 @@ Module::~Module() {
   memory().remove_globals(globals_);
   if (!handle_) return;
   dlclose(handle_);
-  // A module that the loader keeps (unique symbols) keeps its name too, which must not become another module's.
+  // A module that the dynamic loader keeps (unique symbols) keeps its path too, which must not be reused.
   if (void *kept = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
     dlclose(kept);
     file_.release();
@@ -144,13 +144,13 @@ void Module::read_kernels(const simt_kernel *rows, unsigned count) {
   shared_variable_count_ = number("simt_shared_variable_count");
   const auto *uses = static_cast<const simt_shared_use *>(dlsym(handle_, "simt_shared_uses"));
   const unsigned long use_count = number("simt_shared_use_count");
-  every_variable_.resize(shared_variable_count_);
-  std::iota(every_variable_.begin(), every_variable_.end(), 0u);
-  every_use_ = {nullptr, every_variable_.data(), shared_variable_count_};
-  const simt_shared_use *otherwise = shared_variable_count_ ? &every_use_ : nullptr;
+  all_variables_.resize(shared_variable_count_);
+  std::iota(all_variables_.begin(), all_variables_.end(), 0u);
+  all_variables_use_ = {nullptr, all_variables_.data(), shared_variable_count_};
+  const simt_shared_use *fallback = shared_variable_count_ ? &all_variables_use_ : nullptr;
   for (unsigned i = 0; i < count; ++i) {
     const auto *use = std::find_if(uses, uses + use_count, [&](const auto &u) { return u.run == rows[i].run; });
-    functions_.emplace(rows[i].name, Function{&rows[i], this, use != uses + use_count ? use : otherwise});
+    functions_.emplace(rows[i].name, Function{&rows[i], this, use != uses + use_count ? use : fallback});
   }
 }
 
@@ -205,7 +205,7 @@ Modules &modules() {
 }
 
 Error Modules::load(const void *image, Module **out) {
-  if (!out) return fail(InvalidValue, "module load: the place for the module is null");
+  if (!out) return fail(InvalidValue, "module load: the output pointer for the module is null");
   *out = nullptr;
   FileDescriptor file;
   std::uint64_t hash = 0;
@@ -229,19 +229,19 @@ Error Modules::load_file(const char *path, Module **out) {
   if (!path) return fail(InvalidValue, "module load: the path is null");
   std::string image;
   if (!read_file(path, image)) return fail(FileNotFound, "module load: cannot read %s: %s", path, std::strerror(errno));
-  image.resize(image.size() + sizeof(Elf64_Ehdr));  // a short file is a wrong image, not a short read
+  image.resize(image.size() + sizeof(Elf64_Ehdr));  // a short file is an invalid image, not a short read
   return load(image.data(), out);
 }
 
 Error Modules::unload(Module *module) {
-  std::unique_ptr<Module> gone;
+  std::unique_ptr<Module> unloaded;
   const std::lock_guard lock(mutex_);
   const auto it = loaded_.find(module);
   if (it == loaded_.end())
     return fail(InvalidHandle, "module unload: %s is not a loaded module",
-                spelled(static_cast<void *>(module)).c_str());
-  gone = std::move(it->second);
-  for (const auto &[name, function] : gone->functions()) functions_.erase(&function);
+                pointer_text(static_cast<void *>(module)).c_str());
+  unloaded = std::move(it->second);
+  for (const auto &[name, function] : unloaded->functions()) functions_.erase(&function);
   loaded_.erase(it);
   return Success;
 }
@@ -264,9 +264,9 @@ void Modules::counts(unsigned long *total, unsigned long *duplicates) {
 }
 
 void Modules::unload_all() {
-  std::map<const void *, std::unique_ptr<Module>> gone;
+  std::map<const void *, std::unique_ptr<Module>> unloaded;
   const std::lock_guard lock(mutex_);
-  gone.swap(loaded_);
+  unloaded.swap(loaded_);
   functions_.clear();
 }
 

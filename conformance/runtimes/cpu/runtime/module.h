@@ -61,8 +61,8 @@ class Module {
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
 
-  // Whether clang compiled it. If not, its __shared__ variables are thread-local.
-  bool by_clang() const { return shared_variables_; }
+  // Whether it was compiled by clang. If not, its __shared__ variables are thread-local.
+  bool compiled_by_clang() const { return shared_variables_; }
   // Rows of its __shared__ variables.
   const simt_shared_variable *shared_variables() const { return shared_variables_; }
   unsigned long shared_variable_count() const { return shared_variable_count_; }
@@ -82,8 +82,8 @@ class Module {
   std::size_t thread_local_bytes_ = 0;
   const simt_shared_variable *shared_variables_ = nullptr;
   unsigned long shared_variable_count_ = 0;
-  std::vector<unsigned> every_variable_;
-  simt_shared_use every_use_{};  // for kernels of which it is not known what they use
+  std::vector<unsigned> all_variables_;
+  simt_shared_use all_variables_use_{};  // for kernels whose use of variables is unknown
   std::map<std::string, Function, std::less<>> functions_;
   std::vector<const void *> globals_;
   std::string json_;
@@ -93,7 +93,7 @@ class Module {
 class Modules {
  public:
   // `image` may be of any length and content: nothing is read past readable memory or past the size the image itself
-  // gives, and nothing is executed of an image whose seal does not fit.
+  // gives, and nothing of an image is executed unless its seal matches.
   Error load(const void *image, Module **out);
   Error load_file(const char *path, Module **out);
   Error unload(Module *module);

@@ -1,4 +1,4 @@
-// Modules, launches, and what can be asked about functions.
+// Modules, launches, and function attributes.
 #include <algorithm>
 
 #include "api.h"
@@ -16,8 +16,9 @@ struct Dim3 {
 
 Error find_function(const char *call, const void *handle, const Function *&function) {
   function = modules().function(handle);
-  return function ? Success
-                  : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, spelled(handle).c_str());
+  return function
+             ? Success
+             : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, pointer_text(handle).c_str());
 }
 
 Error occupancy(const char *call, int *blocks, const void *function, int block_threads) {
@@ -41,26 +42,26 @@ SIMT_API int hipModuleLoad(void **module, const char *path) {
   return modules().load_file(path, reinterpret_cast<Module **>(module));
 }
 SIMT_API int hipModuleUnload(void *module) {
-  const auto idle = no_launch();
+  const auto lock = lock_launches();
   return modules().unload(static_cast<Module *>(module));
 }
 SIMT_API int hipModuleGetFunction(const void **function, void *module, const char *name) {
   const Module *m = modules().find(module);
-  if (!m) return fail(InvalidHandle, "hipModuleGetFunction: %s is not a loaded module", spelled(module).c_str());
-  if (!function || !name) return fail(InvalidValue, "hipModuleGetFunction: name and place must not be null");
+  if (!m) return fail(InvalidHandle, "hipModuleGetFunction: %s is not a loaded module", pointer_text(module).c_str());
+  if (!function || !name) return fail(InvalidValue, "hipModuleGetFunction: name and output pointer must not be null");
   *function = m->function(name);
   return *function ? Success : fail(NotFound, "hipModuleGetFunction: the module has no kernel '%s'", name);
 }
 SIMT_API int hipModuleGetFunctionCount(unsigned *count, void *module) {
   const Module *m = modules().find(module);
   if (!m || !count)
-    return fail(InvalidHandle, "hipModuleGetFunctionCount: %s is not a loaded module", spelled(module).c_str());
+    return fail(InvalidHandle, "hipModuleGetFunctionCount: %s is not a loaded module", pointer_text(module).c_str());
   *count = static_cast<unsigned>(m->functions().size());
   return Success;
 }
 SIMT_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module, const char *name) {
   Module *m = modules().find(module);
-  if (!m) return fail(InvalidHandle, "hipModuleGetGlobal: %s is not a loaded module", spelled(module).c_str());
+  if (!m) return fail(InvalidHandle, "hipModuleGetGlobal: %s is not a loaded module", pointer_text(module).c_str());
   if (!name) return fail(InvalidValue, "hipModuleGetGlobal: the name is null");
   return m->global(name, address, bytes);
 }
@@ -91,7 +92,7 @@ SIMT_API int hipModuleLaunchCooperativeKernel(void *function, unsigned, unsigned
 SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
   const Function *f;
   if (const Error error = find_function("hipFuncGetAttribute", function, f)) return error;
-  if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the place for the value is null");
+  if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the output pointer for the value is null");
   enum { MaxThreadsPerBlock = 0, MaxDynamicShared = 8 };
   *value = attribute == MaxThreadsPerBlock ? SIMT_MAX_THREADS
            : attribute == MaxDynamicShared ? SIMT_MAX_DYNAMIC_SHARED
@@ -128,7 +129,7 @@ SIMT_API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block, void
 SIMT_API const char *hipcpuModuleKernels(void *module) {
   const Module *m = modules().find(module);
   if (m) return m->kernels_json();
-  fail(InvalidHandle, "hipcpuModuleKernels: %s is not a loaded module", spelled(module).c_str());
+  fail(InvalidHandle, "hipcpuModuleKernels: %s is not a loaded module", pointer_text(module).c_str());
   return nullptr;
 }
 SIMT_API void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates) {

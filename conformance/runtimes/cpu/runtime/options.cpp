@@ -81,8 +81,8 @@ Error Options::set(const char *key, const char *value, const char *source) {
     if (n.member == &Options::print_bytes_) printed_ = 0;
     return Success;
   }
-  return fail(InvalidValue,
-              "there is no option '%s': use wave, order, threads, timeout_ms, poison, guard or print_bytes", key);
+  return fail(InvalidValue, "unknown option '%s': use wave, order, threads, timeout_ms, poison, guard or print_bytes",
+              key);
 }
 
 bool Options::get(const char *key, std::string &value) const {

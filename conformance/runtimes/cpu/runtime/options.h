@@ -1,4 +1,4 @@
-// The run-time choices, see hipcpu.h.
+// Run-time options, see hipcpu.h.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ class Options {
   unsigned timeout_ms() const { return static_cast<unsigned>(timeout_ms_.load(std::memory_order_relaxed)); }
   bool poison() const { return poison_.load(std::memory_order_relaxed) != 0; }
   std::uint64_t print_bytes() const { return static_cast<std::uint64_t>(print_bytes_.load()); }
-  // Counts `bytes` of kernels' printf since the option was last set; how many there had been before.
+  // Counts `bytes` of kernels' printf; returns how many had been printed since the option was last set.
   std::uint64_t count_printed(std::uint64_t bytes) { return printed_.fetch_add(bytes); }
   bool guard() const { return guard_.load(std::memory_order_relaxed) != 0; }
-  // One word, so that order and seed are always of the same choice.
+  // One word, so that order and seed are always set together.
   Order order() const { return static_cast<Order>(order_.load(std::memory_order_relaxed) >> 32); }
   std::uint32_t seed() const { return static_cast<std::uint32_t>(order_.load(std::memory_order_relaxed)); }
 

@@ -18,7 +18,8 @@ std::atomic<Pool *> the_pool{nullptr};
 
 }  // namespace
 
-// After fork() the child has no members; a new pool is made for it, the old one's locks may be held by nobody's thread.
+// After fork() the child has no helper threads and gets a new pool: the locks of the old one may be held by a thread
+// that no longer exists.
 Pool &pool() {
   static std::mutex mutex;
   if (Pool *p = the_pool.load(std::memory_order_acquire)) return *p;
@@ -33,7 +34,7 @@ Pool &pool() {
 
 simt_index Job::block_at(std::uint64_t position) const {
   std::uint64_t b = position;
-  if (backwards) b = blocks - 1 - position;
+  if (reversed) b = blocks - 1 - position;
   if (multiplier != 1 || offset != 0) b = (multiplier * position + offset) % blocks;
   const simt_index &g = plan->grid;
   if (b < g.x) return {static_cast<unsigned>(b), 0, 0};
@@ -41,7 +42,7 @@ simt_index Job::block_at(std::uint64_t position) const {
   return {static_cast<unsigned>(b - row * g.x), static_cast<unsigned>(row % g.y), static_cast<unsigned>(row / g.y)};
 }
 
-void Pool::take_part(Worker &worker, Job &job, bool caller) {
+void Pool::run_blocks(Worker &worker, Job &job, bool caller) {
   const bool watched = deadline_.load(std::memory_order_relaxed) != 0;
   if (watched) {
     const std::lock_guard lock(running_mutex_);
@@ -52,7 +53,7 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
     if (!job.failed.exchange(true)) job.incident = worker.incident();
   };
   if (!worker.begin(*job.plan)) fail();
-  bool recruited = !caller || job.max_threads == 1;
+  bool shared = !caller || job.max_threads == 1;
   while (!job.failed.load(std::memory_order_relaxed)) {
     std::uint64_t i = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
     if (i >= job.blocks) break;
@@ -62,9 +63,9 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
       fail();
       break;
     }
-    if (!recruited && end < job.blocks && Clock::now() - job.start > recruit_after) {
-      recruit(job);
-      recruited = true;
+    if (!shared && end < job.blocks && Clock::now() - job.start > share_after) {
+      share(job);
+      shared = true;
     }
   }
   if (watched) {
@@ -73,12 +74,12 @@ void Pool::take_part(Worker &worker, Job &job, bool caller) {
   }
 }
 
-void Pool::recruit(Job &job) {
+void Pool::share(Job &job) {
   const std::lock_guard lock(mutex_);
   wanted_ = job.max_threads - 1;
-  for (; members_ < wanted_; ++members_) {
+  for (; helpers_ < wanted_; ++helpers_) {
     try {
-      std::thread([this] { member(); }).detach();
+      std::thread([this] { helper_main(); }).detach();
     } catch (const std::system_error &) {
       break;  // fewer threads then
     }
@@ -88,28 +89,28 @@ void Pool::recruit(Job &job) {
   work_.notify_all();
 }
 
-void Pool::member() {
-  Worker *worker = Worker::mine();
-  std::uint64_t seen = 0;
+void Pool::helper_main() {
+  Worker *worker = Worker::of_this_thread();
+  std::uint64_t last_generation = 0;
   std::unique_lock lock(mutex_);
   while (worker) {
-    work_.wait(lock, [&] { return job_ && generation_ != seen && joined_ < wanted_; });
-    seen = generation_;
+    work_.wait(lock, [&] { return job_ && generation_ != last_generation && joined_ < wanted_; });
+    last_generation = generation_;
     Job &job = *job_;
     ++joined_;
     lock.unlock();
-    take_part(*worker, job, false);
+    run_blocks(*worker, job, false);
     lock.lock();
     if (--joined_ == 0) idle_.notify_all();
   }
 }
 
 bool Pool::run(Job &job, unsigned timeout_ms) {
-  Worker *worker = Worker::mine();
+  Worker *worker = Worker::of_this_thread();
   if (!worker) return false;
   job.start = Clock::now();
   arm(job, timeout_ms);
-  take_part(*worker, job, true);
+  run_blocks(*worker, job, true);
   if (job.max_threads > 1) {
     std::unique_lock lock(mutex_);
     job_ = nullptr;
@@ -156,7 +157,7 @@ void Pool::watch() {
     if (deadline == 0) {
       if (++quiet < ticks_to_sleep) continue;
       asleep_ = true;
-      if (deadline_.load() != 0) {  // armed just now, by somebody who saw us awake
+      if (deadline_.load() != 0) {  // armed in the meantime by a thread that saw the watchdog awake
         asleep_ = false;
         continue;
       }

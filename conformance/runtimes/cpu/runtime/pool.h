@@ -1,4 +1,4 @@
-// The OS threads that run a launch's blocks, and the watchdog over them.
+// The OS threads that run a launch's blocks, and their watchdog.
 #pragma once
 
 #include <pthread.h>
@@ -14,11 +14,11 @@
 
 namespace simt {
 
-// One launch in progress. Blocks are taken from `next` by every OS thread that takes part.
+// One launch in progress. Blocks are taken from `next` by all OS threads that run the job.
 struct Job {
   const Plan *plan;
   std::uint64_t blocks;
-  bool backwards = false;
+  bool reversed = false;
   std::uint64_t multiplier = 1, offset = 0;  // block at position i: (multiplier * i + offset) % blocks
   std::uint64_t chunk = 1;
   unsigned max_threads = 1;
@@ -33,27 +33,27 @@ struct Job {
 
 class Pool {
  public:
-  // Runs the job on the calling thread, and on others when it turns out to be long. False: no memory for a worker.
+  // Runs the job on the calling thread, and on helper threads when it takes long. False: no memory for a worker.
   bool run(Job &job, unsigned timeout_ms);
-  // Whether the launch in progress has had its time. Async-signal-safe.
+  // Whether the launch in progress is past its deadline. Async-signal-safe.
   bool overdue() const;
 
  private:
   // Waking a thread costs more than most launches last.
-  static constexpr std::chrono::microseconds recruit_after{30};
+  static constexpr std::chrono::microseconds share_after{30};
 
-  void take_part(Worker &worker, Job &job, bool caller);
-  void recruit(Job &job);
-  void member();
+  void run_blocks(Worker &worker, Job &job, bool caller);
+  void share(Job &job);
+  void helper_main();
   void watch();
   void arm(Job &job, unsigned timeout_ms);
   void disarm();
 
   std::mutex mutex_;
   std::condition_variable work_, idle_;
-  Job *job_ = nullptr;  // open for members to join
+  Job *job_ = nullptr;  // open for helper threads to join
   std::uint64_t generation_ = 0;
-  unsigned members_ = 0;  // threads started
+  unsigned helpers_ = 0;  // threads started
   unsigned joined_ = 0;   // threads inside job_
   unsigned wanted_ = 0;
 

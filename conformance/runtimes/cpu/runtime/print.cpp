@@ -22,12 +22,12 @@ void write_all(const char *text, unsigned long bytes) {
 extern "C" __attribute__((visibility("default"))) void simt_print(const char *text, unsigned long bytes) {
   simt::Worker &worker = *simt::Worker::current();
   worker.set_busy(true);
-  const std::uint64_t most = simt::options().print_bytes(), before = simt::options().count_printed(bytes);
-  const std::uint64_t left = before < most ? most - before : 0;
+  const std::uint64_t limit = simt::options().print_bytes(), before = simt::options().count_printed(bytes);
+  const std::uint64_t left = before < limit ? limit - before : 0;
   write_all(text, bytes < left ? bytes : left);
-  if (before <= most && bytes > left) {  // true once: of the call that crosses the limit
+  if (before <= limit && bytes > left) {  // true once: of the call that crosses the limit
     static constexpr char notice[] =
-        "\n[the kernels have printed all that the option print_bytes allows; the rest is left out]\n";
+        "\n[the output of kernels has reached the option print_bytes; the rest is left out]\n";
     write_all(notice, sizeof notice - 1);
   }
   worker.set_busy(false);

@@ -5,7 +5,7 @@
 
 namespace simt {
 
-// hipDeviceProp_t as of HIP 6.0 ("R0600"). Names and order are HIP's, the static_asserts hold the layout.
+// hipDeviceProp_t as of HIP 6.0 ("R0600"). Names and order are HIP's; the static_asserts check the layout.
 struct DeviceProperties {
   char name[256];
   char uuid[16];

@@ -30,7 +30,7 @@
 namespace simt {
 namespace {
 
-// ---- Landlock, as linux/landlock.h of a new system has it
+// ---- Landlock, as in linux/landlock.h of a recent system
 
 constexpr long landlock_create_ruleset = 444, landlock_restrict_self = 446;
 constexpr unsigned landlock_version = 1, landlock_errata = 2;
@@ -40,10 +40,10 @@ struct LandlockRules {
   std::uint64_t files, tcp, scopes;
 };
 
-// What each version of Landlock added; nothing of it is allowed anywhere.
+// The accesses that each version of Landlock added; all are denied everywhere.
 struct LandlockVersion {
   int version;
-  LandlockRules refused;
+  LandlockRules denied;
   std::size_t bytes;  // of LandlockRules
 };
 constexpr LandlockVersion landlock_versions[] = {
@@ -60,15 +60,15 @@ int landlock_abi() {
   return static_cast<int>(std::max(0L, syscall(landlock_create_ruleset, nullptr, 0, landlock_version)));
 }
 
-// A ruleset without a rule: what it handles is refused.
+// A ruleset without rules: everything it handles is denied.
 FileDescriptor landlock_ruleset(int abi) {
   LandlockRules rules{};
   std::size_t bytes = 0;
   for (const LandlockVersion &v : landlock_versions) {
     if (v.version > abi) break;
-    rules.files |= v.refused.files;
-    rules.tcp |= v.refused.tcp;
-    rules.scopes |= v.refused.scopes;
+    rules.files |= v.denied.files;
+    rules.tcp |= v.denied.tcp;
+    rules.scopes |= v.denied.scopes;
     bytes = v.bytes;
   }
   // Each thread gets a domain of its own; before the fix one could not interrupt another.
@@ -77,13 +77,13 @@ FileDescriptor landlock_ruleset(int abi) {
   return FileDescriptor(bytes ? static_cast<int>(syscall(landlock_create_ruleset, &rules, bytes, 0)) : -1);
 }
 
-// ---- what holds for one thread only: done by each of them, the others from a signal handler
+// ---- per-thread settings: each thread makes its own, the others in a signal handler
 
 constexpr unsigned max_threads = 1024;
 
 struct PerThread {
   int ruleset = -1;
-  std::atomic<bool> over{false};  // a thread that comes late does nothing
+  std::atomic<bool> closed{false};  // a thread that is late does nothing
   std::atomic<unsigned> count{0}, without_landlock{0}, with_capabilities{0};
   std::atomic<pid_t> reached[max_threads]{};
 } per_thread;
@@ -97,15 +97,15 @@ void confine_thread() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
   if (syscall(SYS_capset, &header, none) != 0) ++per_thread.with_capabilities;
-  const unsigned place = per_thread.count++;
-  if (place < max_threads) per_thread.reached[place] = this_thread();
+  const unsigned slot = per_thread.count++;
+  if (slot < max_threads) per_thread.reached[slot] = this_thread();
 }
 
 void on_confine(int, siginfo_t *, void *context) {
-  const int kept = errno;
-  if (!per_thread.over) confine_thread();
-  sigdelset(&static_cast<ucontext_t *>(context)->uc_sigmask, SIGSYS);  // as it must be from now on
-  errno = kept;
+  const int saved = errno;
+  if (!per_thread.closed) confine_thread();
+  sigdelset(&static_cast<ucontext_t *>(context)->uc_sigmask, SIGSYS);  // must not be blocked from now on
+  errno = saved;
 }
 
 int confine_signal() { return SIGRTMIN + 10; }
@@ -117,8 +117,8 @@ bool reached(pid_t thread) {
 
 bool send(pid_t thread, int signal) { return syscall(SYS_tgkill, getpid(), thread, signal) == 0; }
 
-// Threads of this process that have not been confined; false when they cannot be listed.
-bool free_threads(std::vector<pid_t> &threads) {
+// Threads of this process that are not confined yet; false when they cannot be listed.
+bool unconfined_threads(std::vector<pid_t> &threads) {
   DIR *folder = opendir("/proc/self/task");
   if (!folder) return false;
   threads.clear();
@@ -130,10 +130,10 @@ bool free_threads(std::vector<pid_t> &threads) {
   return true;
 }
 
-// The number of threads that do not take the signal, or -1 when nobody knows which there are.
+// The number of threads that do not take the signal, or -1 when the threads cannot be listed.
 int confine_threads() {
-  constexpr timespec moment{0, 50'000};
-  constexpr int moments = 20'000;  // a second
+  constexpr timespec poll_interval{0, 50'000};
+  constexpr int max_polls = 20'000;  // a second
   struct sigaction ours{}, before{};
   ours.sa_sigaction = on_confine;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -143,14 +143,14 @@ int confine_threads() {
   std::vector<pid_t> threads;
   bool listed;
   long missed = 0;
-  // Again, as those that were free may have started more.
-  while ((listed = free_threads(threads)) && !threads.empty() && !missed) {
+  // Repeated, since unconfined threads may have started more.
+  while ((listed = unconfined_threads(threads)) && !threads.empty() && !missed) {
     for (const pid_t thread : threads) send(thread, confine_signal());
-    for (int i = 0; i < moments && !std::all_of(threads.begin(), threads.end(), finished); ++i)
-      nanosleep(&moment, nullptr);
+    for (int i = 0; i < max_polls && !std::all_of(threads.begin(), threads.end(), finished); ++i)
+      nanosleep(&poll_interval, nullptr);
     missed = std::count_if(threads.begin(), threads.end(), [&](pid_t thread) { return !finished(thread); });
   }
-  per_thread.over = true;
+  per_thread.closed = true;
   if (!missed) sigaction(confine_signal(), &before, nullptr);
   return listed ? static_cast<int>(missed) : -1;
 }
@@ -169,12 +169,12 @@ void set_limits(const Limits &limits) {
   if (limits.memory) lower(RLIMIT_DATA, limits.memory);
   if (limits.file_bytes) {
     lower(RLIMIT_FSIZE, limits.file_bytes);
-    signal(SIGXFSZ, SIG_IGN);  // writing more fails, and ends nobody
+    signal(SIGXFSZ, SIG_IGN);  // a write beyond it fails instead of killing the process
   }
   lower(RLIMIT_CORE, 0);
   const FileDescriptor score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
-  static constexpr char first_to_go[] = "1000";
-  if (score.get() >= 0 && write(score.get(), first_to_go, sizeof first_to_go - 1) < 0) return;  // best effort
+  static constexpr char killed_first[] = "1000";
+  if (score.get() >= 0 && write(score.get(), killed_first, sizeof killed_first - 1) < 0) return;  // best effort
 }
 
 bool has_seccomp() {
@@ -184,8 +184,8 @@ bool has_seccomp() {
 
 std::string describe_guards(int abi) {
   std::string text = abi ? "seccomp and Landlock " + std::to_string(abi) : "seccomp, without Landlock";
-  const unsigned lacking = per_thread.without_landlock;
-  if (abi && lacking) text += " (Landlock not in " + std::to_string(lacking) + " of the threads)";
+  const unsigned without = per_thread.without_landlock;
+  if (abi && without) text += " (Landlock not in " + std::to_string(without) + " of the threads)";
   if (per_thread.with_capabilities) text += ", capabilities kept";
   return text;
 }
@@ -194,9 +194,9 @@ std::string describe_guards(int abi) {
 
 Error confine(const Limits &limits, std::string &guards) {
   static std::mutex mutex;
-  static std::string already;
+  static std::string active_guards;
   const std::lock_guard lock(mutex);
-  if (already.empty()) {
+  if (active_guards.empty()) {
     if (!has_seccomp()) return fail(NotSupported, "no sandbox: the kernel has no seccomp filters");
     install_fault_handlers();
     install_sandbox_handler();
@@ -212,9 +212,9 @@ Error confine(const Limits &limits, std::string &guards) {
     if (const int error = install_filter())
       return fail(NotSupported, "no sandbox: the seccomp filter was refused: %s",
                   error > 0 ? std::strerror(error) : "a thread has a filter of its own");
-    already = describe_guards(ruleset.get() >= 0 ? abi : 0);
+    active_guards = describe_guards(ruleset.get() >= 0 ? abi : 0);
   }
-  guards = already;
+  guards = active_guards;
   return Success;
 }
 

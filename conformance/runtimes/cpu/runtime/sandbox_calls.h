@@ -1,10 +1,10 @@
 // The system calls of x86-64 as the sandbox sees them. Numbers, not SYS_ names: headers of older systems lack the
-// newer.
+// newer ones.
 #pragma once
 
 namespace simt {
 
-// What the runtime, Python, and the C and C++ libraries use: harmless outside of this process.
+// What the runtime, Python, and the C and C++ libraries use: without effect outside this process.
 inline constexpr int allowed_calls[] = {
     202,  // futex
     0,    // read
@@ -107,7 +107,7 @@ inline constexpr int allowed_calls[] = {
     454,  // futex_wake
     455,  // futex_wait
     456,  // futex_requeue
-    // asking
+    // queries
     39,   // getpid
     63,   // uname
     97,   // getrlimit
@@ -139,13 +139,13 @@ inline constexpr int allowed_calls[] = {
     318,  // getrandom
 };
 
-struct RefusedCall {
+struct ForbiddenCall {
   int number;
-  const char *name;  // as reports have it: "called NAME, which kernels must not"
-  bool by_argument;  // refused for some arguments only: the filter has a rule of its own
+  const char *name;  // as reports have it: "called NAME, which is forbidden in kernels"
+  bool by_argument;  // forbidden for some arguments only: the filter has its own rule
 };
 
-inline constexpr RefusedCall refused_calls[] = {
+inline constexpr ForbiddenCall forbidden_calls[] = {
     // new processes
     {56, "clone() of a new process", true},
     {57, "fork()", false},

@@ -22,10 +22,10 @@ namespace simt {
 namespace {
 
 constexpr std::uint32_t x32_bit = 0x40000000;
-constexpr std::uint32_t allow = SECCOMP_RET_ALLOW, report = SECCOMP_RET_TRAP;
-constexpr std::uint32_t answer(int error) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error); }
+constexpr std::uint32_t allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP;
+constexpr std::uint32_t return_errno(int error) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error); }
 
-// A tested word of a call: its low half is what the kernel reads of int arguments, whatever the high half holds.
+// Offsets of an argument's halves: of int arguments the operating system reads the low half only.
 constexpr std::uint32_t low(unsigned argument) { return offsetof(seccomp_data, args) + 8 * argument; }
 constexpr std::uint32_t high(unsigned argument) { return low(argument) + 4; }
 
@@ -45,7 +45,7 @@ class Filter {
     end(action);
   }
 
-  // A rule for one call: `rule` tests arguments and ends with an action on every way.
+  // A rule for one call: `rule` tests arguments and ends with an action on every path.
   template <class Rule>
   void call(int number, Rule &&rule) {
     const std::size_t test = code_.size();
@@ -88,109 +88,109 @@ void add_argument_rules(Filter &f) {
   const auto one_of = [&f](const auto &values, std::uint32_t action) {
     for (const std::uint32_t value : values) f.if_equal(value, action);
   };
-  // Every launch asks once who handles faults.
+  // Every launch queries the fault handlers once.
   f.call(SYS_rt_sigaction, [&] {
     f.load(low(0));
     f.unless_equal(SIGSYS, allow);
     f.load(low(1));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.load(high(1));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.end(allow);
   });
   for (const auto &[number, flags] : {std::pair{SYS_openat, 2u}, std::pair{SYS_open, 1u}})
     f.call(static_cast<int>(number), [&, flags = flags] {
       f.load(low(flags));
-      f.if_any_bit(writing, report);
+      f.if_any_bit(writing, trap);
       f.end(allow);
     });
   f.call(SYS_clone, [&] {
     f.load(low(0));
-    f.unless_any_bit(CLONE_THREAD, report);
-    f.if_any_bit(new_namespace_or_traced, report);
+    f.unless_any_bit(CLONE_THREAD, trap);
+    f.if_any_bit(new_namespace_or_traced, trap);
     f.end(allow);
   });
   for (const int number : {SYS_tgkill, SYS_kill})
     f.call(number, [&] {
       f.load(low(0));
       f.if_equal(pid, allow);
-      f.end(report);
+      f.end(trap);
     });
-  // Blocking signals is done by the handler, see sandbox.h; asking and unblocking are not.
+  // Blocking signals is left to the handler, see sandbox.h; queries and unblocking are allowed.
   f.call(SYS_rt_sigprocmask, [&] {
     f.load(low(0));
     f.if_equal(SIG_UNBLOCK, allow);
     f.load(low(1));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.load(high(1));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.end(allow);
   });
   f.call(SYS_prlimit64, [&] {
     f.load(low(2));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.load(high(2));
-    f.unless_equal(0, report);
+    f.unless_equal(0, trap);
     f.load(low(0));
     f.if_equal(0, allow);
     f.if_equal(pid, allow);
-    f.end(report);
+    f.end(trap);
   });
   f.call(SYS_sched_setaffinity, [&] {
     f.load(low(0));
     f.if_equal(0, allow);
     f.if_equal(pid, allow);
-    f.end(report);
+    f.end(trap);
   });
   f.call(SYS_fcntl, [&] {
     f.load(low(1));
     one_of(harmless_fcntl, allow);
-    one_of(signalling_fcntl, report);
-    f.end(answer(EPERM));
+    one_of(signalling_fcntl, trap);
+    f.end(return_errno(EPERM));
   });
   f.call(SYS_ioctl, [&] {
     f.load(low(1));
     one_of(harmless_ioctl, allow);
-    one_of(forbidden_ioctl, report);
-    f.end(answer(EPERM));
+    one_of(forbidden_ioctl, trap);
+    f.end(return_errno(EPERM));
   });
   f.call(SYS_prctl, [&] {
     f.load(low(0));
     one_of(harmless_prctl, allow);
-    f.end(answer(EPERM));
+    f.end(return_errno(EPERM));
   });
 }
 
 Filter sandbox_filter() {
   Filter f;
   f.load(offsetof(seccomp_data, arch));
-  f.unless_equal(AUDIT_ARCH_X86_64, report);
+  f.unless_equal(AUDIT_ARCH_X86_64, trap);
   f.load(offsetof(seccomp_data, nr));
-  f.if_equal(~std::uint32_t{0}, answer(ENOSYS));
-  f.if_at_least(x32_bit, report);
+  f.if_equal(~std::uint32_t{0}, return_errno(ENOSYS));
+  f.if_at_least(x32_bit, trap);
   add_argument_rules(f);  // first: Linux since 5.11 does not run the filter for calls that it always allows
   for (const int number : allowed_calls) f.if_equal(static_cast<std::uint32_t>(number), allow);
-  for (const RefusedCall &call : refused_calls)
-    if (!call.by_argument) f.if_equal(static_cast<std::uint32_t>(call.number), report);
-  f.end(answer(ENOSYS));
+  for (const ForbiddenCall &call : forbidden_calls)
+    if (!call.by_argument) f.if_equal(static_cast<std::uint32_t>(call.number), trap);
+  f.end(return_errno(ENOSYS));
   return f;
 }
 
 }  // namespace
 
-const char *refused_call(unsigned architecture, int number) {
+const char *forbidden_call_name(unsigned architecture, int number) {
   if (architecture != AUDIT_ARCH_X86_64) return "a 32-bit system call (int 0x80)";
   if (static_cast<std::uint32_t>(number) >= x32_bit) return "a system call of the x32 ABI";
-  const RefusedCall *end = std::end(refused_calls);
-  const RefusedCall *found =
-      std::find_if(std::begin(refused_calls), end, [number](const RefusedCall &c) { return c.number == number; });
+  const ForbiddenCall *end = std::end(forbidden_calls);
+  const ForbiddenCall *found =
+      std::find_if(std::begin(forbidden_calls), end, [number](const ForbiddenCall &c) { return c.number == number; });
   return found == end ? "a system call" : found->name;
 }
 
 int install_filter() {
   Filter filter = sandbox_filter();
   sock_fprog program = filter.program();
-  // Without SPEC_ALLOW, Linux before 5.16 slows the process down against attacks on what this one does not keep.
+  // Without SPEC_ALLOW, Linux before 5.16 enables costly speculation mitigations; this process holds no secrets.
   for (const unsigned long extra : {SECCOMP_FILTER_FLAG_SPEC_ALLOW, 0ul}) {
     const long done = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC | extra, &program);
     if (done == 0) return 0;

@@ -18,25 +18,25 @@ char *align_down(char *p, std::size_t align) { return p - (reinterpret_cast<std:
 
 }  // namespace
 
-SharedMemory::SharedMemory() : places_(new Place[max_variables + 1]) {
-  void *p = mmap(nullptr, slot * (max_variables + 1) + guard_bytes, PROT_NONE,
+SharedMemory::SharedMemory() : slots_(new Slot[max_variables + 1]) {
+  void *p = mmap(nullptr, slot_bytes * (max_variables + 1) + guard_bytes, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   base_ = static_cast<char *>(p);
 }
 
-SharedMemory::~SharedMemory() { munmap(base_, slot * (max_variables + 1) + guard_bytes); }
+SharedMemory::~SharedMemory() { munmap(base_, slot_bytes * (max_variables + 1) + guard_bytes); }
 
 bool SharedMemory::add(const char *name, std::size_t bytes, std::size_t align) {
   if (count_ == usable_) {
-    if (mprotect(base_ + slot * usable_ + guard_bytes, max_bytes, PROT_READ | PROT_WRITE) != 0) return false;
+    if (mprotect(base_ + slot_bytes * usable_ + guard_bytes, max_bytes, PROT_READ | PROT_WRITE) != 0) return false;
     ++usable_;
   }
   char *end = end_of(count_), *base = align_down(end - bytes, align);
   char *lead = std::max(base - lead_canary, end - max_bytes);
   canary::fill(lead, base);
   canary::fill(base + bytes, end);
-  places_[count_++] = {name, base, bytes, end};
+  slots_[count_++] = {name, base, bytes, end};
   return true;
 }
 
@@ -48,24 +48,24 @@ bool SharedMemory::lay_out(const simt_shared_variable *variables, unsigned long 
   for (unsigned long i = 0; use && i < use->count; ++i) {
     const simt_shared_variable &variable = variables[use->variables[i]];
     if (!add(variable.name, variable.bytes, variable.align)) return false;
-    addresses_[use->variables[i]] = places_[count_ - 1].base;
+    addresses_[use->variables[i]] = slots_[count_ - 1].base;
   }
   return true;
 }
 
 void SharedMemory::poison() {
-  for (unsigned i = 0; i < count_; ++i) std::memset(places_[i].base, 0xff, places_[i].bytes);
+  for (unsigned i = 0; i < count_; ++i) std::memset(slots_[i].base, 0xff, slots_[i].bytes);
 }
 
 bool SharedMemory::damaged(Area &area) const {
   for (unsigned i = 0; i < count_; ++i) {
-    const Place &place = places_[i];
-    const char *lead = std::max<const char *>(place.base - lead_canary, place.end - max_bytes);
-    const char *past = place.base + place.bytes;
-    if (canary::intact(lead, place.base) && canary::intact(past, place.end)) continue;
-    const char *found = canary::first_damage(lead, place.base);
-    if (found == place.base) found = canary::last_damage(past, place.end);
-    area = {place.name ? Area::Shared : Area::DynamicShared, place.name, place.bytes, found - place.base};
+    const Slot &slot = slots_[i];
+    const char *lead = std::max<const char *>(slot.base - lead_canary, slot.end - max_bytes);
+    const char *past = slot.base + slot.bytes;
+    if (canary::intact(lead, slot.base) && canary::intact(past, slot.end)) continue;
+    const char *found = canary::first_damage(lead, slot.base);
+    if (found == slot.base) found = canary::last_damage(past, slot.end);
+    area = {slot.name ? Area::Shared : Area::DynamicShared, slot.name, slot.bytes, found - slot.base};
     return true;
   }
   return false;
@@ -75,10 +75,10 @@ bool SharedMemory::find(const void *address, Area &area) const {
   const char *a = static_cast<const char *>(address);
   if (count_ == 0 || a < base_ || a >= end_of(count_ - 1) + guard_bytes) return false;
   const std::size_t offset = static_cast<std::size_t>(a - base_);
-  std::size_t i = offset / slot;  // whose guard, the one before it, or body this is
-  const bool before = i > 0 && (i == count_ || offset % slot < guard_bytes / 2);  // nearer to the one before
-  const Place &place = places_[before ? i - 1 : i];
-  area = {place.name ? Area::Shared : Area::DynamicShared, place.name, place.bytes, a - place.base};
+  std::size_t i = offset / slot_bytes;  // whose guard, the one before it, or body this is
+  const bool before = i > 0 && (i == count_ || offset % slot_bytes < guard_bytes / 2);  // nearer to the one before
+  const Slot &slot = slots_[before ? i - 1 : i];
+  area = {slot.name ? Area::Shared : Area::DynamicShared, slot.name, slot.bytes, a - slot.base};
   return true;
 }
 

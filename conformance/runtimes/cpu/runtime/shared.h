@@ -1,5 +1,5 @@
-// A block's shared memory: its __shared__ variables and its dynamic shared memory, each at the end of a place of its
-// own with a guard behind it, and canaries where a page cannot guard.
+// A block's shared memory: its __shared__ variables and its dynamic shared memory, each at the end of its own slot
+// with a guard behind it, and canaries in the bytes that the guard cannot cover.
 //
 //   | guard 64 KiB | up to 64 KiB; canary in the 64 bytes before the variable | the variable | slack: canary | guard
 //   ...
@@ -13,9 +13,9 @@
 
 namespace simt {
 
-// Where an address lies that belongs to a block.
+// The block's own memory that an address is in or next to.
 struct Area {
-  enum Kind : int { None, Stack, Shared, DynamicShared, Untold };  // Untold: by the processor
+  enum Kind : int { None, Stack, Shared, DynamicShared, Unknown };  // Unknown: not reported by the processor
   Kind kind = None;
   const char *name = nullptr;  // of a shared variable, mangled
   std::size_t bytes = 0;
@@ -36,7 +36,7 @@ class SharedMemory {
   // Before the first block of a launch. `use` may be null. False: no memory.
   bool lay_out(const simt_shared_variable *variables, unsigned long count, const simt_shared_use *use,
                std::size_t dynamic_bytes);
-  void *dynamic() const { return places_[0].base; }
+  void *dynamic() const { return slots_[0].base; }
   void *const *variables() const { return addresses_.data(); }
 
   void poison();                   // before a block
@@ -46,20 +46,20 @@ class SharedMemory {
   bool find(const void *address, Area &area) const;
 
  private:
-  struct Place {
+  struct Slot {
     const char *name;  // null for the dynamic shared memory
     char *base;
     std::size_t bytes;
     const char *end;  // of the slack
   };
-  static constexpr std::size_t guard_bytes = max_bytes, slot = max_bytes + guard_bytes;
+  static constexpr std::size_t guard_bytes = max_bytes, slot_bytes = max_bytes + guard_bytes;
 
-  char *end_of(unsigned place) const { return base_ + slot * (place + 1); }
+  char *end_of(unsigned index) const { return base_ + slot_bytes * (index + 1); }
   bool add(const char *name, std::size_t bytes, std::size_t align);
 
   char *base_ = nullptr;
-  unsigned usable_ = 0;  // places whose pages can be accessed
-  std::unique_ptr<Place[]> places_;
+  unsigned usable_ = 0;  // slots whose pages can be accessed
+  std::unique_ptr<Slot[]> slots_;
   unsigned count_ = 0;
   std::vector<void *> addresses_;  // by row of the module's table
 };

@@ -46,7 +46,7 @@ class Handles {
     const std::lock_guard lock(mutex_);
     return events_.erase(handle) != 0;
   }
-  // Null for what is no event.
+  // Null where the handle is not an event.
   Event *event(const void *handle) {
     const std::lock_guard lock(mutex_);
     const auto it = events_.find(handle);
@@ -65,13 +65,14 @@ Handles &handles() {
 }
 
 Error create(const char *call, void **out, void *(Handles::*make)()) {
-  if (!out) return fail(InvalidValue, "%s: the place for the handle is null", call);
+  if (!out) return fail(InvalidValue, "%s: the output pointer for the handle is null", call);
   *out = (handles().*make)();
   return Success;
 }
 
 Error check_event(const char *call, const void *event) {
-  return handles().event(event) ? Success : fail(InvalidHandle, "%s: %s is not an event", call, spelled(event).c_str());
+  return handles().event(event) ? Success
+                                : fail(InvalidHandle, "%s: %s is not an event", call, pointer_text(event).c_str());
 }
 
 }  // namespace
@@ -81,7 +82,7 @@ namespace simt {
 Error check_stream(const char *call, const void *stream) {
   constexpr std::uintptr_t last_special = 2;  // null, hipStreamLegacy, hipStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || handles().is_stream(stream)) return Success;
-  return fail(InvalidHandle, "%s: %s is not a stream", call, spelled(stream).c_str());
+  return fail(InvalidHandle, "%s: %s is not a stream", call, pointer_text(stream).c_str());
 }
 
 }  // namespace simt
@@ -94,8 +95,9 @@ SIMT_API int hipStreamCreateWithPriority(void **s, unsigned, int) {
   return create("hipStreamCreateWithPriority", s, &Handles::create_stream);
 }
 SIMT_API int hipStreamDestroy(void *s) {
-  return handles().destroy_stream(s) ? Success
-                                     : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", spelled(s).c_str());
+  return handles().destroy_stream(s)
+             ? Success
+             : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", pointer_text(s).c_str());
 }
 SIMT_API int hipStreamSynchronize(void *s) { return check_stream("hipStreamSynchronize", s); }
 SIMT_API int hipStreamQuery(void *s) { return check_stream("hipStreamQuery", s); }
@@ -122,13 +124,14 @@ SIMT_API int hipEventCreateWithFlags(void **e, unsigned) {
   return create("hipEventCreateWithFlags", e, &Handles::create_event);
 }
 SIMT_API int hipEventDestroy(void *e) {
-  return handles().destroy_event(e) ? Success
-                                    : fail(InvalidHandle, "hipEventDestroy: %s is not an event", spelled(e).c_str());
+  return handles().destroy_event(e)
+             ? Success
+             : fail(InvalidHandle, "hipEventDestroy: %s is not an event", pointer_text(e).c_str());
 }
 SIMT_API int hipEventRecord(void *e, void *stream) {
   if (const Error error = check_stream("hipEventRecord", stream)) return error;
   Event *event = handles().event(e);
-  if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", spelled(e).c_str());
+  if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", pointer_text(e).c_str());
   event->recorded = true;
   event->time = Clock::now();
   return Success;

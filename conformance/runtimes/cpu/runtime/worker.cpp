@@ -20,9 +20,9 @@ constexpr std::size_t max_block_poison = 32 * 1024;
 
 std::uint64_t low_bits(unsigned n) { return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1; }
 
-// A call of simt_barrier in the compiled code: its return address, above the six registers that are saved. 32 bits of
-// it tell it from the module's others.
-std::uint32_t call_of_barrier(const void *sp) {
+// Identifies a call of simt_barrier in the compiled code by its return address, above the six saved registers. 32 bits
+// of it distinguish the calls of a module.
+std::uint32_t barrier_call_id(const void *sp) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(static_cast<void *const *>(sp)[6])) | 1;
 }
 
@@ -37,7 +37,7 @@ void fiber_main() {
 Worker::Worker()
     : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {}
 
-Worker *Worker::mine() {
+Worker *Worker::of_this_thread() {
   struct Owner {
     std::unique_ptr<Worker> worker;
     ~Owner() { simt_self = nullptr; }
@@ -60,7 +60,7 @@ Worker *Worker::mine() {
 bool Worker::begin(const Plan &plan) {
   plan_ = &plan;
   expired_.store(false, std::memory_order_relaxed);
-  refused_.kind = Incident::None;
+  forbidden_call_.kind = Incident::None;
   blockDim = plan.block;
   gridDim = plan.grid;
   threads = plan.threads;
@@ -76,7 +76,7 @@ bool Worker::begin(const Plan &plan) {
   shared = shared_memory_.variables();
   char *base = static_shared();  // also touches it: the first touch allocates, which must not happen inside a kernel
   const std::size_t bytes = module.thread_local_bytes();
-  const bool poison_any = plan.poison && base && !module.by_clang();
+  const bool poison_any = plan.poison && base && !module.compiled_by_clang();
   poison_static_ = poison_any && bytes <= max_block_poison;
   if (poison_any && !poison_static_) std::memset(base, 0xff, bytes);
   return true;
@@ -97,11 +97,11 @@ void Worker::poison_shared() {
 bool Worker::run_block(simt_index block) {
   blockIdx = block;
   threadIdx = {0, 0, 0};
-  slow = 0;
+  fiber_mode = 0;
   fibers_ = started_ = finished_ = 0;
   if (plan_->poison) poison_shared();
   if (plan_->order) {
-    begin_slow_mode(0);
+    begin_fiber_mode(0);
     start_next();
   }
   void *sp = stacks_.prepare(fibers_++, fiber_main);
@@ -113,8 +113,8 @@ bool Worker::run_block(simt_index block) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   in_kernel_.store(true, std::memory_order_relaxed);
   const bool ended = simt_fiber_enter(&main_sp_, sp) == 0;
-  if (refused_.kind != Incident::None) {
-    incident_ = refused_;
+  if (forbidden_call_.kind != Incident::None) {
+    incident_ = forbidden_call_;
     return false;
   }
   if (!ended) return false;
@@ -134,7 +134,7 @@ Area Worker::area_of(const void *address) const {
   return area;
 }
 
-void Worker::abandon(Incident incident) {
+void Worker::abort_block(Incident incident) {
   incident_ = incident;
   in_kernel_.store(false, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -152,12 +152,12 @@ Incident Worker::incident_here(Incident::Kind kind) const {
 
 // ---- starting and finishing threads
 
-void Worker::begin_slow_mode(unsigned finished) {
-  slow = 1;
+void Worker::begin_fiber_mode(unsigned finished) {
+  fiber_mode = 1;
   ready_head_ = ready_tail_ = 0;
   at_barrier_ = released_ = release_end_ = 0;
   finished_ = 0;
-  left_after_barrier_ = false;
+  returned_after_barrier_ = false;
   for (unsigned w = 0, left = threads; left; ++w) {
     const unsigned lanes = left < wave_size ? left : wave_size;
     waves_[w] = {low_bits(lanes), 0};
@@ -169,11 +169,11 @@ void Worker::begin_slow_mode(unsigned finished) {
   }
 }
 
-// The current thread parks for the first time in this block: threads before it have returned, those after it have not
-// been started (simt::entry runs them in linear order).
-void Worker::leave_fast_mode() {
+// The current thread is the first of its block to wait: threads before it have returned, those after it have not been
+// started (simt::entry runs them in linear order).
+void Worker::enter_fiber_mode() {
   current_ = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  begin_slow_mode(current_);
+  begin_fiber_mode(current_);
   started_ = current_ + 1;
   threads_[current_].index = threadIdx;
   threads_[current_].state = Running;
@@ -182,7 +182,7 @@ void Worker::leave_fast_mode() {
 
 void Worker::finish(unsigned thread) {
   threads_[thread].state = Finished;
-  left_after_barrier_ |= threads_[thread].barrier != 0;
+  returned_after_barrier_ |= threads_[thread].barrier != 0;
   waves_[thread / wave_size].live &= ~(std::uint64_t{1} << (thread % wave_size));
   ++finished_;
 }
@@ -210,13 +210,13 @@ bool Worker::next_thread() {
 }
 
 Resume Worker::fiber_ended() {
-  if (slow) return dispatch();
+  if (fiber_mode) return dispatch();
   in_kernel_.store(false, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return {main_sp_, 0};
 }
 
-// ---- choosing who runs
+// ---- choosing the next thread
 
 Resume Worker::resume(unsigned t) {
   Thread &thread = threads_[t];
@@ -229,7 +229,7 @@ Resume Worker::resume(unsigned t) {
 Resume Worker::new_fiber() {
   start_next();
   void *sp = stacks_.prepare(fibers_++, fiber_main);
-  if (!sp) abandon(incident_here(Incident::NoMemory));
+  if (!sp) abort_block(incident_here(Incident::NoMemory));
   return {sp, 0};
 }
 
@@ -245,9 +245,9 @@ Resume Worker::dispatch() {
       std::atomic_signal_fence(std::memory_order_seq_cst);
       return {main_sp_, 0};
     }
-    // All that live are at a barrier: those that returned need not come, but see check_barrier_counts.
-    if (places_differ_) check_barrier_places();
-    if (left_after_barrier_) check_barrier_counts();
+    // All live threads are at a barrier: those that returned need not arrive, but see check_barrier_counts.
+    if (locations_differ_) check_barrier_locations();
+    if (returned_after_barrier_) check_barrier_counts();
     at_barrier_ = released_ = 0;
     release_end_ = threads;
   }
@@ -255,20 +255,20 @@ Resume Worker::dispatch() {
 
 // ---- barriers
 
-Resume Worker::on_barrier(const char *file, int place, void *sp) {
-  if (!slow) leave_fast_mode();
+Resume Worker::on_barrier(const char *file, int location, void *sp) {
+  if (!fiber_mode) enter_fiber_mode();
   Thread &thread = threads_[current_];
   thread.sp = sp;
   thread.file = file;
-  thread.place = place;
+  thread.location = location;
   thread.state = AtBarrier;
-  thread.barrier = call_of_barrier(sp);
+  thread.barrier = barrier_call_id(sp);
   if (at_barrier_ == 0) {
-    barrier_place_ = {file, place};
+    barrier_location_ = {file, location};
     barrier_call_ = thread.barrier;
-    places_differ_ = false;
-  } else if (barrier_place_.code != place || barrier_place_.file != file) {
-    places_differ_ = true;
+    locations_differ_ = false;
+  } else if (barrier_location_.code != location || barrier_location_.file != file) {
+    locations_differ_ = true;
   }
   ++at_barrier_;
   return dispatch();
@@ -288,29 +288,29 @@ bool Worker::take_released(unsigned &t) {
   return false;
 }
 
-bool Worker::waits_with_the_first(const Thread &thread) const {
-  return thread.place == barrier_place_.code && same_text(thread.file, barrier_place_.file);
+bool Worker::waits_at_first_location(const Thread &thread) const {
+  return thread.location == barrier_location_.code && same_text(thread.file, barrier_location_.file);
 }
 
-// The source's place counts: compilers make two calls of one, and one of two.
-void Worker::check_barrier_places() {
+// The source location decides: compilers duplicate calls and merge them.
+void Worker::check_barrier_locations() {
   unsigned first = 0;
-  while (threads_[first].state != AtBarrier || !waits_with_the_first(threads_[first])) ++first;
+  while (threads_[first].state != AtBarrier || !waits_at_first_location(threads_[first])) ++first;
   for (unsigned t = 0; t < threads; ++t) {
     const Thread &thread = threads_[t];
-    if (thread.state != AtBarrier || waits_with_the_first(thread)) continue;
+    if (thread.state != AtBarrier || waits_at_first_location(thread)) continue;
     threadIdx = threads_[first].index;
     Incident i = incident_here(Incident::BarrierDivergence);
-    i.here = barrier_place_;
-    i.there = {thread.file, thread.place};
+    i.here = barrier_location_;
+    i.there = {thread.file, thread.location};
     i.other_thread = t;
-    abandon(i);
+    abort_block(i);
   }
 }
 
-// A thread may return before a barrier that others come to: HIP and CUDA wait for the threads that have not exited. But
-// where the call is the one that it made last, threads have left a loop with a barrier after different numbers of
-// turns.
+// A thread may return before a barrier that others reach: HIP and CUDA wait for the threads that have not exited. But
+// if it is also the last barrier that the thread passed, threads have left a loop after different numbers of
+// iterations.
 void Worker::check_barrier_counts() {
   unsigned waiting = 0;
   while (threads_[waiting].state != AtBarrier) ++waiting;
@@ -318,9 +318,9 @@ void Worker::check_barrier_counts() {
     if (threads_[t].state != Finished || threads_[t].barrier != barrier_call_) continue;
     threadIdx = threads_[waiting].index;
     Incident i = incident_here(Incident::BarrierCounts);
-    i.here = barrier_place_;
+    i.here = barrier_location_;
     i.other_thread = t;
-    abandon(i);
+    abort_block(i);
   }
 }
 
@@ -330,14 +330,14 @@ void Worker::check_barrier_counts() {
 
 extern "C" {
 
-__attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int place, void *sp) {
-  return simt::Worker::current()->on_barrier(file, place, sp);
+__attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int location, void *sp) {
+  return simt::Worker::current()->on_barrier(file, location, sp);
 }
 
 __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, unsigned long mask, unsigned long value,
-                                                                      int source, const char *file, int place,
+                                                                      int source, const char *file, int location,
                                                                       void *sp) {
-  return simt::Worker::current()->on_wave(op, mask, value, source, file, place, sp);
+  return simt::Worker::current()->on_wave(op, mask, value, source, file, location, sp);
 }
 
 __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
@@ -350,17 +350,17 @@ __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds
   i.thread = worker.threadIdx;
   i.bounds = check;
   i.index = index;
-  worker.abandon(i);
+  worker.abort_block(i);
 }
 
-__attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int place) {
+__attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int location) {
   simt::Worker &worker = *simt::Worker::current();
   simt::Incident i;
   i.kind = simt::Incident::Trap;
   i.block = worker.blockIdx;
   i.thread = worker.threadIdx;
   i.what = what;
-  i.here = {file, place};
-  worker.abandon(i);
+  i.here = {file, location};
+  worker.abort_block(i);
 }
 }

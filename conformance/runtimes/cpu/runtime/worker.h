@@ -1,4 +1,6 @@
-// One OS thread that runs blocks: its fibers, and which thread of the block runs next.
+// One OS thread that runs blocks: its fibers, and the scheduler of a block's threads. A block starts in loop mode,
+// where its threads run one after the other as a plain loop; the first one that waits at a barrier or collective
+// switches the block to fiber mode.
 #pragma once
 
 #include <atomic>
@@ -16,7 +18,7 @@ namespace simt {
 class Module;
 struct Function;
 
-// What is the same for all blocks of a launch.
+// What all blocks of a launch have in common.
 struct Plan {
   const simt_kernel *kernel;
   void *const *args;
@@ -37,8 +39,8 @@ class Worker : public simt_context {
   Worker &operator=(const Worker &) = delete;
 
   // The calling OS thread's worker, made on the first call; null when there is no memory for it.
-  static Worker *mine();
-  // The same without making one. Async-signal-safe.
+  static Worker *of_this_thread();
+  // The same, but null where there is none yet. Async-signal-safe.
   static Worker *current() { return static_cast<Worker *>(simt_self); }
 
   bool begin(const Plan &plan);      // before the first block of a launch; false: stopped by an incident
@@ -48,24 +50,24 @@ class Worker : public simt_context {
   // Between entering a fiber and leaving the block. Async-signal-safe.
   bool in_kernel() const { return in_kernel_.load(std::memory_order_relaxed) && main_sp_; }
   bool busy() const { return busy_.load(std::memory_order_relaxed); }
-  // Gives up the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
-  [[noreturn]] void abandon(Incident incident);
+  // Aborts the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
+  [[noreturn]] void abort_block(Incident incident);
   // The launch is past its deadline: the next interruption of this OS thread ends its block. Reset by begin().
   void expire() { expired_.store(true, std::memory_order_relaxed); }
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
   // While set, a timeout waits: the kernel is inside the host's C library.
   void set_busy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
-  // The sandbox refused a call of the kernel: the kernel goes on, so that the C library gives back its locks, and this
-  // incident ends the launch when the block ends in whichever way. Async-signal-safe.
-  void refuse(const Incident &incident) {
-    if (refused_.kind == Incident::None) refused_ = incident;
+  // The sandbox denied a call of the kernel: the kernel goes on, so that the C library releases its locks, and this
+  // incident ends the launch when the block ends. Async-signal-safe.
+  void record_forbidden_call(const Incident &incident) {
+    if (forbidden_call_.kind == Incident::None) forbidden_call_ = incident;
   }
-  // What of the block's own memory the address is in or next to. Async-signal-safe.
+  // The block's own memory that the address is in or next to. Async-signal-safe.
   Area area_of(const void *address) const;
 
-  // The scheduler. `sp` is the saved frame of the thread that cannot go on.
-  Resume on_barrier(const char *file, int place, void *sp);
-  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int place, void *sp);
+  // The scheduler. `sp` is the saved frame of the thread that has to wait.
+  Resume on_barrier(const char *file, int location, void *sp);
+  Resume on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int location, void *sp);
   bool next_thread();    // the current thread has returned
   Resume fiber_ended();  // no thread was left to start on the current fiber
   void run_kernel() { plan_->kernel->run(plan_->args); }
@@ -76,9 +78,9 @@ class Worker : public simt_context {
     void *sp;
     const char *file;
     simt_index index;
-    int place;
+    int location;
     std::uint64_t result, value, mask;
-    std::uint32_t barrier;  // the last call of simt_barrier that it came to, 0 for none
+    std::uint32_t barrier;  // the last call of simt_barrier that it reached, 0 for none
     signed char source;     // lane, negative or past the wave for none
     unsigned char op;
     State state;
@@ -88,20 +90,20 @@ class Worker : public simt_context {
     std::uint64_t live, waiting;
   };
 
-  void leave_fast_mode();
-  void begin_slow_mode(unsigned finished);
+  void enter_fiber_mode();
+  void begin_fiber_mode(unsigned finished);
   void start_next();
   void finish(unsigned thread);
   Resume dispatch();
   Resume resume(unsigned thread);
   Resume new_fiber();
   bool take_released(unsigned &thread);
-  bool waits_with_the_first(const Thread &thread) const;
-  void check_barrier_places();
+  bool waits_at_first_location(const Thread &thread) const;
+  void check_barrier_locations();
   void check_barrier_counts();
   bool resolve_waves();
-  std::uint64_t alike(unsigned wave, std::uint64_t of) const;
-  bool goes_first(const Thread &a, const Thread &b) const;
+  std::uint64_t lanes_at_same_call(unsigned wave, std::uint64_t of) const;
+  bool runs_before(const Thread &a, const Thread &b) const;
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
   void queue_lanes(unsigned wave, std::uint64_t group);
@@ -116,21 +118,21 @@ class Worker : public simt_context {
   unsigned ready_head_ = 0, ready_tail_ = 0;
   Wave waves_[SIMT_MAX_THREADS / 32]{};
   unsigned fibers_ = 0;   // stacks in use
-  unsigned current_ = 0;  // linear number of the running thread (slow mode)
+  unsigned current_ = 0;  // linear number of the running thread (fiber mode)
   unsigned started_ = 0;  // positions in the order
   unsigned finished_ = 0;
   unsigned at_barrier_ = 0;
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
-  bool places_differ_ = false;
-  bool left_after_barrier_ = false;  // a thread has returned that had passed a barrier
-  Place barrier_place_;              // of the first thread that waits
-  std::uint32_t barrier_call_ = 0;   // likewise
+  bool locations_differ_ = false;
+  bool returned_after_barrier_ = false;  // a thread that had passed a barrier has returned
+  SourceLocation barrier_location_;      // of the first thread that waits
+  std::uint32_t barrier_call_ = 0;       // likewise
   void *main_sp_ = nullptr;
   std::atomic<bool> in_kernel_{false};
   std::atomic<bool> busy_{false};
   std::atomic<bool> expired_{false};
   Incident incident_;
-  Incident refused_;  // the first of the launch on this OS thread
+  Incident forbidden_call_;  // the first of the launch on this OS thread
   SharedMemory shared_memory_;
   bool poison_static_ = false;  // thread-local shared memory, before every block
 

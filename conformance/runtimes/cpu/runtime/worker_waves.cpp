@@ -1,19 +1,19 @@
-// Collectives: the lanes of a wave meet, diverge, and go on.
+// Collectives: lanes of a wave converge, exchange values, and go on.
 #include <bit>
 
 #include "worker.h"
 
 namespace simt {
 
-Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int place,
+Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int location,
                        void *sp) {
-  if (!slow) leave_fast_mode();
+  if (!fiber_mode) enter_fiber_mode();
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
   const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1), base = w << shift;
   Thread &me = threads_[current_];
   me.sp = sp;
   me.file = file;
-  me.place = place;
+  me.location = location;
   me.value = value;
   me.mask = mask;
   me.source = static_cast<signed char>(source < 0 || source >= SIMT_MAX_WAVE ? -1 : source);
@@ -21,21 +21,21 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
   const std::uint64_t bit = std::uint64_t{1} << lane;
   if (!(mask & bit)) {
     Incident i = incident_here(Incident::NotInMask);
-    i.here = {file, place};
+    i.here = {file, location};
     i.mask = mask;
     i.other_thread = lane;
-    abandon(i);
+    abort_block(i);
   }
   Wave &wave = waves_[w];
   wave.waiting |= bit;
   const std::uint64_t need = mask & wave.live;
   if ((wave.waiting & need) == need) {
-    bool meet = true;
-    for (std::uint64_t m = need & ~bit; m && meet; m &= m - 1) {
+    bool complete = true;
+    for (std::uint64_t m = need & ~bit; m && complete; m &= m - 1) {
       const Thread &other = threads_[base + static_cast<unsigned>(std::countr_zero(m))];
-      meet = other.place == place && other.op == op && other.file == file && (other.mask & wave.live) == need;
+      complete = other.location == location && other.op == op && other.file == file && (other.mask & wave.live) == need;
     }
-    if (meet) {
+    if (complete) {
       complete_wave(w, need);
       queue_lanes(w, need);
       return dispatch();
@@ -71,8 +71,8 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
       break;
     case SIMT_SHUFFLE:
       each([&](unsigned, Thread &t) {
-        const bool there = t.source >= 0 && (group >> t.source & 1);
-        t.result = there ? lanes[t.source].value : t.value;
+        const bool active = t.source >= 0 && (group >> t.source & 1);
+        t.result = active ? lanes[t.source].value : t.value;
       });
       break;
     default:
@@ -81,8 +81,8 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
   waves_[w].waiting &= ~group;
 }
 
-// All lanes of the group can run on, in the order that was chosen: also the one that came last, so that any two lanes
-// go on in different orders when the order is turned round.
+// All lanes of the group can go on, in the chosen order: the one that arrived last too, so that any two lanes go on in
+// opposite order when the order is reversed.
 void Worker::queue_lanes(unsigned w, std::uint64_t group) {
   const unsigned base = w * wave_size;
   const auto push = [this, base](unsigned lane) {
@@ -99,29 +99,29 @@ void Worker::queue_lanes(unsigned w, std::uint64_t group) {
   }
 }
 
-// The lanes of a wave that wait at the same place for the same thing as its lowest lane in `of`.
-std::uint64_t Worker::alike(unsigned w, std::uint64_t of) const {
+// The lanes of `of` that wait in the same call of a collective, with the same mask, as the lowest one.
+std::uint64_t Worker::lanes_at_same_call(unsigned w, std::uint64_t of) const {
   const Thread *lanes = threads_.get() + w * wave_size;
   const Thread &lead = lanes[std::countr_zero(of)];
   std::uint64_t group = 0;
   for (std::uint64_t m = of; m; m &= m - 1) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
     const Thread &t = lanes[lane];
-    if (t.place == lead.place && t.op == lead.op && t.mask == lead.mask && same_text(t.file, lead.file))
+    if (t.location == lead.location && t.op == lead.op && t.mask == lead.mask && same_text(t.file, lead.file))
       group |= std::uint64_t{1} << lane;
   }
   return group;
 }
 
-// Whether diverged lanes at `a` go on before those at `b`. Lanes meet again further down in the kernel, so those that
-// are further up, or in a function of another file (a header), come first; on a GPU the lowest program counter does.
-bool Worker::goes_first(const Thread &a, const Thread &b) const {
+// Whether diverged lanes at `a` go on before those at `b`. Lanes reconverge further down in the kernel, so those
+// further up, or in a function of another file (a header), run first; on a GPU those at the lowest program counter do.
+bool Worker::runs_before(const Thread &a, const Thread &b) const {
   const bool a_in_kernel = same_text(a.file, plan_->kernel->file), b_in_kernel = same_text(b.file, plan_->kernel->file);
-  return a_in_kernel != b_in_kernel ? b_in_kernel : a.place < b.place;
+  return a_in_kernel != b_in_kernel ? b_in_kernel : a.location < b.location;
 }
 
-// Nothing else can run: the lanes have diverged. A collective of all 64 mask bits means the lanes that are here. With
-// any other mask it waits for the lanes it names; if that is all that waves do, some of these will never come.
+// Nothing else can run: the lanes have diverged. A mask of all 64 bits means the active lanes. Any other mask waits for
+// the lanes it names; if all waves wait like that, some of those lanes will never arrive.
 bool Worker::resolve_waves() {
   bool any = false, stuck = false;
   unsigned stuck_wave = 0;
@@ -130,7 +130,7 @@ bool Worker::resolve_waves() {
     const Thread *lanes = threads_.get() + w * wave_size;
     std::uint64_t chosen = 0;
     for (std::uint64_t left = waves_[w].waiting; left;) {
-      const std::uint64_t group = alike(w, left);
+      const std::uint64_t group = lanes_at_same_call(w, left);
       const Thread &lead = lanes[std::countr_zero(group)];
       left &= ~group;
       if (lead.mask != ~std::uint64_t{0} && (lead.mask & waves_[w].live & ~group)) {
@@ -139,7 +139,7 @@ bool Worker::resolve_waves() {
           stuck_wave = w;
           stuck_group = group;
         }
-      } else if (!chosen || goes_first(lead, lanes[std::countr_zero(chosen)])) {
+      } else if (!chosen || runs_before(lead, lanes[std::countr_zero(chosen)])) {
         chosen = group;
       }
     }
@@ -158,14 +158,14 @@ void Worker::missing_lanes(unsigned w, std::uint64_t group) {
   const Thread &other = threads_[w * wave_size + missing];
   threadIdx = waits.index;
   Incident i = incident_here(Incident::MissingLanes);
-  i.here = {waits.file, waits.place};
-  i.there = {other.file, other.place};
+  i.here = {waits.file, waits.location};
+  i.there = {other.file, other.location};
   i.what = other.state == AtBarrier ? "barrier" : "collective";
   i.other_thread = missing;
   i.wave = w;
   i.lanes = group;
   i.mask = waits.mask;
-  abandon(i);
+  abort_block(i);
 }
 
 }  // namespace simt

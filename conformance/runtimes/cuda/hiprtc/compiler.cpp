@@ -32,7 +32,7 @@ std::vector<std::string> candidates() {
   return chosen;
 }
 
-// NVRTC asks for its second library by name alone, which the loader may not find: it is loaded beforehand.
+// NVRTC loads its second library by file name alone, which the loader may not find: it is loaded beforehand.
 void load_builtins(const std::string &path) {
   if (path.find('/') == std::string::npos) return;
   std::error_code ignored;
@@ -42,7 +42,7 @@ void load_builtins(const std::string &path) {
   }
 }
 
-// Opens `path`; says in `why` what is wrong with it.
+// Opens `path`; on failure `why` holds the reason.
 bool open(const std::string &path, Compiler &compiler, std::string &why) {
   load_builtins(path);
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -76,7 +76,7 @@ bool open(const std::string &path, Compiler &compiler, std::string &why) {
     why = path + ": is NVRTC " + version + ", older than " + std::to_string(oldest_major) + ".0";
     return false;
   }
-  // A driver runs what a compiler of its own major version made, whatever the minor version.
+  // A driver runs the output of compilers of its own major version, whatever the minor version.
   const cuda::Opened &opened = cuda::open_driver();
   if (opened.driver != nullptr && compiler.major > opened.driver->version / 1000) {
     why = path + ": is NVRTC " + version + ", too new for a driver for CUDA " +
@@ -112,12 +112,12 @@ std::string architecture_of_device() {
   constexpr int capability_major = 75, capability_minor = 76;  // CUdevice_attribute
   const cuda::Opened &opened = cuda::open_driver();
   if (opened.driver == nullptr)
-    throw std::runtime_error(opened.why + "; without a device, say what to compile for: --gpu-architecture=sm_90");
+    throw std::runtime_error(opened.why + "; without a device, name the architecture: --gpu-architecture=sm_90");
   int device = 0, major = 0, minor = 0;
   if (opened.driver->cuCtxGetDevice(&device) != 0) device = 0;
   if (opened.driver->cuDeviceGetAttribute(&major, capability_major, device) != 0 ||
       opened.driver->cuDeviceGetAttribute(&minor, capability_minor, device) != 0)
-    throw std::runtime_error("the driver shows no device; say what to compile for: --gpu-architecture=sm_90");
+    throw std::runtime_error("the driver shows no device; name the architecture: --gpu-architecture=sm_90");
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
 

@@ -1,4 +1,4 @@
-// NVRTC, found when it is first needed.
+// NVRTC, opened when it is first needed.
 //
 // Environment:
 //   CANDLE_PARITY_NVRTC  the library to use, a path

@@ -1,4 +1,4 @@
-// hiprtc's options, which are clang's, as NVRTC's.
+// Translation of hiprtc's options, which are clang's, to NVRTC's.
 #pragma once
 
 #include <string>

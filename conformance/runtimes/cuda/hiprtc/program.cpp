@@ -15,13 +15,13 @@ using Words = std::vector<std::string>;
 // All others are HIP, unless -x says otherwise.
 bool is_cuda(const std::string &name) { return name.size() > 3 && name.compare(name.size() - 3, 3, ".cu") == 0; }
 
-// NVRTC looks for a source's includes beside its name first, as if that were a file: it is a label, and would find the
-// headers of whatever lies in the working directory. In this folder there are none.
-const std::string nowhere = "/candle-parity-source/";
+// NVRTC looks for includes next to the source's name first, as if that were a file. It is only a label, and headers in
+// the working directory would be found: so the label names a folder that does not exist.
+const std::string source_folder = "/candle-parity-source/";
 
-std::string without_nowhere(std::string text) {
-  for (std::size_t at = text.find(nowhere); at != std::string::npos; at = text.find(nowhere, at)) {
-    text.erase(at, nowhere.size());
+std::string without_source_folder(std::string text) {
+  for (std::size_t at = text.find(source_folder); at != std::string::npos; at = text.find(source_folder, at)) {
+    text.erase(at, source_folder.size());
   }
   return text;
 }
@@ -32,7 +32,7 @@ std::vector<const char *> pointers(const Words &words) {
   return result;
 }
 
-// NVRTC's program, gone with the scope.
+// NVRTC's program, destroyed with the scope.
 class Handle {
  public:
   Handle(const Compiler &compiler, const std::string &source, const std::string &name, const Words &headers,
@@ -112,8 +112,8 @@ Program::Outcome Program::build(const Words &words) {
   const std::string standard = !options.standard.empty() ? options.standard : cuda ? "c++17" : "c++20";
   // Functions without a qualifier are device functions, as constexpr ones are for hipcc and nvcc's usual options.
   Words all = {"--gpu-architecture=" + architecture, "--std=" + standard, "--device-as-default-execution-space"};
-  // hiprtc knows HIP's functions without an include. HIP sources may hold pragmas for clang, which NVRTC would warn of
-  // (diagnostic 161).
+  // hiprtc knows HIP's functions without an include. HIP sources may hold pragmas for clang, which NVRTC would warn
+  // about (diagnostic 161).
   if (!cuda) all.insert(all.end(), {"--pre-include=hip/hip_runtime.h", "--diag-suppress=161"});
   all.insert(all.end(), options.words.begin(), options.words.end());
   for (const std::string &folder : nvrtc::include_folders()) all.push_back("-I" + folder);
@@ -123,12 +123,12 @@ Program::Outcome Program::build(const Words &words) {
     contents.push_back(content);
     names.push_back(name);
   }
-  const Handle program(compiler, source_, nowhere + name_, contents, names);
+  const Handle program(compiler, source_, source_folder + name_, contents, names);
   for (const std::string &expression : expressions_)
     program.check("nvrtcAddNameExpression", compiler.nvrtcAddNameExpression(program.get(), expression.c_str()));
   const int result = compiler.nvrtcCompileProgram(program.get(), static_cast<int>(all.size()), pointers(all).data());
-  log_ =
-      without_nowhere(program.read("nvrtcGetProgramLog", compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog));
+  log_ = without_source_folder(
+      program.read("nvrtcGetProgramLog", compiler.nvrtcGetProgramLogSize, compiler.nvrtcGetProgramLog));
   while (!log_.empty() && log_.back() == '\0') log_.pop_back();
   if (result != 0) {
     if (log_.empty()) log_ = std::string("nvrtcCompileProgram returned ") + compiler.nvrtcGetErrorString(result) + "\n";

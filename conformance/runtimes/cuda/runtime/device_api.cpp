@@ -83,7 +83,7 @@ enum {
   host_numa = 134,
 };
 
-// hipDeviceAttribute_t and what answers it; all others that HIP knows are 0 here.
+// hipDeviceAttribute_t and the CUdevice_attribute for it; all others that HIP knows are 0 here.
 constexpr struct {
   int hip, cuda;
 } attributes[] = {
@@ -227,12 +227,12 @@ void fill(const Driver &cu, int device, simt::DeviceProperties &p) {
   p.reservedSharedMemPerBlock = size(reserved_shared);
 }
 
-// body(driver), for an existing device and a place for the answer.
+// body(driver), for an existing device and an output pointer that is not null.
 template <class Body>
 int about(const char *call, int device, const void *place, Body body) {
   return with_driver(call, [&](const Driver &cu) -> int {
     if (const Error error = check_device(cu, call, device)) return error;
-    if (place == nullptr) return fail(InvalidValue, "%s: the place for the answer is null", call);
+    if (place == nullptr) return fail(InvalidValue, "%s: the output pointer is null", call);
     return body(cu);
   });
 }
@@ -245,16 +245,16 @@ HIP_API int hipInit(unsigned) {
   return with_driver("hipInit", [](const Driver &) { return Success; });
 }
 HIP_API int hipGetDeviceCount(int *count) {
-  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the place for the number is null");
+  if (!count) return fail(InvalidValue, "hipGetDeviceCount: the output pointer for the number is null");
   *count = 0;
   return with_driver("hipGetDeviceCount",
-                     [&](const Driver &cu) { return answer(cu, "hipGetDeviceCount", cu.cuDeviceGetCount(count)); });
+                     [&](const Driver &cu) { return to_error(cu, "hipGetDeviceCount", cu.cuDeviceGetCount(count)); });
 }
 HIP_API int hipSetDevice(int device) {
   return with_driver("hipSetDevice", [&](const Driver &cu) { return use_device(cu, "hipSetDevice", device); });
 }
 HIP_API int hipGetDevice(int *device) {
-  if (!device) return fail(InvalidValue, "hipGetDevice: the place for the number is null");
+  if (!device) return fail(InvalidValue, "hipGetDevice: the output pointer for the number is null");
   *device = device_of_thread();
   return Success;
 }
@@ -266,7 +266,7 @@ HIP_API int hipDeviceGet(int *device, int ordinal) {
 }
 HIP_API int hipDeviceGetName(char *name, int bytes, int device) {
   return about("hipDeviceGetName", device, bytes > 0 ? name : nullptr, [&](const Driver &cu) {
-    return answer(cu, "hipDeviceGetName", cu.cuDeviceGetName(name, bytes, device));
+    return to_error(cu, "hipDeviceGetName", cu.cuDeviceGetName(name, bytes, device));
   });
 }
 HIP_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
@@ -278,7 +278,7 @@ HIP_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
 }
 HIP_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
   return about("hipDeviceTotalMem", device, bytes, [&](const Driver &cu) {
-    return answer(cu, "hipDeviceTotalMem", cu.cuDeviceTotalMem_v2(bytes, device));
+    return to_error(cu, "hipDeviceTotalMem", cu.cuDeviceTotalMem_v2(bytes, device));
   });
 }
 HIP_API int hipGetDevicePropertiesR0600(void *out, int device) {
@@ -306,7 +306,7 @@ HIP_API int hipDeviceGetAttribute(int *value, int number, int device) {
 }
 HIP_API int hipDeviceCanAccessPeer(int *can, int device, int peer) {
   return about("hipDeviceCanAccessPeer", device, can, [&](const Driver &cu) {
-    return answer(cu, "hipDeviceCanAccessPeer", cu.cuDeviceCanAccessPeer(can, device, peer));
+    return to_error(cu, "hipDeviceCanAccessPeer", cu.cuDeviceCanAccessPeer(can, device, peer));
   });
 }
 HIP_API int hipDeviceSetCacheConfig(int) { return Success; }
@@ -317,23 +317,23 @@ HIP_API int hipGetDeviceFlags(unsigned *flags) {
 HIP_API int hipSetDeviceFlags(unsigned) { return Success; }
 HIP_API int hipDeviceSynchronize() {
   return in_context("hipDeviceSynchronize", [](const Driver &cu) {
-    const Error error = answer(cu, "hipDeviceSynchronize", cu.cuCtxSynchronize());
-    if (!error) settled();
+    const Error error = to_error(cu, "hipDeviceSynchronize", cu.cuCtxSynchronize());
+    if (!error) clear_pending_launches();
     return error;
   });
 }
 HIP_API int hipDeviceReset() {
   return with_driver("hipDeviceReset", [](const Driver &cu) {
     const int device = device_of_thread();
-    const Error error = answer(cu, "hipDeviceReset", cu.cuDevicePrimaryCtxReset_v2(device));
-    functions().forget_device(device);
-    forget_context(device);
+    const Error error = to_error(cu, "hipDeviceReset", cu.cuDevicePrimaryCtxReset_v2(device));
+    functions().remove_device(device);
+    remove_context(device);
     if (!error) simt::clear_last_error();
     return error;
   });
 }
 HIP_API int hipRuntimeGetVersion(int *version) {
-  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the place for the version is null");
+  if (!version) return fail(InvalidValue, "hipRuntimeGetVersion: the output pointer for the version is null");
   *version = hip_version;
   return Success;
 }

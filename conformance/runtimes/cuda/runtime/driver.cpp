@@ -14,7 +14,7 @@ constexpr char library_variable[] = "CANDLE_PARITY_LIBCUDA";  // another path to
 
 Opened failed(int code, std::string why) { return Opened{nullptr, code, std::move(why)}; }
 
-// Resolves every function; the name of the first required one that is not there, else null.
+// Resolves every function; returns the name of the first required one that is missing, else null.
 const char *resolve(void *library, Driver &cu) {
   const char *missing = nullptr;
 #define CALL(name, parameters)                                          \
@@ -46,12 +46,12 @@ Opened open() {
                                                 version_text(cu.version) + "; CUDA " + version_text(oldest_driver) +
                                                 " or newer is needed: update the driver");
   if (missing != nullptr)
-    return failed(simt::InsufficientDriver, std::string(path) + " says that it is for CUDA " +
-                                                version_text(cu.version) + " and has no function " + missing +
-                                                ": reinstall NVIDIA's driver");
+    return failed(simt::InsufficientDriver, std::string(path) + " reports CUDA " + version_text(cu.version) +
+                                                " and has no function " + missing + ": reinstall NVIDIA's driver");
   const int result = cu.cuInit(0);
   if (result != 0)
-    return failed(simt::NoDevice, "NVIDIA's driver found no GPU that it can use: cuInit returned " + words(cu, result));
+    return failed(simt::NoDevice,
+                  "NVIDIA's driver found no GPU that it can use: cuInit returned " + error_text(cu, result));
   return Opened{&cu, simt::Success, ""};
 }
 
@@ -62,7 +62,7 @@ const Opened &open_driver() {
   return opened;
 }
 
-std::string words(const Driver &cu, int result) {
+std::string error_text(const Driver &cu, int result) {
   const char *name = nullptr, *text = nullptr;
   if (cu.cuGetErrorName(result, &name) != 0 || name == nullptr) return "CUDA error " + std::to_string(result);
   if (cu.cuGetErrorString(result, &text) != 0 || text == nullptr) return name;

@@ -1,4 +1,4 @@
-// NVIDIA's driver library, found when it is first needed: nothing here needs CUDA to build or to load.
+// NVIDIA's driver library, opened when it is first needed: building and loading this library needs no CUDA.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct Opened {
 const Opened &open_driver();
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was encountered"
-std::string words(const Driver &cu, int result);
+std::string error_text(const Driver &cu, int result);
 
 // "12.4" for 12040.
 std::string version_text(int version);

@@ -15,10 +15,10 @@ bool Functions::find(const void *handle, Function &found) {
   return true;
 }
 
-void Functions::set_most_dynamic(const void *handle, unsigned bytes) {
+void Functions::set_max_dynamic(const void *handle, unsigned bytes) {
   const std::lock_guard lock(mutex_);
   const auto it = functions_.find(handle);
-  if (it != functions_.end()) it->second.most_dynamic = bytes;
+  if (it != functions_.end()) it->second.max_dynamic = bytes;
 }
 
 void Functions::add_module(void *module, int device) {
@@ -31,13 +31,13 @@ bool Functions::has_module(const void *module) {
   return modules_.count(module) != 0;
 }
 
-void Functions::forget_module(void *module) {
+void Functions::remove_module(void *module) {
   const std::lock_guard lock(mutex_);
   modules_.erase(module);
   std::erase_if(functions_, [module](const auto &row) { return row.second.module == module; });
 }
 
-void Functions::forget_device(int device) {
+void Functions::remove_device(int device) {
   const std::lock_guard lock(mutex_);
   std::erase_if(modules_, [device](const auto &row) { return row.second == device; });
   std::erase_if(functions_, [device](const auto &row) { return row.second.device == device; });

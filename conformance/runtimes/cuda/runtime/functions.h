@@ -1,4 +1,4 @@
-// The kernels that callers hold handles of: their names, and how much dynamic shared memory they may have by now.
+// The kernels that callers have handles of: their names, and their limit of dynamic shared memory.
 #pragma once
 
 #include <mutex>
@@ -12,19 +12,19 @@ struct Function {
   const char *name = nullptr;  // lives as long as the process
   void *module = nullptr;
   int device = 0;
-  unsigned most_dynamic = 0;  // what was asked for with cuFuncSetAttribute
+  unsigned max_dynamic = 0;  // as set with cuFuncSetAttribute
 };
 
-// A handle is CUDA's CUfunction; what is not in here is answered with an error, where CUDA would crash.
+// A handle is CUDA's CUfunction; others are an error, where CUDA would crash.
 class Functions {
  public:
   void add(void *handle, const std::string &name, void *module, int device);
   bool find(const void *handle, Function &found);
-  void set_most_dynamic(const void *handle, unsigned bytes);
+  void set_max_dynamic(const void *handle, unsigned bytes);
   void add_module(void *module, int device);
   bool has_module(const void *module);
-  void forget_module(void *module);
-  void forget_device(int device);
+  void remove_module(void *module);
+  void remove_device(int device);
 
  private:
   std::mutex mutex_;

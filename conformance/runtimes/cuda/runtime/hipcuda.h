@@ -1,6 +1,6 @@
-// libamdhip64.so over the CUDA driver: what it exports beside the HIP API. C, so that ctypes can call it.
+// libamdhip64.so over the CUDA driver: what it exports in addition to the HIP API. C, so that ctypes can call it.
 //
-// Load it RTLD_GLOBAL before anything else asks for libamdhip64.so. NVIDIA's libcuda.so.1 is opened by the first call
+// Load it with RTLD_GLOBAL before anything else loads libamdhip64.so. NVIDIA's libcuda.so.1 is opened by the first call
 // that needs it; CANDLE_PARITY_LIBCUDA names another one.
 #pragma once
 
@@ -15,7 +15,8 @@ const char *hipcudaLastMessage(void);
 int hipcudaDriverVersion(void);
 
 // The kernels of a loaded module (hipModule_t) with their parameters' sizes as JSON, valid until the thread's next
-// call: [{"name": "k", "params": [8, 8, 4]}]. Null with a message where the driver cannot tell (before CUDA 12.4).
+// call: [{"name": "k", "params": [8, 8, 4]}]. Null with a message where the driver does not support it (before
+// CUDA 12.4).
 const char *hipcudaModuleKernels(void *module);
 
 #ifdef __cplusplus

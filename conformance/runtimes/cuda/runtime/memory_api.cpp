@@ -1,4 +1,4 @@
-// hipMalloc, hipMemcpy and their kin.
+// hipMalloc, hipMemcpy and related functions.
 #include <cstring>
 
 #include "session.h"
@@ -17,53 +17,53 @@ enum MemoryType : int { Host = 1, Device = 2, Unified = 4 };
 
 std::uint64_t number(const void *p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-// For memory that the driver does not have, how much there is.
+// The error of an allocation; out of memory with how much is free.
 Error allocated(const Driver &cu, const char *call, std::size_t bytes, int result) {
-  if (result != OutOfMemory) return answer(cu, call, result);
+  if (result != OutOfMemory) return to_error(cu, call, result);
   std::size_t available = 0, total = 0;
   cu.cuMemGetInfo_v2(&available, &total);
   return fail(OutOfMemory, "%s: %zu bytes do not fit on device %d, where %zu of %zu bytes are free", call, bytes,
               device_of_thread(), available, total);
 }
 
-// take(driver, place) for `bytes` of device memory; none for 0 bytes, as in HIP.
+// take(driver, address) for `bytes` of device memory; none for 0 bytes, as in HIP.
 template <class Take>
 int allocate(const char *call, void **p, std::size_t bytes, Take take) {
-  if (!p) return fail(InvalidValue, "%s: the place for the pointer is null", call);
+  if (!p) return fail(InvalidValue, "%s: the output pointer for the pointer is null", call);
   *p = nullptr;
   if (bytes == 0) return Success;
   return in_context(call, [&](const Driver &cu) {
-    std::uint64_t place = 0;
-    const Error error = allocated(cu, call, bytes, take(cu, &place));
-    if (!error) *p = reinterpret_cast<void *>(place);
+    std::uint64_t address = 0;
+    const Error error = allocated(cu, call, bytes, take(cu, &address));
+    if (!error) *p = reinterpret_cast<void *>(address);
     return error;
   });
 }
 
 int allocate_host(const char *call, void **p, std::size_t bytes, unsigned flags) {
-  constexpr unsigned known_flags = 7;  // portable, mapped, write-combined: the others are HIP's own
-  if (!p) return fail(InvalidValue, "%s: the place for the pointer is null", call);
+  constexpr unsigned known_flags = 7;  // portable, mapped, write-combined: the others exist in HIP only
+  if (!p) return fail(InvalidValue, "%s: the output pointer for the pointer is null", call);
   *p = nullptr;
   if (bytes == 0) return Success;
   return in_context(call, [&](const Driver &cu) {
     const int result = cu.cuMemHostAlloc(p, bytes, flags & known_flags);
-    if (result == OutOfMemory) return fail(OutOfMemory, "%s: %zu bytes of host memory cannot be had", call, bytes);
-    return answer(cu, call, result);
+    if (result == OutOfMemory) return fail(OutOfMemory, "%s: %zu bytes of host memory are not available", call, bytes);
+    return to_error(cu, call, result);
   });
 }
 
 int release(const char *call, void *p) {
   if (!p) return Success;
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, cu.cuMemFree_v2(number(p))); });
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, cu.cuMemFree_v2(number(p))); });
 }
 int release_host(const char *call, void *p) {
   if (!p) return Success;
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, cu.cuMemFreeHost(p)); });
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, cu.cuMemFreeHost(p)); });
 }
 
 Error check_kind(const char *call, int kind) {
   if (kind >= HostToHost && kind <= AnyToAny) return Success;
-  return fail(InvalidMemcpyDirection, "%s: %d is not a direction of a copy", call, kind);
+  return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
 }
 
 int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
@@ -76,13 +76,13 @@ int copy(const char *call, void *to, const void *from, std::size_t bytes, int ki
         std::memmove(to, from, bytes);
         return Success;
       case HostToDevice:
-        return answer(cu, call, cu.cuMemcpyHtoD_v2(number(to), from, bytes));
+        return to_error(cu, call, cu.cuMemcpyHtoD_v2(number(to), from, bytes));
       case DeviceToHost:
-        return answer(cu, call, cu.cuMemcpyDtoH_v2(to, number(from), bytes));
+        return to_error(cu, call, cu.cuMemcpyDtoH_v2(to, number(from), bytes));
       case DeviceToDevice:
-        return answer(cu, call, cu.cuMemcpyDtoD_v2(number(to), number(from), bytes));
+        return to_error(cu, call, cu.cuMemcpyDtoD_v2(number(to), number(from), bytes));
       default:
-        return answer(cu, call, cu.cuMemcpy(number(to), number(from), bytes));
+        return to_error(cu, call, cu.cuMemcpy(number(to), number(from), bytes));
     }
   });
 }
@@ -94,13 +94,13 @@ int copy_async(const char *call, void *to, const void *from, std::size_t bytes, 
   return in_context(call, [&](const Driver &cu) {
     switch (kind) {
       case HostToDevice:
-        return answer(cu, call, cu.cuMemcpyHtoDAsync_v2(number(to), from, bytes, stream));
+        return to_error(cu, call, cu.cuMemcpyHtoDAsync_v2(number(to), from, bytes, stream));
       case DeviceToHost:
-        return answer(cu, call, cu.cuMemcpyDtoHAsync_v2(to, number(from), bytes, stream));
+        return to_error(cu, call, cu.cuMemcpyDtoHAsync_v2(to, number(from), bytes, stream));
       case DeviceToDevice:
-        return answer(cu, call, cu.cuMemcpyDtoDAsync_v2(number(to), number(from), bytes, stream));
+        return to_error(cu, call, cu.cuMemcpyDtoDAsync_v2(number(to), number(from), bytes, stream));
       default:
-        return answer(cu, call, cu.cuMemcpyAsync(number(to), number(from), bytes, stream));
+        return to_error(cu, call, cu.cuMemcpyAsync(number(to), number(from), bytes, stream));
     }
   });
 }
@@ -129,13 +129,13 @@ int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from
   rows.to_pitch = to_pitch;
   rows.width = width;
   rows.height = height;
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, run(cu, rows)); });
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, run(cu, rows)); });
 }
 
 template <class T, class Set>
 int fill(const char *call, void *to, T value, std::size_t count, Set set) {
   if (count == 0) return Success;
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, set(cu, number(to), value, count)); });
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, set(cu, number(to), value, count)); });
 }
 
 struct PointerAttributes {
@@ -176,8 +176,9 @@ HIP_API int hipMallocHost(void **p, std::size_t bytes) { return allocate_host("h
 HIP_API int hipFree(void *p) { return release("hipFree", p); }
 HIP_API int hipFreeAsync(void *p, void *stream) {
   if (!p) return Success;
-  return in_context("hipFreeAsync",
-                    [&](const Driver &cu) { return answer(cu, "hipFreeAsync", cu.cuMemFreeAsync(number(p), stream)); });
+  return in_context("hipFreeAsync", [&](const Driver &cu) {
+    return to_error(cu, "hipFreeAsync", cu.cuMemFreeAsync(number(p), stream));
+  });
 }
 HIP_API int hipHostFree(void *p) { return release_host("hipHostFree", p); }
 HIP_API int hipFreeHost(void *p) { return release_host("hipFreeHost", p); }
@@ -191,7 +192,7 @@ HIP_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int ki
 HIP_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   if (const int error = copy_async("hipMemcpyWithStream", to, from, bytes, kind, stream)) return error;
   return in_context("hipMemcpyWithStream", [&](const Driver &cu) {
-    return answer(cu, "hipMemcpyWithStream", cu.cuStreamSynchronize(stream));
+    return to_error(cu, "hipMemcpyWithStream", cu.cuStreamSynchronize(stream));
   });
 }
 HIP_API int hipMemcpyHtoD(void *to, const void *from, std::size_t bytes) {
@@ -259,7 +260,7 @@ HIP_API int hipMemsetD32Async(void *to, int value, std::size_t count, void *stre
 HIP_API int hipMemGetInfo(std::size_t *available, std::size_t *total) {
   std::size_t a = 0, t = 0;
   return in_context("hipMemGetInfo", [&](const Driver &cu) {
-    const Error error = answer(cu, "hipMemGetInfo", cu.cuMemGetInfo_v2(&a, &t));
+    const Error error = to_error(cu, "hipMemGetInfo", cu.cuMemGetInfo_v2(&a, &t));
     if (available) *available = a;
     if (total) *total = t;
     return error;
@@ -269,7 +270,7 @@ HIP_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
   return in_context("hipMemGetAddressRange", [&](const Driver &cu) {
     std::uint64_t start = 0;
     std::size_t size = 0;
-    const Error error = answer(cu, "hipMemGetAddressRange", cu.cuMemGetAddressRange_v2(&start, &size, number(p)));
+    const Error error = to_error(cu, "hipMemGetAddressRange", cu.cuMemGetAddressRange_v2(&start, &size, number(p)));
     if (!error && base) *base = reinterpret_cast<void *>(start);
     if (!error && bytes) *bytes = size;
     return error;
@@ -278,12 +279,12 @@ HIP_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
 HIP_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
 HIP_API int hipPointerGetAttributes(void *out, const void *p) {
   constexpr char call[] = "hipPointerGetAttributes";
-  if (!out) return fail(InvalidValue, "%s: the place for the attributes is null", call);
+  if (!out) return fail(InvalidValue, "%s: the output pointer for the attributes is null", call);
   return in_context(call, [&](const Driver &cu) -> int {
     int type = 0, managed = 0, device = 0;
     std::uint64_t on_device = 0;
     void *on_host = nullptr;
-    if (const Error error = answer(cu, call, cu.cuPointerGetAttribute(&type, memory_type, number(p)))) return error;
+    if (const Error error = to_error(cu, call, cu.cuPointerGetAttribute(&type, memory_type, number(p)))) return error;
     cu.cuPointerGetAttribute(&managed, is_managed, number(p));
     cu.cuPointerGetAttribute(&device, device_ordinal, number(p));
     cu.cuPointerGetAttribute(&on_device, device_pointer, number(p));
@@ -295,11 +296,11 @@ HIP_API int hipPointerGetAttributes(void *out, const void *p) {
   });
 }
 HIP_API int hipHostGetDevicePointer(void **device, void *host, unsigned) {
-  if (!device) return fail(InvalidValue, "hipHostGetDevicePointer: the place for the pointer is null");
+  if (!device) return fail(InvalidValue, "hipHostGetDevicePointer: the output pointer for the pointer is null");
   return in_context("hipHostGetDevicePointer", [&](const Driver &cu) {
-    std::uint64_t place = 0;
-    const Error error = answer(cu, "hipHostGetDevicePointer", cu.cuMemHostGetDevicePointer_v2(&place, host, 0));
-    if (!error) *device = reinterpret_cast<void *>(place);
+    std::uint64_t address = 0;
+    const Error error = to_error(cu, "hipHostGetDevicePointer", cu.cuMemHostGetDevicePointer_v2(&address, host, 0));
+    if (!error) *device = reinterpret_cast<void *>(address);
     return error;
   });
 }

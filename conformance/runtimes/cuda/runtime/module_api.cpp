@@ -1,4 +1,4 @@
-// Modules, launches, and what can be asked about functions.
+// Modules, launches, and function attributes.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +29,7 @@ struct Dim3 {
 
 // CUfunction_attribute; hipFunction_attribute has the same numbers.
 enum { max_threads = 0, shared_bytes = 1, registers = 4, max_dynamic_shared = 8 };
-constexpr unsigned dynamic_without_asking = 48 * 1024;  // less what the kernel has statically
+constexpr unsigned default_dynamic_limit = 48 * 1024;  // less the kernel's static shared memory
 
 Error check_module(const char *call, const void *module) {
   return functions().has_module(module) ? Success : fail(InvalidHandle, "%s: %p is not a loaded module", call, module);
@@ -45,7 +45,7 @@ int function_attribute(const Driver &cu, int number, void *handle) {
   return cu.cuFuncGetAttribute(&value, number, handle) == 0 ? value : 0;
 }
 
-// What an image is not, for a message: AMD's code objects are ELF files too.
+// What an image is that does not load, for a message: AMD's code objects are ELF files too.
 std::string kind_of(const void *image) {
   const auto *bytes = static_cast<const unsigned char *>(image);
   if (std::memcmp(bytes, "\177ELF", 4) != 0) return "";
@@ -57,7 +57,7 @@ std::string kind_of(const void *image) {
 }
 
 int load(const char *call, void **module, const void *image) {
-  if (!module || !image) return fail(InvalidValue, "%s: the image and the place for it must not be null", call);
+  if (!module || !image) return fail(InvalidValue, "%s: the image and the output pointer must not be null", call);
   return in_context(call, [&](const Driver &cu) -> int {
     enum { info_log = 3, info_bytes = 4, error_log = 5, error_bytes = 6 };  // CUjit_option
     std::array<char, 8192> info{}, errors{};
@@ -71,20 +71,21 @@ int load(const char *call, void **module, const void *image) {
     }
     const std::string log = errors.data();
     const std::string what = "the image does not load" + kind_of(image) + (log.empty() ? "" : ": " + log);
-    return answer(cu, call, result, what.c_str());
+    return to_error(cu, call, result, what.c_str());
   });
 }
 
-// Dynamic shared memory beyond the default has to be asked for, once per function.
-Error allow_shared(const Driver &cu, const char *call, void *handle, const Function &f, unsigned dynamic_bytes) {
-  if (dynamic_bytes <= f.most_dynamic) return Success;
+// Dynamic shared memory beyond the default limit has to be requested, once per function.
+Error raise_shared_limit(const Driver &cu, const char *call, void *handle, const Function &f, unsigned dynamic_bytes) {
+  if (dynamic_bytes <= f.max_dynamic) return Success;
   const auto fixed = static_cast<unsigned>(function_attribute(cu, shared_bytes, handle));
-  if (dynamic_bytes + fixed <= dynamic_without_asking) return Success;
+  if (dynamic_bytes + fixed <= default_dynamic_limit) return Success;
   if (const int result = cu.cuFuncSetAttribute(handle, max_dynamic_shared, static_cast<int>(dynamic_bytes)))
-    return fail(hip_code(result),
-                "%s: kernel %s: %u bytes of dynamic shared memory beside its %u are more than there is: %s", call,
-                f.name, dynamic_bytes, fixed, words(cu, result).c_str());
-  functions().set_most_dynamic(handle, dynamic_bytes);
+    return fail(
+        hip_code(result),
+        "%s: kernel %s: %u bytes of dynamic shared memory with its %u static ones are more than the device has: %s",
+        call, f.name, dynamic_bytes, fixed, error_text(cu, result).c_str());
+  functions().set_max_dynamic(handle, dynamic_bytes);
   return Success;
 }
 
@@ -116,7 +117,7 @@ Error check_shape(const char *call, const Launch &launch) {
   return Success;
 }
 
-// Why the driver refused a launch, in the order of likelihood.
+// The error of a launch that the driver refused, with the likely reason.
 Error refused(const Driver &cu, const char *call, void *handle, const Launch &launch, int result) {
   constexpr int threads_of_device = 1;  // CUdevice_attribute
   const int most = attribute(cu, threads_of_device, device_of_thread());
@@ -127,7 +128,7 @@ Error refused(const Driver &cu, const char *call, void *handle, const Launch &la
   const std::string what = "kernel " + describe(launch) + " (" +
                            std::to_string(function_attribute(cu, registers, handle)) + " registers, at most " +
                            std::to_string(function_attribute(cu, max_threads, handle)) + " threads in a block)";
-  return answer(cu, call, result, what.c_str());
+  return to_error(cu, call, result, what.c_str());
 }
 
 int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynamic_bytes, void *stream, void **params,
@@ -139,13 +140,13 @@ int launch(const char *call, void *handle, Dim3 grid, Dim3 block, unsigned dynam
     Extra words;
     if (const Error error = check_shape(call, shape)) return error;
     if (const Error error = translate(call, f.name, extra, words)) return error;
-    if (const Error error = allow_shared(cu, call, handle, f, dynamic_bytes)) return error;
+    if (const Error error = raise_shared_limit(cu, call, handle, f, dynamic_bytes)) return error;
     const int result = cooperative ? cu.cuLaunchCooperativeKernel(handle, grid.x, grid.y, grid.z, block.x, block.y,
                                                                   block.z, dynamic_bytes, stream, params)
                                    : cu.cuLaunchKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                        dynamic_bytes, stream, params, words.given);
     if (result == 0) {
-      launched(shape);
+      note_launch(shape);
       return Success;
     }
     return refused(cu, call, handle, shape, result);
@@ -156,11 +157,11 @@ template <class Body>
 int about(const char *call, const void *handle, const void *place, Body body) {
   Function f;
   if (const Error error = find_function(call, handle, f)) return error;
-  if (!place) return fail(InvalidValue, "%s: the place for the answer is null", call);
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, body(cu), f.name); });
+  if (!place) return fail(InvalidValue, "%s: the output pointer is null", call);
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, body(cu), f.name); });
 }
 
-// The parameters' sizes as JSON, or "" when the driver fails to tell.
+// The parameters' sizes as JSON, empty when the driver does not report them.
 std::string sizes_of(const Driver &cu, void *function) {
   std::string text = "[";
   std::size_t offset = 0, bytes = 0;
@@ -172,7 +173,7 @@ std::string sizes_of(const Driver &cu, void *function) {
 }  // namespace
 
 HIP_API int hipModuleLoadData(void **module, const void *image) { return load("hipModuleLoadData", module, image); }
-// The options are HIP's hints to a compiler that has nothing left to do here.
+// The options are for a JIT compiler and have no effect here.
 HIP_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
   return load("hipModuleLoadDataEx", module, image);
 }
@@ -188,18 +189,18 @@ HIP_API int hipModuleLoad(void **module, const char *path) {
 HIP_API int hipModuleUnload(void *module) {
   if (const Error error = check_module("hipModuleUnload", module)) return error;
   return in_context("hipModuleUnload", [&](const Driver &cu) {
-    functions().forget_module(module);
-    return answer(cu, "hipModuleUnload", cu.cuModuleUnload(module));
+    functions().remove_module(module);
+    return to_error(cu, "hipModuleUnload", cu.cuModuleUnload(module));
   });
 }
 HIP_API int hipModuleGetFunction(void **function, void *module, const char *name) {
   constexpr char call[] = "hipModuleGetFunction";
   if (const Error error = check_module(call, module)) return error;
-  if (!function || !name) return fail(InvalidValue, "%s: name and place must not be null", call);
+  if (!function || !name) return fail(InvalidValue, "%s: name and output pointer must not be null", call);
   return in_context(call, [&](const Driver &cu) -> int {
     const int result = cu.cuModuleGetFunction(function, module, name);
     if (result == NotFound) return fail(NotFound, "%s: the module has no kernel '%s'", call, name);
-    if (const Error error = answer(cu, call, result, name)) return error;
+    if (const Error error = to_error(cu, call, result, name)) return error;
     functions().add(*function, name, module, device_of_thread());
     return Success;
   });
@@ -207,12 +208,12 @@ HIP_API int hipModuleGetFunction(void **function, void *module, const char *name
 HIP_API int hipModuleGetFunctionCount(unsigned *count, void *module) {
   constexpr char call[] = "hipModuleGetFunctionCount";
   if (const Error error = check_module(call, module)) return error;
-  if (!count) return fail(InvalidValue, "%s: the place for the number is null", call);
+  if (!count) return fail(InvalidValue, "%s: the output pointer for the number is null", call);
   return in_context(call, [&](const Driver &cu) -> int {
     if (cu.cuModuleGetFunctionCount == nullptr)
-      return fail(NotSupported, "%s: the driver is for CUDA %s; 12.4 or newer can tell", call,
+      return fail(NotSupported, "%s: the driver is for CUDA %s; 12.4 or newer is needed", call,
                   version_text(cu.version).c_str());
-    return answer(cu, call, cu.cuModuleGetFunctionCount(count, module));
+    return to_error(cu, call, cu.cuModuleGetFunctionCount(count, module));
   });
 }
 HIP_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module, const char *name) {
@@ -224,7 +225,7 @@ HIP_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module,
     std::size_t size = 0;
     const int result = cu.cuModuleGetGlobal_v2(&place, &size, module, name);
     if (result == NotFound) return fail(NotFound, "%s: the module has no variable '%s'", call, name);
-    if (const Error error = answer(cu, call, result, name)) return error;
+    if (const Error error = to_error(cu, call, result, name)) return error;
     if (address) *address = reinterpret_cast<void *>(place);
     if (bytes) *bytes = size;
     return Success;
@@ -254,7 +255,7 @@ HIP_API int hipFuncGetAttribute(int *value, int number, void *function) {
 HIP_API int hipFuncSetAttribute(void *function, int number, int value) {
   const int error = about("hipFuncSetAttribute", function, function,
                           [&](const Driver &cu) { return cu.cuFuncSetAttribute(function, number, value); });
-  if (!error && number == max_dynamic_shared) functions().set_most_dynamic(function, static_cast<unsigned>(value));
+  if (!error && number == max_dynamic_shared) functions().set_max_dynamic(function, static_cast<unsigned>(value));
   return error;
 }
 HIP_API int hipFuncSetCacheConfig(void *function, int preference) {
@@ -288,17 +289,17 @@ HIP_API const char *hipcudaModuleKernels(void *module) {
   if (check_module(call, module)) return nullptr;
   const int error = in_context(call, [&](const Driver &cu) -> int {
     if (!cu.cuFuncGetName || !cu.cuFuncGetParamInfo || !cu.cuModuleGetFunctionCount || !cu.cuModuleEnumerateFunctions)
-      return fail(NotSupported, "%s: the driver is for CUDA %s; 12.4 or newer can tell", call,
+      return fail(NotSupported, "%s: the driver is for CUDA %s; 12.4 or newer is needed", call,
                   version_text(cu.version).c_str());
     unsigned count = 0;
-    if (const Error failed = answer(cu, call, cu.cuModuleGetFunctionCount(&count, module))) return failed;
+    if (const Error failed = to_error(cu, call, cu.cuModuleGetFunctionCount(&count, module))) return failed;
     std::vector<void *> handles(count);
-    if (const Error failed = answer(cu, call, cu.cuModuleEnumerateFunctions(handles.data(), count, module)))
+    if (const Error failed = to_error(cu, call, cu.cuModuleEnumerateFunctions(handles.data(), count, module)))
       return failed;
     *text = "[";
     for (void *handle : handles) {
       const char *name = nullptr;
-      if (const Error failed = answer(cu, call, cu.cuFuncGetName(&name, handle))) return failed;
+      if (const Error failed = to_error(cu, call, cu.cuFuncGetName(&name, handle))) return failed;
       if (text->size() > 1) *text += ", ";
       *text += std::string("{\"name\": \"") + name + "\", \"params\": " + sizes_of(cu, handle) + "}";
     }

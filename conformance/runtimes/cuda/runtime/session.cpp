@@ -12,7 +12,7 @@ namespace {
 
 using namespace simt;
 
-// CUresult and hipError_t agree on most numbers. Where HIP has none, the nearest; all else is hipErrorUnknown.
+// CUresult and hipError_t agree on most numbers. Where HIP has none, the nearest is used; all else is hipErrorUnknown.
 constexpr int same_numbers[] = {0,   1,   2,   3,   4,   100, 101, 200, 201, 209, 214, 217,
                                 218, 300, 301, 302, 303, 304, 400, 401, 500, 600, 700, 701,
                                 702, 704, 705, 708, 709, 710, 712, 713, 719, 720, 801};
@@ -35,7 +35,7 @@ constexpr struct {
     {804, InsufficientDriver},  // COMPAT_NOT_SUPPORTED_ON_DEVICE
 };
 
-// The context does not survive these. 214 is memory, the others are a kernel's doing.
+// Errors that destroy the context: 214 is an ECC error, the others are caused by kernels.
 bool is_fault(int result) {
   return result == 700 || result == 702 || result == 710 || (result >= 714 && result <= 719);
 }
@@ -46,7 +46,7 @@ struct State {
   Launch last{};
   unsigned long resets = 0;
   unsigned long pending = 0;  // launches since the last synchronisation
-  std::string lost;           // the first fault, as it was told
+  std::string lost;           // the message of the first fault
 };
 
 State &state() {
@@ -54,70 +54,72 @@ State &state() {
   return instance;
 }
 
-// Plain data: nothing may run when a thread ends.
-struct OfThread {
+// Trivially destructible: nothing may run when a thread ends.
+struct ThreadState {
   int device = 0;
   bool entered = false;
-  unsigned long resets = 0;  // as many as there had been when it entered
+  unsigned long resets = 0;  // value of State::resets when the thread entered
 };
-OfThread &of_thread() {
-  static thread_local OfThread mine;
-  return mine;
+ThreadState &thread_state() {
+  static thread_local ThreadState thread;
+  return thread;
 }
 
 std::string fault_text(const std::string &cause) {
   State &s = state();
   const std::lock_guard lock(s.mutex);
   if (!s.lost.empty()) return "the device's context was lost by an earlier fault (" + s.lost + ")";
-  std::string who = "a launch of this process";
-  if (s.pending == 1) who = "kernel " + describe(s.last);
+  std::string culprit = "a launch of this process";
+  if (s.pending == 1) culprit = "kernel " + describe(s.last);
   if (s.pending > 1)
-    who = "one of " + std::to_string(s.pending) + " launches since the last synchronisation, the last of them " +
-          describe(s.last);
-  s.lost = who + ": " + cause;
-  return s.lost + "; the device's context is lost with it: only a new process can use the device again";
+    culprit = "one of " + std::to_string(s.pending) + " launches since the last synchronisation, the last of them " +
+              describe(s.last);
+  s.lost = culprit + ": " + cause;
+  return s.lost + "; the device's context is lost: only a new process can use the device again";
 }
 
 }  // namespace
 
-int device_of_thread() { return of_thread().device; }
+int device_of_thread() { return thread_state().device; }
 
 Error check_device(const Driver &cu, const char *call, int device) {
   int count = 0;
-  if (const Error error = answer(cu, call, cu.cuDeviceGetCount(&count))) return error;
+  if (const Error error = to_error(cu, call, cu.cuDeviceGetCount(&count))) return error;
   if (device >= 0 && device < count) return Success;
   return fail(count ? InvalidDevice : NoDevice, "%s: there is no device %d; the driver shows %d", call, device, count);
 }
 
 Error use_device(const Driver &cu, const char *call, int device) {
   if (const Error error = check_device(cu, call, device)) return error;
-  of_thread() = OfThread{device};
+  thread_state() = ThreadState{device};
   return enter(cu, call);
 }
 
 Error enter(const Driver &cu, const char *call) {
-  OfThread &mine = of_thread();
+  ThreadState &thread = thread_state();
   State &s = state();
   const std::lock_guard lock(s.mutex);
-  if (mine.entered && mine.resets == s.resets) return Success;
-  void *&context = s.contexts[mine.device];
+  if (thread.entered && thread.resets == s.resets) return Success;
+  void *&context = s.contexts[thread.device];
   if (context == nullptr) {
     int device = 0;
-    int result = cu.cuDeviceGet(&device, mine.device);
+    int result = cu.cuDeviceGet(&device, thread.device);
     if (result == 0) result = cu.cuDevicePrimaryCtxRetain(&context, device);
     if (result != 0) {
       context = nullptr;
-      return fail(hip_code(result), "%s: device %d cannot be taken: %s", call, mine.device, words(cu, result).c_str());
+      return fail(hip_code(result), "%s: device %d cannot be opened: %s", call, thread.device,
+                  error_text(cu, result).c_str());
     }
   }
   if (const int result = cu.cuCtxSetCurrent(context))
-    return fail(hip_code(result), "%s: device %d cannot be used: %s", call, mine.device, words(cu, result).c_str());
-  mine.entered = true;
-  mine.resets = s.resets;
+    return fail(hip_code(result), "%s: device %d cannot be used: %s", call, thread.device,
+                error_text(cu, result).c_str());
+  thread.entered = true;
+  thread.resets = s.resets;
   return Success;
 }
 
-void forget_context(int device) {
+void remove_context(int device) {
   State &s = state();
   const std::lock_guard lock(s.mutex);
   s.contexts.erase(device);
@@ -139,11 +141,11 @@ Error hip_code(int result) {
   return Unknown;
 }
 
-Error answer(const Driver &cu, const char *call, int result) { return answer(cu, call, result, ""); }
+Error to_error(const Driver &cu, const char *call, int result) { return to_error(cu, call, result, ""); }
 
-Error answer(const Driver &cu, const char *call, int result, const char *what) {
+Error to_error(const Driver &cu, const char *call, int result, const char *what) {
   if (result == 0) return Success;
-  const std::string cause = words(cu, result);
+  const std::string cause = error_text(cu, result);
   if (is_fault(result)) return fail(hip_code(result), "%s: %s", call, fault_text(cause).c_str());
   return fail(hip_code(result), "%s: %s%s%s", call, what, *what ? ": " : "", cause.c_str());
 }
@@ -156,14 +158,14 @@ std::string describe(const Launch &launch) {
   return std::string(launch.kernel) + text;
 }
 
-void launched(const Launch &launch) {
+void note_launch(const Launch &launch) {
   State &s = state();
   const std::lock_guard lock(s.mutex);
   s.last = launch;
   ++s.pending;
 }
 
-void settled() {
+void clear_pending_launches() {
   State &s = state();
   const std::lock_guard lock(s.mutex);
   s.pending = 0;

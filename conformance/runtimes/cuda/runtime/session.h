@@ -1,4 +1,4 @@
-// What the entry points share: the calling thread's device, and answers that a HIP caller understands.
+// What the entry points share: the calling thread's device, and CUresult as hipError_t.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ using simt::Error;
 
 // ---- devices
 
-int device_of_thread();  // hipSetDevice's last, 0 before
+int device_of_thread();  // as set by hipSetDevice, initially 0
 // Whether `device` exists, else an error for `call`.
 Error check_device(const Driver &cu, const char *call, int device);
 Error use_device(const Driver &cu, const char *call, int device);
 // Makes the primary context of the thread's device current.
 Error enter(const Driver &cu, const char *call);
-// Forgets the contexts: after a reset they are other ones.
-void forget_context(int device);
-int attribute(const Driver &cu, int number, int device);  // 0 for one that the driver does not know
+// Drops the context of a device that was reset: the next call retains a new one.
+void remove_context(int device);
+int attribute(const Driver &cu, int number, int device);  // 0 where the driver does not know it
 
 // body(driver) -> Error. The driver is open; with `in_context`, the thread's device is current.
 template <class Body>
@@ -40,22 +40,22 @@ int in_context(const char *call, Body body) {
   });
 }
 
-// ---- answers
+// ---- results
 
 Error hip_code(int result);  // of a CUresult
-// Success, or the call's error with the driver's words. A fault of a kernel is told with the launch.
-Error answer(const Driver &cu, const char *call, int result);
+// Success, or the call's error with the driver's message. The message of a kernel's fault names the launch.
+Error to_error(const Driver &cu, const char *call, int result);
 // The same, with `what` in place of the call: "kernel f<<<...>>>".
-Error answer(const Driver &cu, const char *call, int result, const char *what);
+Error to_error(const Driver &cu, const char *call, int result, const char *what);
 
-// ---- launches, for what is told about a fault
+// ---- launches, for the messages of faults
 
 struct Launch {
   const char *kernel;  // lives as long as the process
   unsigned grid[3], block[3], dynamic_bytes;
 };
 std::string describe(const Launch &launch);
-void launched(const Launch &launch);
-void settled();  // everything launched so far has ended well
+void note_launch(const Launch &launch);
+void clear_pending_launches();  // after a synchronisation that reported no fault
 
 }  // namespace cuda

@@ -10,17 +10,17 @@ using simt::Success;
 namespace {
 
 constexpr unsigned stream_flags = 1;  // non-blocking
-constexpr unsigned event_flags = 7;   // blocking-sync, disable-timing, interprocess: the others are HIP's own
+constexpr unsigned event_flags = 7;   // blocking-sync, disable-timing, interprocess: the others exist in HIP only
 
 template <class Create>
 int create(const char *call, void **out, Create make) {
-  if (!out) return fail(InvalidValue, "%s: the place for the handle is null", call);
-  return in_context(call, [&](const Driver &cu) { return answer(cu, call, make(cu)); });
+  if (!out) return fail(InvalidValue, "%s: the output pointer for the handle is null", call);
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, make(cu)); });
 }
 
-// Not ready is an answer, no error.
+// Not ready is a result, not an error.
 int ready(const Driver &cu, const char *call, int result) {
-  return result == NotReady ? NotReady : answer(cu, call, result);
+  return result == NotReady ? NotReady : to_error(cu, call, result);
 }
 
 int make_stream(const char *call, void **stream, unsigned flags) {
@@ -42,11 +42,11 @@ HIP_API int hipStreamCreateWithPriority(void **s, unsigned flags, int priority) 
 }
 HIP_API int hipStreamDestroy(void *s) {
   return in_context("hipStreamDestroy",
-                    [&](const Driver &cu) { return answer(cu, "hipStreamDestroy", cu.cuStreamDestroy_v2(s)); });
+                    [&](const Driver &cu) { return to_error(cu, "hipStreamDestroy", cu.cuStreamDestroy_v2(s)); });
 }
 HIP_API int hipStreamSynchronize(void *s) {
   return in_context("hipStreamSynchronize",
-                    [&](const Driver &cu) { return answer(cu, "hipStreamSynchronize", cu.cuStreamSynchronize(s)); });
+                    [&](const Driver &cu) { return to_error(cu, "hipStreamSynchronize", cu.cuStreamSynchronize(s)); });
 }
 HIP_API int hipStreamQuery(void *s) {
   return in_context("hipStreamQuery",
@@ -54,7 +54,7 @@ HIP_API int hipStreamQuery(void *s) {
 }
 HIP_API int hipStreamWaitEvent(void *s, void *event, unsigned) {
   return in_context("hipStreamWaitEvent", [&](const Driver &cu) {
-    return answer(cu, "hipStreamWaitEvent", cu.cuStreamWaitEvent(s, event, 0));
+    return to_error(cu, "hipStreamWaitEvent", cu.cuStreamWaitEvent(s, event, 0));
   });
 }
 HIP_API int hipStreamGetFlags(void *s, unsigned *flags) {
@@ -67,7 +67,7 @@ HIP_API int hipStreamGetPriority(void *s, int *priority) {
 }
 HIP_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return in_context("hipDeviceGetStreamPriorityRange", [&](const Driver &cu) {
-    return answer(cu, "hipDeviceGetStreamPriorityRange", cu.cuCtxGetStreamPriorityRange(least, greatest));
+    return to_error(cu, "hipDeviceGetStreamPriorityRange", cu.cuCtxGetStreamPriorityRange(least, greatest));
   });
 }
 
@@ -77,21 +77,21 @@ HIP_API int hipEventCreateWithFlags(void **e, unsigned flags) {
 }
 HIP_API int hipEventDestroy(void *e) {
   return in_context("hipEventDestroy",
-                    [&](const Driver &cu) { return answer(cu, "hipEventDestroy", cu.cuEventDestroy_v2(e)); });
+                    [&](const Driver &cu) { return to_error(cu, "hipEventDestroy", cu.cuEventDestroy_v2(e)); });
 }
 HIP_API int hipEventRecord(void *e, void *stream) {
   return in_context("hipEventRecord",
-                    [&](const Driver &cu) { return answer(cu, "hipEventRecord", cu.cuEventRecord(e, stream)); });
+                    [&](const Driver &cu) { return to_error(cu, "hipEventRecord", cu.cuEventRecord(e, stream)); });
 }
 HIP_API int hipEventSynchronize(void *e) {
   return in_context("hipEventSynchronize",
-                    [&](const Driver &cu) { return answer(cu, "hipEventSynchronize", cu.cuEventSynchronize(e)); });
+                    [&](const Driver &cu) { return to_error(cu, "hipEventSynchronize", cu.cuEventSynchronize(e)); });
 }
 HIP_API int hipEventQuery(void *e) {
   return in_context("hipEventQuery", [&](const Driver &cu) { return ready(cu, "hipEventQuery", cu.cuEventQuery(e)); });
 }
 HIP_API int hipEventElapsedTime(float *milliseconds, void *from, void *to) {
-  if (!milliseconds) return fail(InvalidValue, "hipEventElapsedTime: the place for the time is null");
+  if (!milliseconds) return fail(InvalidValue, "hipEventElapsedTime: the output pointer for the time is null");
   return in_context("hipEventElapsedTime", [&](const Driver &cu) {
     return ready(cu, "hipEventElapsedTime", cu.cuEventElapsedTime(milliseconds, from, to));
   });

@@ -1,4 +1,4 @@
-// CUDA's runtime header, for the host: the names in declarations beside kernels. None of it can be called.
+// CUDA's runtime header, for the host: the names that declarations next to kernels use. Nothing in it can be called.
 #pragma once
 #pragma GCC system_header
 

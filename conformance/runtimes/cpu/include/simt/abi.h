@@ -1,4 +1,4 @@
-// What a kernel module compiled for the host and the cpu runtime (libamdhip64.so) know of each other.
+// The ABI between a kernel module compiled for the host and the cpu runtime (libamdhip64.so).
 //
 // A module is an ELF shared object that exports
 //   simt_abi_version   the SIMT_ABI_VERSION it was compiled with
@@ -6,7 +6,7 @@
 //   simt_shared_variables, simt_shared_uses, and simt_shared_variable_count, simt_shared_use_count rows of them
 //                      its __shared__ variables, and which kernel uses which; only where clang compiled it
 //   simt_touch         a function that touches the module's thread-local data once per OS thread
-// followed in its file by a seal (seal.h), so that a truncated module is told from a whole one.
+// followed in its file by a seal (seal.h), so that a truncated module is detected.
 //
 // Memory spaces:
 //   static __shared__   thread_local __attribute__((used)): one OS thread runs one block at a time, so thread-local
@@ -16,7 +16,7 @@
 //   extern __shared__   simt_self->dynamic_shared: it ends at a guard page (to 16 bytes), so overruns are caught.
 //                       The compiler driver rewrites the declaration; entry.h has simt::dynamic_shared<T>().
 //
-// This header has no include, so that it costs nothing in front of every kernel.
+// This header includes nothing, since it is part of every kernel's translation unit.
 #pragma once
 
 #if !defined(__x86_64__)
@@ -43,19 +43,19 @@ struct simt_context {
   unsigned wave_size;  // 32 or 64
   unsigned dynamic_bytes;
   void *dynamic_shared;
-  void *const *shared;  // where the module's __shared__ variables are; null for those that the kernel does not use
+  void *const *shared;  // addresses of the module's __shared__ variables; null for those that the kernel does not use
 
-  unsigned threads;        // in this block
-  volatile unsigned slow;  // nonzero: the scheduler chooses the next thread, see simt::entry
+  unsigned threads;              // in this block
+  volatile unsigned fiber_mode;  // nonzero: the scheduler chooses the next thread; 0, loop mode: see simt::entry
 };
 
 // What simt_wave does with the lanes named in its mask.
 enum simt_wave_op {
-  SIMT_SHUFFLE = 0,  // every lane gets the 64-bit value of lane src_lane (its own if that lane does not take part)
+  SIMT_SHUFFLE = 0,  // every lane gets the 64-bit value of lane src_lane (its own if that lane does not participate)
   SIMT_BALLOT = 1,   // every lane gets the mask of lanes with value != 0
-  SIMT_SYNC = 2,     // nothing but the meeting
+  SIMT_SYNC = 2,     // synchronisation only
   SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
-  SIMT_ACTIVE = 4,   // every lane gets the mask of lanes that are here now (__activemask)
+  SIMT_ACTIVE = 4,   // every lane gets the mask of the active lanes (__activemask)
 };
 
 // A __shared__ variable of a module, and the variables that a kernel uses (their rows), by its `run`.
@@ -70,7 +70,7 @@ struct simt_shared_use {
   unsigned long count;
 };
 
-// What the compilers' -fsanitize=bounds tells of an index that is checked: the layout of their own runtime library.
+// The arguments of the compilers' -fsanitize=bounds handler, in the layout of their runtime library.
 struct simt_type {
   unsigned short kind;  // 0: integer
   unsigned short info;  // bit 0: signed, the others: log2 of the bits
@@ -103,10 +103,10 @@ struct simt_kernel {
 
 #define SIMT_EXPORT __attribute__((visibility("default")))
 
-// A place in a source file as one number, in the order of the source. Columns tell calls on one line apart; they are
-// of the preprocessed text, so that calls of one macro have their own, and not for messages. Line 0 is not known.
+// A source location as one number, ordered as the source. Columns distinguish calls on one line; they refer to the
+// preprocessed text, so that calls in one macro differ, and are not for messages. Line 0 is unknown.
 enum { SIMT_COLUMN_BITS = 11, SIMT_MAX_LINE = (1 << 20) - 1, SIMT_MAX_COLUMN = (1 << SIMT_COLUMN_BITS) - 1 };
-#define SIMT_PLACE(line, column)                                                           \
+#define SIMT_LOCATION(line, column)                                                        \
   (((line) < SIMT_MAX_LINE ? static_cast<int>(line) : SIMT_MAX_LINE) << SIMT_COLUMN_BITS | \
    ((column) < SIMT_MAX_COLUMN ? static_cast<int>(column) : SIMT_MAX_COLUMN))
 
@@ -114,22 +114,23 @@ extern "C" {
 // Set by the runtime before it enters a kernel. Initial-exec: one load, no call, from kernels and signal handlers.
 extern __thread simt_context *simt_self __attribute__((tls_model("initial-exec")));
 
-// __syncthreads. `file` and `place` are of the call in the kernel: barriers at different places do not match.
-SIMT_COLLECTIVE void simt_barrier(const char *file, int place);
+// __syncthreads. `file` and `location` are of the call in the kernel: barriers at different locations do not match.
+SIMT_COLLECTIVE void simt_barrier(const char *file, int location);
 
-// Meets the other lanes of the wave that `mask` names. A mask of all 64 bits is "the lanes that are here": where lanes
-// have diverged, those at the same place meet. Lanes that have returned are left out. Bits above the wave are ignored.
+// A collective of the lanes of the wave that `mask` names. A mask of all 64 bits means the active lanes: where lanes
+// have diverged, those at the same location. Lanes that have returned are left out. Bits above the wave size are
+// ignored.
 SIMT_COLLECTIVE unsigned long simt_wave(int op, unsigned long mask, unsigned long value, int src_lane, const char *file,
-                                        int place);
+                                        int location);
 
-// Ends the launch with hipErrorLaunchFailure and a message that holds `what` and the place.
-void simt_trap(const char *what, const char *file, int place) __attribute__((noreturn));
+// Ends the launch with hipErrorLaunchFailure and a message with `what` and the location.
+void simt_trap(const char *what, const char *file, int location) __attribute__((noreturn));
 
-// Likewise for an index outside of an array.
+// Likewise for an index outside an array.
 void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) __attribute__((noreturn));
 
 // Writes text of a kernel's printf to stdout, up to the option print_bytes. Kernels must not call stdio: a timeout may
-// abandon them inside it.
+// abort them while it holds its locks.
 void simt_print(const char *text, unsigned long bytes);
 
 // For simt::entry only: the current thread has returned; makes the next thread current, or returns 0 if there is none.

@@ -1,4 +1,4 @@
-// Operations in which the lanes of a wave meet. A width splits the wave into aligned parts that do not see each other.
+// Collectives of a wave. A width splits the wave into aligned, independent parts.
 #pragma once
 #pragma GCC system_header
 
@@ -6,8 +6,8 @@
 
 namespace simt {
 
-// "The lanes that are here": what the forms without a mask mean.
-inline constexpr unsigned long everyone = ~0ul;
+// The mask of the forms without a mask argument: the lanes that are active at the call.
+inline constexpr unsigned long active_lanes = ~0ul;
 
 template <class T>
 SIMT_INLINE unsigned long to_word(const T &value) {
@@ -64,22 +64,22 @@ struct Xor {
 };
 
 template <class How, class T>
-SIMT_INLINE T shuffle(unsigned long mask, T value, int operand, int width, const char *file, int place) {
+SIMT_INLINE T shuffle(unsigned long mask, T value, int operand, int width, const char *file, int location) {
   int source = How::source(static_cast<int>(simt_lane()), operand, width);
-  return from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), source, file, place));
+  return from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), source, file, location));
 }
-SIMT_INLINE unsigned long ballot(unsigned long mask, bool predicate, const char *file, int place) {
-  return simt_wave(SIMT_BALLOT, mask, predicate, 0, file, place);
+SIMT_INLINE unsigned long ballot(unsigned long mask, bool predicate, const char *file, int location) {
+  return simt_wave(SIMT_BALLOT, mask, predicate, 0, file, location);
 }
 
 /// Combines the values of the mask's lanes in lane order; every lane gets the result.
 template <class T, class Operation>
-SIMT_INLINE T reduce(unsigned long mask, T value, Operation operation, const char *file, int place) {
-  unsigned long lanes = ballot(mask, true, file, place);
+SIMT_INLINE T reduce(unsigned long mask, T value, Operation operation, const char *file, int location) {
+  unsigned long lanes = ballot(mask, true, file, location);
   T result{};
   bool first = true;
   for (; lanes != 0; lanes &= lanes - 1) {
-    T other = from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), __builtin_ctzl(lanes), file, place));
+    T other = from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), __builtin_ctzl(lanes), file, location));
     result = first ? other : operation(result, other);
     first = false;
   }
@@ -88,14 +88,14 @@ SIMT_INLINE T reduce(unsigned long mask, T value, Operation operation, const cha
 
 }  // namespace simt
 
-#define SIMT_SHUFFLES(name, How, Operand)                                                                       \
-  template <class T>                                                                                            \
-  SIMT_INLINE T name(T value, Operand operand, int width = warpSize, SIMT_HERE) {                               \
-    return simt::shuffle<simt::How>(simt::everyone, value, static_cast<int>(operand), width, file, place);      \
-  }                                                                                                             \
-  template <class Mask, class T>                                                                                \
-  SIMT_INLINE T name##_sync(Mask mask, T value, Operand operand, int width = warpSize, SIMT_HERE) {             \
-    return simt::shuffle<simt::How>(simt::checked(mask), value, static_cast<int>(operand), width, file, place); \
+#define SIMT_SHUFFLES(name, How, Operand)                                                                          \
+  template <class T>                                                                                               \
+  SIMT_INLINE T name(T value, Operand operand, int width = warpSize, SIMT_HERE) {                                  \
+    return simt::shuffle<simt::How>(simt::active_lanes, value, static_cast<int>(operand), width, file, location);  \
+  }                                                                                                                \
+  template <class Mask, class T>                                                                                   \
+  SIMT_INLINE T name##_sync(Mask mask, T value, Operand operand, int width = warpSize, SIMT_HERE) {                \
+    return simt::shuffle<simt::How>(simt::checked(mask), value, static_cast<int>(operand), width, file, location); \
   }
 SIMT_SHUFFLES(__shfl, ByIndex, int)
 SIMT_SHUFFLES(__shfl_up, Up, unsigned)
@@ -104,55 +104,56 @@ SIMT_SHUFFLES(__shfl_xor, Xor, int)
 #undef SIMT_SHUFFLES
 
 SIMT_INLINE unsigned long long __ballot(int predicate, SIMT_HERE) {
-  return simt::ballot(simt::everyone, predicate != 0, file, place);
+  return simt::ballot(simt::active_lanes, predicate != 0, file, location);
 }
 SIMT_INLINE unsigned long long __ballot64(int predicate, SIMT_HERE) {
-  return simt::ballot(simt::everyone, predicate != 0, file, place);
+  return simt::ballot(simt::active_lanes, predicate != 0, file, location);
 }
-SIMT_INLINE int __any(int predicate, SIMT_HERE) { return __ballot(predicate, file, place) != 0; }
-SIMT_INLINE int __all(int predicate, SIMT_HERE) { return __ballot(predicate == 0, file, place) == 0; }
+SIMT_INLINE int __any(int predicate, SIMT_HERE) { return __ballot(predicate, file, location) != 0; }
+SIMT_INLINE int __all(int predicate, SIMT_HERE) { return __ballot(predicate == 0, file, location) == 0; }
 template <class Mask>
 SIMT_INLINE simt::LaneMask __ballot_sync(Mask mask, int predicate, SIMT_HERE) {
-  return static_cast<simt::LaneMask>(simt::ballot(simt::checked(mask), predicate != 0, file, place));
+  return static_cast<simt::LaneMask>(simt::ballot(simt::checked(mask), predicate != 0, file, location));
 }
 template <class Mask>
 SIMT_INLINE int __any_sync(Mask mask, int predicate, SIMT_HERE) {
-  return simt::ballot(simt::checked(mask), predicate != 0, file, place) != 0;
+  return simt::ballot(simt::checked(mask), predicate != 0, file, location) != 0;
 }
 template <class Mask>
 SIMT_INLINE int __all_sync(Mask mask, int predicate, SIMT_HERE) {
-  return simt::ballot(simt::checked(mask), predicate == 0, file, place) == 0;
+  return simt::ballot(simt::checked(mask), predicate == 0, file, location) == 0;
 }
 SIMT_INLINE simt::LaneMask __activemask(SIMT_HERE) {
-  return static_cast<simt::LaneMask>(simt_wave(SIMT_ACTIVE, simt::everyone, 0, 0, file, place));
+  return static_cast<simt::LaneMask>(simt_wave(SIMT_ACTIVE, simt::active_lanes, 0, 0, file, location));
 }
-SIMT_INLINE void __syncwarp(SIMT_HERE) { simt_wave(SIMT_SYNC, simt::everyone, 0, 0, file, place); }
+SIMT_INLINE void __syncwarp(SIMT_HERE) { simt_wave(SIMT_SYNC, simt::active_lanes, 0, 0, file, location); }
 template <class Mask, simt::When<simt::is_integer<Mask>> = 0>
 SIMT_INLINE void __syncwarp(Mask mask, SIMT_HERE) {
-  simt_wave(SIMT_SYNC, simt::checked(mask), 0, 0, file, place);
+  simt_wave(SIMT_SYNC, simt::checked(mask), 0, 0, file, location);
 }
 #define __builtin_amdgcn_wave_barrier() __syncwarp()
 
 template <class T>
 SIMT_INLINE unsigned long long __match_any(T value, SIMT_HERE) {
-  return simt_wave(SIMT_MATCH, simt::everyone, simt::to_word(value), 0, file, place);
+  return simt_wave(SIMT_MATCH, simt::active_lanes, simt::to_word(value), 0, file, location);
 }
 template <class Mask, class T>
 SIMT_INLINE simt::LaneMask __match_any_sync(Mask mask, T value, SIMT_HERE) {
-  return static_cast<simt::LaneMask>(simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, place));
+  return static_cast<simt::LaneMask>(
+      simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, location));
 }
 template <class Mask, class T>
 SIMT_INLINE simt::LaneMask __match_all_sync(Mask mask, T value, int *predicate, SIMT_HERE) {
-  unsigned long lanes = simt::ballot(simt::checked(mask), true, file, place);
-  bool same = simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, place) == lanes;
+  unsigned long lanes = simt::ballot(simt::checked(mask), true, file, location);
+  bool same = simt_wave(SIMT_MATCH, simt::checked(mask), simt::to_word(value), 0, file, location) == lanes;
   *predicate = same;
   return static_cast<simt::LaneMask>(same ? lanes : 0);
 }
 
-#define SIMT_REDUCE(name, expression)                                                                       \
-  template <class Mask, class T>                                                                            \
-  SIMT_INLINE T __reduce_##name##_sync(Mask mask, T value, SIMT_HERE) {                                     \
-    return simt::reduce(simt::checked(mask), value, [](T a, T b) -> T { return expression; }, file, place); \
+#define SIMT_REDUCE(name, expression)                                                                          \
+  template <class Mask, class T>                                                                               \
+  SIMT_INLINE T __reduce_##name##_sync(Mask mask, T value, SIMT_HERE) {                                        \
+    return simt::reduce(simt::checked(mask), value, [](T a, T b) -> T { return expression; }, file, location); \
   }
 SIMT_REDUCE(add, static_cast<T>(a + b))
 SIMT_REDUCE(min, b < a ? b : a)
@@ -170,13 +171,13 @@ SIMT_INLINE uint64_t __lanemask_gt() { return ~__lanemask_le(); }
 SIMT_INLINE uint64_t __lanemask_ge() { return ~__lanemask_lt(); }
 
 namespace simt {
-SIMT_INLINE int read_lane(int value, int lane, const char *file, int place) {
-  return from_word<int>(simt_wave(SIMT_SHUFFLE, everyone, to_word(value), lane, file, place));
+SIMT_INLINE int read_lane(int value, int lane, const char *file, int location) {
+  return from_word<int>(simt_wave(SIMT_SHUFFLE, active_lanes, to_word(value), lane, file, location));
 }
 SIMT_INLINE int read_first_lane(int value, SIMT_HERE) {
-  return read_lane(value, __builtin_ctzl(simt_wave(SIMT_ACTIVE, everyone, 0, 0, file, place)), file, place);
+  return read_lane(value, __builtin_ctzl(simt_wave(SIMT_ACTIVE, active_lanes, 0, 0, file, location)), file, location);
 }
-SIMT_INLINE int read_any_lane(int value, int lane, SIMT_HERE) { return read_lane(value, lane, file, place); }
+SIMT_INLINE int read_any_lane(int value, int lane, SIMT_HERE) { return read_lane(value, lane, file, location); }
 SIMT_INLINE unsigned lower_lanes(unsigned mask, unsigned add, unsigned first) {
   uint64_t lanes = static_cast<uint64_t>(mask) << first & __lanemask_lt();
   return add + static_cast<unsigned>(__builtin_popcountll(lanes));

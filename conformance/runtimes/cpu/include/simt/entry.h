@@ -104,18 +104,18 @@ struct entry<Kernel> {
   static constexpr unsigned aligns[nargs + 1] = {static_cast<unsigned>(alignof(A))..., 0};
   static constexpr const char *types[nargs + 1] = {name_of<A>::value.s..., nullptr};
 
-  // Runs threads, one after the other, until none is left to start. While no thread of the block has parked at a
-  // barrier or collective (`slow` is 0) threads run in linear order and nothing is written down about them but
-  // threadIdx; the first park tells the scheduler by threadIdx how far this loop has come.
+  // Runs threads one after the other until none is left to start. As long as no thread of the block has waited at a
+  // barrier or collective (loop mode, `fiber_mode` is 0), threads run in linear order and threadIdx is their only
+  // state; when the first one waits, the scheduler sees by threadIdx how far this loop has come.
   static void loop(A... args) {
     simt_context *c = simt_self;
     unsigned x = c->threadIdx.x, y = c->threadIdx.y, z = c->threadIdx.z;
     const unsigned nx = c->blockDim.x, ny = c->blockDim.y, nz = c->blockDim.z;
     for (;;) {
-      // threadIdx must be in memory while the kernel runs (fault reports, parking) but may be used from registers.
+      // threadIdx must be in memory while the kernel runs (fault reports, barriers) but may be used from registers.
       asm volatile("" : : "m"(c->threadIdx));
       Kernel(args...);
-      if (__builtin_expect(c->slow, 0)) {
+      if (__builtin_expect(c->fiber_mode, 0)) {
         if (!simt_next()) return;
         continue;
       }

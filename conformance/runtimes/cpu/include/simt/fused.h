@@ -1,7 +1,8 @@
-// CUDA's 16-bit products: the assembler fuses a * b + c into one operation with one rounding, as it may because the
-// operators are compiled to mul and add without .rn. A product therefore remembers its factors until a sum takes it.
+// CUDA's 16-bit products: the assembler fuses a * b + c into one operation with one rounding, which is allowed
+// since the operators compile to mul and add without .rn. A product therefore remembers its factors until a sum takes
+// it.
 //
-// A Product is a T with the rounded value, so that it goes wherever a T goes. Template arguments that are deduced from
+// A Product is a T with the rounded value, usable wherever a T is. Template arguments that are deduced from
 // it are the exception: libhiprtc compiles a source that fails for that once more with SIMT_PLAIN_PRODUCTS.
 #pragma once
 #pragma GCC system_header

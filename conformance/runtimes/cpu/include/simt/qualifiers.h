@@ -16,7 +16,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __restrict__ __restrict
 #define __grid_constant__
-// Attributes that clang accepts on a real device kernel only; they tune registers and say nothing about results.
+// Attributes that clang accepts on a real device kernel only; they tune registers and do not affect results.
 #define amdgpu_flat_work_group_size(...)
 #define amdgpu_waves_per_eu(...)
 #define amdgpu_num_vgpr(...)
@@ -25,7 +25,7 @@
 
 // One block runs on one OS thread at a time, so a block's shared memory is that thread's copy. `used` keeps an array
 // that is read but never stored from being folded to zero, which would hide reads of unwritten shared memory; and it is
-// how libhiprtc knows shared memory from other thread-local data when it gives it a place of its own (abi.h).
+// how libhiprtc tells shared memory from other thread-local data (abi.h).
 #define __shared__ thread_local __attribute__((used))
 #define __constant__ __attribute__((used))
 #define __managed__ __attribute__((used))

@@ -16,21 +16,22 @@ SIMT_HIDDEN __attribute__((noreturn)) void __assert_fail(const char *condition, 
                                                          const char *function) noexcept(true) {
   static thread_local char message[512];
   __builtin_snprintf(message, sizeof message, "assertion failed: %s, in %s", condition, function);
-  simt_trap(message, file, SIMT_PLACE(line, 0));
+  simt_trap(message, file, SIMT_LOCATION(line, 0));
 }
 
-// What -fsanitize=bounds calls; by this name g++ has a function of its own.
+// What -fsanitize=bounds calls; g++ has a builtin of this name.
 void simt_bounds_handler(simt_bounds_check *check, unsigned long index) __asm__("__ubsan_handle_out_of_bounds_abort");
 SIMT_HIDDEN __attribute__((noreturn, cold)) void simt_bounds_handler(simt_bounds_check *check, unsigned long index) {
   simt_out_of_bounds(check, index);
 }
 
-// What -fstack-protector calls. The kernel is mostly a part of the loop over the block's threads, hence the words.
+// What -fstack-protector calls. The kernel is usually inlined into the loop over the block's threads, hence "or one
+// before it".
 SIMT_HIDDEN __attribute__((noreturn, cold)) void __stack_chk_fail() {
   simt_trap("this thread or one before it wrote past the end of a local array", "", 0);
 }
 
-// One call is one write; text beyond the buffer is cut.
+// One call is one write; text beyond the buffer is truncated.
 SIMT_HIDDEN int printf(const char *format, ...) {
   char text[1024];
   __builtin_va_list arguments;

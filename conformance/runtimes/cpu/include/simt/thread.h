@@ -5,11 +5,12 @@
 #include "abi.h"
 #include "traits.h"
 
-// The place of the call in the kernel's source, as default arguments of everything that can wait or fail.
+// The location of the call in the kernel's source, as default arguments of everything that can wait or fail.
 #if defined(__clang__)
-#define SIMT_HERE const char *file = __builtin_FILE(), int place = SIMT_PLACE(__builtin_LINE(), __builtin_COLUMN())
+#define SIMT_HERE \
+  const char *file = __builtin_FILE(), int location = SIMT_LOCATION(__builtin_LINE(), __builtin_COLUMN())
 #else
-#define SIMT_HERE const char *file = __builtin_FILE(), int place = SIMT_PLACE(__builtin_LINE(), 0)
+#define SIMT_HERE const char *file = __builtin_FILE(), int location = SIMT_LOCATION(__builtin_LINE(), 0)
 #endif
 
 struct dim3 {
@@ -45,7 +46,7 @@ struct dim3 {
 #define __builtin_amdgcn_workgroup_size_x() (blockDim.x)
 #define __builtin_amdgcn_wavefrontsize() (simt_self->wave_size)
 
-SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, place); }
+SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, location); }
 #define __builtin_amdgcn_s_barrier() __syncthreads()
 #define __builtin_amdgcn_fence(order, scope) __atomic_thread_fence(order)
 #define __builtin_amdgcn_s_sleep(n) ((void)(n))
@@ -53,29 +54,31 @@ SIMT_INLINE void __syncthreads(SIMT_HERE) { simt_barrier(file, place); }
 namespace simt {
 /// How many threads of the block pass a true predicate. Three barriers: before the counter is cleared, so that the
 /// last vote has been read; after it; and before it is read. One OS thread runs the whole block, so += is enough.
-SIMT_INLINE int block_count(bool predicate, const char *file, int place) {
+SIMT_INLINE int block_count(bool predicate, const char *file, int location) {
   static thread_local int count __attribute__((used));
-  simt_barrier(file, place);
+  simt_barrier(file, location);
   if (simt_thread() == 0) count = 0;
-  simt_barrier(file, place);
+  simt_barrier(file, location);
   count += predicate;
-  simt_barrier(file, place);
+  simt_barrier(file, location);
   return count;
 }
 }  // namespace simt
-SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) { return simt::block_count(predicate != 0, file, place); }
+SIMT_INLINE int __syncthreads_count(int predicate, SIMT_HERE) {
+  return simt::block_count(predicate != 0, file, location);
+}
 SIMT_INLINE int __syncthreads_and(int predicate, SIMT_HERE) {
-  return simt::block_count(predicate == 0, file, place) == 0;
+  return simt::block_count(predicate == 0, file, location) == 0;
 }
 SIMT_INLINE int __syncthreads_or(int predicate, SIMT_HERE) {
-  return simt::block_count(predicate != 0, file, place) != 0;
+  return simt::block_count(predicate != 0, file, location) != 0;
 }
 
 SIMT_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-[[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, place); }
+[[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, location); }
 
 SIMT_INLINE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
 SIMT_INLINE long long wall_clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }

@@ -1,4 +1,4 @@
-// Type tests and bit casts, written out because <type_traits> alone costs more than the rest of the prelude.
+// Type tests and bit casts, written out because <type_traits> alone compiles slower than the rest of the prelude.
 #pragma once
 #pragma GCC system_header
 

@@ -1,5 +1,5 @@
-// HIP's device side in terms of what NVRTC has built in, for HIP sources on NVIDIA GPUs. Only what CUDA spells
-// otherwise, or not at all, is here: threadIdx, __syncthreads, atomicAdd, expf and their kin are CUDA's own.
+// HIP's device API on top of NVRTC's builtins, for HIP sources on NVIDIA GPUs. Only what CUDA lacks or names
+// differently is here: threadIdx, __syncthreads, atomicAdd, expf and so on are CUDA's own.
 #pragma once
 
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
@@ -52,7 +52,7 @@
 #define __builtin_popcount(...) (::__popc(__VA_ARGS__))
 #define __builtin_clz(...) (::__clz(__VA_ARGS__))
 
-// ---- lanes: HIP's calls name no mask of those that take part
+// ---- lanes: HIP's calls have no mask of participating lanes
 
 __device__ __forceinline__ unsigned __lane_id() {
   unsigned lane;
@@ -60,8 +60,8 @@ __device__ __forceinline__ unsigned __lane_id() {
   return lane;
 }
 
-// The lanes of a pair wait for each other and for nobody else: HIP asks no more than that both are there. A whole warp
-// takes the cheaper way; its lanes see each other whole, so that no pair takes two ways.
+// Only the two lanes of a pair wait for each other: HIP requires no more than that both are active. A fully active warp
+// takes the cheaper path; all of its lanes see it fully active, so that both lanes of a pair take the same path.
 template <class T>
 __device__ __forceinline__ T hip_shfl_xor(T value, int mask, int width = 32) {
   if (__activemask() == 0xffffffffu) return __shfl_xor_sync(0xffffffffu, value, mask, width);
@@ -71,7 +71,7 @@ __device__ __forceinline__ T hip_shfl_xor(T value, int mask, int width = 32) {
   return __shfl_xor_sync(1u << lane | 1u << (other < end ? other : lane), value, mask, width);
 }
 
-// Who takes part is not in the arguments: the lanes that are there now.
+// The arguments do not name the participating lanes: they are the active ones.
 template <class T>
 __device__ __forceinline__ T hip_shfl(T value, int lane, int width = 32) {
   return __shfl_sync(__activemask(), value, lane, width);
@@ -90,7 +90,7 @@ __device__ __forceinline__ unsigned long long hip_ballot(int predicate) {
 __device__ __forceinline__ int hip_any(int predicate) { return __any_sync(__activemask(), predicate); }
 __device__ __forceinline__ int hip_all(int predicate) { return __all_sync(__activemask(), predicate); }
 
-// Macros, as CUDA keeps functions of these names for GPUs that are gone.
+// Macros, since CUDA still declares functions of these names for old GPUs.
 #define __shfl_xor(...) hip_shfl_xor(__VA_ARGS__)
 #define __shfl(...) hip_shfl(__VA_ARGS__)
 #define __shfl_up(...) hip_shfl_up(__VA_ARGS__)
@@ -102,10 +102,10 @@ __device__ __forceinline__ int hip_all(int predicate) { return __all_sync(__acti
 // ---- atomics
 
 template <class T>
-__device__ __forceinline__ T unsafeAtomicAdd(T *place, T value) {
-  return atomicAdd(place, value);
+__device__ __forceinline__ T unsafeAtomicAdd(T *address, T value) {
+  return atomicAdd(address, value);
 }
 template <class T>
-__device__ __forceinline__ T safeAtomicAdd(T *place, T value) {
-  return atomicAdd(place, value);
+__device__ __forceinline__ T safeAtomicAdd(T *address, T value) {
+  return atomicAdd(address, value);
 }

@@ -1,4 +1,4 @@
-"""Rows that a reduction or a sort may get wrong: ``mark`` writes them over data that was drawn at random."""
+"""Row patterns that reductions and sorts may get wrong, written over random data: the field ``mark`` of a case id."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 from conformance.dtypes import DType
 
 Array = NDArray[Any]
-Mark = Callable[[Array, DType], None]
+RowPattern = Callable[[Array, DType], None]
 
 
-def _column(value: float, *columns: int) -> Mark:
+def _column(value: float, *columns: int) -> RowPattern:
     """``value`` in some columns of every row."""
 
-    def mark(rows: Array, _: DType) -> None:
+    def write(rows: Array, _: DType) -> None:
         for column in columns:
             rows[:, min(column, rows.shape[1] - 1)] = value
 
-    return mark
+    return write
 
 
-def _all(value: float) -> Mark:
-    def mark(rows: Array, _: DType) -> None:
+def _all(value: float) -> RowPattern:
+    def write(rows: Array, _: DType) -> None:
         rows[...] = value
 
-    return mark
+    return write
 
 
-def _every_third(value: float) -> Mark:
-    def mark(rows: Array, _: DType) -> None:
+def _every_third(value: float) -> RowPattern:
+    def write(rows: Array, _: DType) -> None:
         rows[:, 1::3] = value
 
-    return mark
+    return write
 
 
 def _equal(rows: Array, kind: DType) -> None:
@@ -68,7 +68,7 @@ def _offset(rows: Array, kind: DType) -> None:
     rows[...] = (rows.astype(np.float64) + 30).astype(kind.numpy)
 
 
-_FLOAT_MARKS: dict[str, Mark] = {
+_FLOAT_PATTERNS: dict[str, RowPattern] = {
     "nan_first": _column(np.nan, 0),
     "nan_later": _column(np.nan, 5, 1029),
     "nan_last": _column(np.nan, 1 << 30),
@@ -82,23 +82,23 @@ _FLOAT_MARKS: dict[str, Mark] = {
     "offset": _offset,
 }
 
-_MARKS: dict[str, Mark] = {"equal": _equal, "high": _high}
+_PATTERNS: dict[str, RowPattern] = {"equal": _equal, "high": _high}
 
-MARK_NAMES: tuple[str, ...] = (*_MARKS, *_FLOAT_MARKS)
+ROW_PATTERN_NAMES: tuple[str, ...] = (*_PATTERNS, *_FLOAT_PATTERNS)
 
 
-def marked(name: str, data: Array, columns: int, kind: DType) -> Array:
-    """A copy of ``data`` (of dtype ``kind``, whole rows of ``columns`` elements and a rest) with its rows marked.
+def with_row_pattern(name: str, data: Array, columns: int, kind: DType) -> Array:
+    """A copy of ``data`` (of dtype ``kind``: whole rows of ``columns`` elements and a rest) with a pattern in its rows.
 
-    Raises ``ValueError`` for an unknown name and for a mark that integers do not have.
+    Raises ``ValueError`` for an unknown name and for a pattern that integers do not have.
     """
-    if name not in MARK_NAMES:
-        raise ValueError(f"unknown mark {name!r}; known: {', '.join(MARK_NAMES)}")
-    if name in _FLOAT_MARKS and kind.kind != "float":
+    if name not in ROW_PATTERN_NAMES:
+        raise ValueError(f"unknown mark {name!r}; known: {', '.join(ROW_PATTERN_NAMES)}")
+    if name in _FLOAT_PATTERNS and kind.kind != "float":
         raise ValueError(f"mark={name} needs a float type, not {kind.name}")
     copy = data.copy()
     columns = max(columns, 1)
     rows = copy[: copy.size // columns * columns].reshape(-1, columns)
     if rows.size:
-        (_MARKS | _FLOAT_MARKS)[name](rows, kind)
+        (_PATTERNS | _FLOAT_PATTERNS)[name](rows, kind)
     return copy
