@@ -17,7 +17,7 @@ from conformance.record.files import write_text
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
-from conformance.upstream.bound import STAND_IN, UNSET, Bound, bound
+from conformance.upstream.bound import STAND_IN, UNSET, Bound, given_bound
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of
 from conformance.upstream.names import expanded, lines_of
 from conformance.upstream.skeleton import Module, skeleton
@@ -70,30 +70,29 @@ def _with_tolerance(
     given = _given(arguments)
     same = arguments.same_tolerance
     addition, tolerance = _first_that_loads(specs, origin, lines, None if same else given or STAND_IN)
-    own = f"{tolerance.ulp} ulp, {tolerance.library_ulp} of the library function, {tolerance.source}"
+    own = _words(tolerance)
     if addition.joins:
-        rule = f"the rule of {origin.path.name} for all that it selects covers the new kernels too ({own})"
+        rule = f"a rule of the stanza covers the new kernels as it is ({own})"
         if given is not None:
-            raise UsageError(f"{rule}, so that --ulp has no place; leave it out, or write a stanza by hand")
+            raise UsageError(f"{origin.path.name}: {rule}; leave --ulp and --source out, or write a stanza by hand")
         return addition, f"{rule}; nothing was copied", False
     if same:
         return addition, f"that of {origin.like.name}, as --same-tolerance says ({own})", False
     given = given or _asked(", ".join(lines), origin.like)
     if given is not None:
         addition, _ = _first_that_loads(specs, origin, lines, given)
-        return addition, f"{given.ulp} ulp, {given.library_ulp} of the library function, {given.source}", False
+        return addition, _words(given), False
     if arguments.write:
         raise UsageError(
             f"--write needs the tolerance of {', '.join(lines)}, for no rule of {origin.path.name} covers it; {_GIVE}, "
-            f"or --same-tolerance where that of {origin.like.name} holds for the same reason ({own_of(origin.like)})"
+            f"or --same-tolerance where that of {origin.like.name} holds ({_words(origin.like.tolerance)})"
         )
     (addition,) = (one for one in additions_like(origin, lines, UNSET) if one.kind == addition.kind)
     return addition, "not given; the specs do not load while it is TODO", True
 
 
-def own_of(like: Kernel) -> str:
-    """A kernel's tolerance in words."""
-    return f"{like.tolerance.ulp} ulp, {like.tolerance.library_ulp} of the library function, {like.tolerance.source}"
+def _words(bound: Bound | Tolerance) -> str:
+    return f"ulp {bound.ulp}, library_ulp {bound.library_ulp}, source: {bound.source}"
 
 
 def _first_that_loads(
@@ -133,14 +132,14 @@ def _given(arguments: argparse.Namespace) -> Bound | None:
         return None
     if arguments.ulp is None or arguments.source is None:
         raise UsageError(f"half a tolerance; {_GIVE}")
-    return bound(arguments.ulp, arguments.library_ulp or "0", arguments.source)
+    return given_bound(arguments.ulp, arguments.library_ulp or "0", arguments.source)
 
 
 def _asked(names: str, like: Kernel | None) -> Bound | None:
     """The tolerance that a user types at a terminal; ``None`` where there is none, or nothing is typed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    shown = "" if like is None else f"\nThat of {like.name}: {own_of(like)}."
+    shown = "" if like is None else f"\nThat of {like.name}: {_words(like.tolerance)}."
     print(f"Tolerance of {names} (0 to 16 steps of the result's type, or f32:2,f16:1).{shown}", file=sys.stderr)
     while True:
         answers = []
@@ -151,7 +150,7 @@ def _asked(names: str, like: Kernel | None) -> Bound | None:
                 return None
             answers.append(answer)
         try:
-            return bound(*answers)
+            return given_bound(*answers)
         except SelectionError as error:
             print(error, file=sys.stderr)
 

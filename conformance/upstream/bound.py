@@ -48,7 +48,7 @@ UNSET = Bound(TODO, TODO, TODO)
 STAND_IN = Bound("0", "0", "stands in while the edit is tried")
 
 
-def bound(ulp: str, library_ulp: str, source: str) -> Bound:
+def given_bound(ulp: str, library_ulp: str, source: str) -> Bound:
     """What a user gave; raises ``SelectionError`` for steps that are none and for a source without content."""
     text = " ".join(source.split())
     if not text or text == TODO:

@@ -1,0 +1,47 @@
+"""Kernels and a module added to a copy of the repository, as CONTRIBUTING.md says, until they pass."""
+
+from __future__ import annotations
+
+import re
+
+from tests.adding.tree import ROOT, Tree
+
+DTYPES = "{f32,f64,f16,bf16,f8e4m3}"
+OPERATION = "STEPWISE_OP(square, (x * x));"
+FAMILY = "conformance/cases/families/tripled.py"
+REFERENCE = "reference/tripled.py"
+KERNEL = "kernels/tripled.hip"
+TEST = "tests/reference/test_tripled.py"
+
+
+def test_usquare_for_five_dtypes_is_seven_lines_in_four_files(tree: Tree) -> None:
+    new = tree.parity("new", f"usquare_{DTYPES}", "--like", "usqr_f32", "--same-tolerance", "--write")
+    assert (new.returncode, new.stderr) == (0, "")
+    tree.insert("reference/unary.py", '    "sqr":', '    "square": lambda a, x: a.mul(x, x),')
+    tree.insert("kernels/include/unary_ops.h", "STEPWISE_OP(sqr", OPERATION)
+    kinds = ("bf16", "f16", "f32", "f64", "fp8_e4m3")
+    tree.insert("kernels/unary.hip", "UNARY(sqr,", " ".join(f"UNARY(square, {kind})" for kind in kinds))
+    changes = tree.changes()
+    assert len(changes) <= 4
+    assert sum(map(len, changes.values())) <= 7
+
+    check = tree.parity("check", "usquare_*")
+    assert (check.returncode, check.stderr) == (0, "")
+    assert "5 of Candle's 5 kernels are there; 0 findings, 0 warnings" in check.stdout
+    _only(tree, "square")
+    said, rows = tree.run("usquare_*")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert {name: row["status"] for name, row in rows.items()} == {f"usquare_{kind}": "pass" for kind in kinds}
+
+    tree.replace("kernels/include/unary_ops.h", OPERATION, "STEPWISE_OP(square, (x * x * x));")
+    said, rows = tree.run("usquare_*")
+    assert said.returncode == 1
+    assert {row["status"] for row in rows.values()} == {"fail"}
+
+
+def _only(tree: Tree, op: str) -> None:
+    """Leave out the kernels of every other operation: compiling all of them takes long and shows nothing here."""
+    path = tree.path / "kernels/unary.hip"
+    lines = path.read_text().splitlines()
+    others = re.compile(r"UNARY\w*\((?!name|" + op + r"\b)")
+    path.write_text("\n".join(line for line in lines if not others.match(line)) + "\n")
