@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conformance.cli.selecting import specs_to_edit
 from conformance.cli.usage import UsageError
-from conformance.files import ROOT, checkout, installed, spec_folder
+from conformance.files import ROOT, installed, spec_folder
 from conformance.record.files import write_text
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
@@ -162,7 +162,7 @@ def _module(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--same-tolerance goes with --like, and a new module is like none; {_GIVE}")
     if arguments.specs is not None:
         raise UsageError("--specs does not go with --module, whose files are next to the harness; leave it out")
-    if arguments.write and checkout() is None and installed():
+    if arguments.write and installed():
         raise UsageError("--write does not change an installation; call it in a checkout of candle-parity")
     given = _given(arguments) or _asked(arguments.module, None)
     if given is None and arguments.write:

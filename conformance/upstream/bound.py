@@ -14,7 +14,8 @@ from conformance.spec.kernel import Tolerance
 from conformance.spec.model import MOST_STEPS, TODO
 
 _STEPS = re.compile(r"[0-9]{1,4}", re.ASCII)
-_WIDEST = 120
+WIDEST = 120
+"""Characters of a line, as the linters have it."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class Bound:
     def rule(self, when: Mapping[str, Sequence[str]], indent: int) -> str:
         """The rule as an entry of a block list whose dashes stand in column ``indent``: on one line where it fits."""
         line = f"{' ' * indent}- {self.flow(when)}"
-        return (
-            line if len(line) <= _WIDEST else f"{' ' * indent}- " + f"\n{' ' * (indent + 2)}".join(self._fields(when))
-        )
+        return line if len(line) <= WIDEST else f"{' ' * indent}- " + f"\n{' ' * (indent + 2)}".join(self._fields(when))
 
     def _fields(self, when: Mapping[str, Sequence[str]]) -> list[str]:
         chosen = ", ".join(f"{axis}: [{', '.join(map(scalar, values))}]" for axis, values in when.items())

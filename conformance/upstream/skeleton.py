@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.cases import FAMILIES
 from conformance.dtypes import DTYPES
 from conformance.spec.errors import SelectionError
 from conformance.upstream import templates
-from conformance.upstream.bound import Bound, scalar
+from conformance.upstream.bound import WIDEST, Bound, scalar
 from conformance.upstream.names import split_dtype
 from conformance.upstream.stubs import SPELLINGS
 
@@ -88,6 +89,11 @@ def skeleton(root: Path, module: Module, params: str | None, bound: Bound) -> di
     if not module.source.endswith(".cu") or "/" in module.source:
         raise SelectionError(
             f"--cuda {module.source!r} is not a file of candle-kernels/src; give a name such as fill.cu"
+        )
+    taken = [family for family in families if family in FAMILIES]
+    if taken:
+        raise SelectionError(
+            f"launch family {taken[0]!r} is there already; add kernels to it with --like, or rename them"
         )
     parsed = [_param(part) for part in (params or DEFAULT_PARAMS).split(",")]
     files = {
@@ -191,7 +197,9 @@ def _kernel(module: Module, families: Mapping[str, Mapping[str, str]], params: l
         for dtype, name in members.items():
             kind = {"f8e4m3": "f8"}.get(dtype, dtype)
             own = ", ".join(re.sub(r"\bT\b", kind, param.c_type) for param in params)
-            kernels.append(f'extern "C" __global__ void {name}({own}) {{ {family}<{kind}>({names}); }}')
+            head, call = f'extern "C" __global__ void {name}({own}) {{', f"{family}<{kind}>({names});"
+            line = f"{head} {call} }}"
+            kernels.append(line if len(line) <= WIDEST else f"{head}\n  {call}\n}}")
     return templates.KERNEL.substitute(
         module=module.name, source=module.source, definitions=definitions, kernels="\n".join(kernels)
     )
