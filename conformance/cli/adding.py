@@ -69,8 +69,8 @@ def _with_tolerance(
     """The addition with its tolerance, what is to be said of that, and whether it is still to be set."""
     given = _given(arguments)
     same = arguments.same_tolerance
-    addition, tolerance = _first_that_loads(specs, origin, lines, None if same else given or STAND_IN)
-    own = _words(tolerance)
+    addition, tolerances = _first_that_loads(specs, origin, lines, None if same else given or STAND_IN)
+    own = "; ".join(map(_words, tolerances))
     if addition.joins:
         rule = f"a rule of the stanza covers the new kernels as it is ({own})"
         if given is not None:
@@ -97,9 +97,9 @@ def _words(bound: Bound | Tolerance) -> str:
 
 def _first_that_loads(
     specs: Specs, origin: Origin, lines: Mapping[str, int], given: Bound | None
-) -> tuple[Addition, Tolerance]:
-    """The smallest addition with which the specs load and have the kernels, and the tolerance of the first of them;
-    raises ``SpecError`` when none does."""
+) -> tuple[Addition, list[Tolerance]]:
+    """The smallest addition with which the specs load and have the kernels, and their tolerances, each once; raises
+    ``SpecError`` when none does."""
     problem: SpecError | None = None
     for addition in additions_like(origin, lines, given):
         try:
@@ -108,7 +108,7 @@ def _first_that_loads(
             problem = SpecError(addition.path, error.line, error.problem, error.remedy)
             continue
         if kernels.keys() - specs.kernels.keys() == lines.keys():
-            return addition, kernels[next(iter(lines))].tolerance
+            return addition, list(dict.fromkeys(kernels[name].tolerance for name in lines))
     raise problem or SpecError(origin.path, None, f"cannot hold {', '.join(lines)}", "edit the spec by hand")
 
 
@@ -164,19 +164,20 @@ def _module(arguments: argparse.Namespace) -> int:
         raise UsageError("--specs does not go with --module, whose files are next to the harness; leave it out")
     if arguments.write and installed():
         raise UsageError("--write does not change an installation; call it in a checkout of candle-parity")
-    given = _given(arguments) or _asked(arguments.module, None)
-    if given is None and arguments.write:
-        raise UsageError(f"--write needs the tolerance of module {arguments.module}'s kernels; {_GIVE}")
     names = expanded(arguments.names, {})
     module = Module(arguments.module, arguments.source_file, arguments.title, lines_of(names, arguments.line))
-    files = skeleton(ROOT, module, arguments.params, given or UNSET)
+    given = _given(arguments)
     spec = f"{module.name}.yaml"
-    trial = skeleton(ROOT, module, arguments.params, given or STAND_IN)
+    files = skeleton(ROOT, module, arguments.params, given or STAND_IN)
     check_new(load_specs(), spec_folder(), names)
     try:
-        _loaded_with(spec_folder(), {spec: trial[Path("specs") / spec]})
+        _loaded_with(spec_folder(), {spec: files[Path("specs") / spec]})
     except SpecError as error:
         raise SpecError(f"specs/{spec}", error.line, error.problem, error.remedy) from None
+    given = given or _asked(", ".join(names), None)
+    if given is None and arguments.write:
+        raise UsageError(f"--write needs the tolerance of module {module.name}'s kernels; {_GIVE}")
+    files = skeleton(ROOT, module, arguments.params, given or UNSET)
     for path, text in files.items():
         if arguments.write:
             write_text(ROOT / path, text)

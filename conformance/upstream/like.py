@@ -79,9 +79,9 @@ def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None
     fitting = {name: values for name, values in found.items() if values is not None}
     if len(fitting) == len(lines) and all(_template(stanza, values) == name for name, values in fitting.items()):
         entry = _entries(origin, [(values, lines[name]) for name, values in fitting.items()])
-        if entry is not None:
+        rules = _tolerance(origin, list(fitting.values()), bound)
+        if entry is not None and rules is not None:
             edits, kind = entry
-            rules = _tolerance(origin, list(fitting.values()), bound)
             yield _addition(origin, edited(text, [*edits, *rules]), kind, joins=not rules)
     yield _new_stanza(origin, lines, fitting, bound)
 
@@ -172,16 +172,16 @@ def _entries(origin: Origin, added: Sequence[tuple[Values, int]]) -> tuple[list[
     return None if edit is None else ([*edits, edit], "table row")
 
 
-def _tolerance(origin: Origin, added: Sequence[Values], bound: Bound | None) -> list[Edit]:
-    """A rule for those of ``added`` that none of the stanza covers, over the axes of the rule that covers the kernel;
-    without ``bound`` their values in that rule, next to the kernel's own."""
+def _tolerance(origin: Origin, added: Sequence[Values], bound: Bound | None) -> list[Edit] | None:
+    """A rule for ``added``, over the axes of the rule that covers the kernel; without ``bound`` their values in that
+    rule, next to the kernel's own. Empty where rules of the stanza cover all of them, ``None`` where some are."""
     stanza, like = origin.stanza, origin.like
     variants = [
         {**{axis: _filled(text, values) for axis, text in stanza.variant.items()}, **values} for values in added
     ]
     uncovered = [variant for variant in variants if not any(_selects(rule.when, variant) for rule in stanza.tolerance)]
-    if not uncovered:
-        return []
+    if len(uncovered) < len(variants):
+        return None if uncovered else []
     number, own = next((at, rule) for at, rule in enumerate(stanza.tolerance) if _selects(rule.when, like.variant))
     values: dict[str, list[str]] = {
         axis: list(dict.fromkeys(variant.get(axis, "") for variant in uncovered)) for axis in own.when
@@ -189,7 +189,7 @@ def _tolerance(origin: Origin, added: Sequence[Values], bound: Bound | None) -> 
     place = (*origin.place, "tolerance")
     if bound is not None:
         edit = put_rule(origin.text, place, lambda column: bound.rule(values, column), bound.flow(values))
-        return [] if edit is None else [edit]
+        return None if edit is None else [edit]
     edits = []
     for axis, wanted in own.when.items():
         new = [scalar(value) for value in values[axis] if value not in wanted]

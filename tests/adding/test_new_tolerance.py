@@ -118,3 +118,50 @@ def test_no_answer_is_no_tolerance(specs: Path, monkeypatch: pytest.MonkeyPatch)
 def test_bad_tolerances(capsys: pytest.CaptureFixture[str], words: list[str], problem: str) -> None:
     assert main([*NEW, *words]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_the_rules_of_several_dtypes_are_all_told(capsys: pytest.CaptureFixture[str], specs: Path) -> None:
+    text = (specs / "fill.yaml").read_text()
+    rule = "      - {ulp: 0, library_ulp: 0, source: bit copy}"
+    rules = "      - {ulp: {i32: 0, i16: 1, DTYPES}, library_ulp: 0, source: made up}"
+    dtypes = ", ".join(f"{name}: 0" for name in ("u8", "u32", "i64", "f32", "f64", "f16", "bf16", "f8e4m3"))
+    (specs / "fill.yaml").write_text(text.replace(rule, rules.replace("DTYPES", dtypes)))
+    assert main(["new", "fill_{i32,i16}", "--like", "fill_u8", "--specs", str(specs)]) == 0
+    assert "(ulp 0, library_ulp 0, source: made up; ulp 1, library_ulp 0, source: made up)" in capsys.readouterr().out
+
+
+TOY = """module: toy
+title: Toys
+source: toy.cu
+source_lines: 9
+families:
+  - family: unary
+    name: "{op}_{dtype}"
+    params: {out: "out {dtype}*"}
+    table:
+      rows: op
+      columns: {dtype: [f32, f16]}
+      lines:
+        a: [1, 2]
+    tolerance:
+      - {when: {dtype: [f32]}, ulp: 0, library_ulp: 0, source: exact}
+      - {when: {dtype: [f16], op: [a]}, ulp: 1, library_ulp: 0, source: rounded twice}
+"""
+
+
+def test_kernels_of_which_a_rule_covers_some_are_a_stanza(tmp_path: Path) -> None:
+    (tmp_path / "toy.yaml").write_text(TOY)
+    words = ["new", "b_{f32,f16}", "--like", "a_f16", "--ulp", "2", "--source", "a table", "--specs", str(tmp_path)]
+    assert main([*words, "--write"]) == 0
+    kernels = load_specs(tmp_path).kernels
+    assert {kernels[name].tolerance.source for name in ("b_f32", "b_f16")} == {"a table"}
+    assert kernels["a_f16"].tolerance.source == "rounded twice"
+
+
+def test_a_rule_over_two_axes_is_made_for_both(tmp_path: Path) -> None:
+    (tmp_path / "toy.yaml").write_text(TOY)
+    words = ["new", "b_f16", "--like", "a_f16", "--ulp", "2", "--source", "a table", "--specs", str(tmp_path)]
+    assert main([*words, "--write"]) == 0
+    text = (tmp_path / "toy.yaml").read_text()
+    assert "      - {when: {dtype: [f16], op: [b]}, ulp: 2, library_ulp: 0, source: a table}" in text
+    assert "        b: [~, 1]" in text
