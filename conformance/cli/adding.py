@@ -159,7 +159,7 @@ def _module(arguments: argparse.Namespace) -> int:
     if arguments.source_file is None:
         raise UsageError(f"--module {arguments.module} needs --cuda FILE.cu, its source in candle-kernels/src")
     if arguments.same_tolerance:
-        raise UsageError(f"--same-tolerance goes with --like, and a new module is like none; {_GIVE}")
+        raise UsageError(f"--same-tolerance goes with --like; {_GIVE}")
     if arguments.specs is not None:
         raise UsageError("--specs does not go with --module, whose files are next to the harness; leave it out")
     if arguments.write and installed():

@@ -24,7 +24,9 @@ def expanded(patterns: Iterable[str], spelling: Mapping[str, str]) -> list[str]:
     for pattern in patterns:
         for name in _product(pattern, spelling):
             if not _C_NAME.fullmatch(name):
-                raise SelectionError(f"{name!r} is no C name; use letters, digits, underscores and {{f32,f16}} lists")
+                raise SelectionError(
+                    f"{name!r} is not a C name; use letters, digits, underscores and {{f32,f16}} lists"
+                )
             if len(names) > MOST_NAMES:
                 raise SelectionError(f"{pattern!r} stands for more than {MOST_NAMES} names; give fewer at a time")
             names.append(name)
