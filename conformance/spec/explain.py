@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from conformance.reading import shortened
 from conformance.spec.errors import SpecError
 from conformance.spec.model import (
+    TODO,
     Family,
     KernelRow,
     KernelTable,
@@ -49,6 +50,10 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
     if kind == "extra_forbidden":
         allowed = ", ".join(_model(location[:-1]).model_fields)
         return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", f"the keys here are {allowed}")
+    if finding["input"] == TODO:
+        return document.error(
+            location, f"{'.'.join(map(str, location))} is still {TODO}", f"set it: {_expected(location)}"
+        )
     given = _shown(finding["input"])
     if kind == "string_too_long":
         given = f"{given}, of {len(finding['input'])} characters"

@@ -1,1 +1,1 @@
-"""Candle's kernel sources of today against the specs, and the edits that bring the specs up to date."""
+"""Candle's kernel sources of today against the specs, the edits that bring the specs up to date, and new modules."""

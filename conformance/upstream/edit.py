@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,3 +117,66 @@ def places(text: str) -> dict[Location, Place]:
     if root is not None:
         visit(root, (), False)
     return found
+
+
+def node_at(text: str, location: Location) -> yaml.Node | None:
+    """The node of a YAML text at ``location``, with its marks; ``None`` where there is none."""
+    node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if str(key.value) == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+        else:
+            return None
+    return node
+
+
+def put_keys(text: str, location: Location, items: Mapping[str, str]) -> Edit | None:
+    """Keys more at the end of the mapping at ``location``; ``None`` where it has one of them already."""
+    node = node_at(text, location)
+    if not isinstance(node, yaml.MappingNode) or any(str(known.value) in items for known, _ in node.value):
+        return None
+    key, value = node.value[-1]
+    if node.flow_style:
+        end = value.end_mark.index
+        return Edit(end, end, "".join(f", {name}: {content}" for name, content in items.items()))
+    column = key.start_mark.column
+    width = value.start_mark.column - column - 1 if value.start_mark.line == key.start_mark.line else 0
+    end = _end_of_line(text, value)
+    lines = (f"\n{' ' * column}{f'{name}:'.ljust(width)} {content}" for name, content in items.items())
+    return Edit(end, end, "".join(lines))
+
+
+def put_rule(text: str, location: Location, rule: Callable[[int], str], flow: str) -> Edit | None:
+    """An entry more at the end of the list at ``location``: ``rule`` of the dashes' column, ``flow`` in brackets."""
+    node = node_at(text, location)
+    if not isinstance(node, yaml.SequenceNode):
+        return None
+    if node.flow_style:
+        end = node.value[-1].end_mark.index
+        return Edit(end, end, f", {flow}")
+    end = _end_of_line(text, node)
+    return Edit(end, end, "\n" + rule(node.start_mark.column))
+
+
+def row_like(text: str, location: Location, cells: Sequence[str]) -> str:
+    """``cells`` as a list whose columns line up with those of the list at ``location``."""
+    node = node_at(text, location)
+    if not isinstance(node, yaml.SequenceNode) or not node.flow_style or len(node.value) != len(cells):
+        return f"[{', '.join(cells)}]"
+    shown, start = "", node.start_mark.index + 1
+    for index, (cell, known) in enumerate(zip(cells, node.value, strict=True)):
+        width = known.end_mark.index - start
+        start = known.end_mark.index + 1
+        shown += ("," if index else "") + (f" {cell}" if index else cell).rjust(width)
+    return f"[{shown}]"
+
+
+def _end_of_line(text: str, node: yaml.Node) -> int:
+    """The end of the line of the last scalar in ``node``: a block's own end mark lies behind blanks and comments."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    end = text.find("\n", node.end_mark.index)
+    return len(text) if end < 0 else end

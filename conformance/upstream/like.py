@@ -1,79 +1,111 @@
-"""The smallest edit of a spec that adds a kernel shaped like another one."""
+"""The smallest edit of a spec that adds kernels shaped like another one."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from conformance.dtypes import DTYPES
-from conformance.files import PACKAGE, REFERENCE, ROOT, kernels_folder
 from conformance.spec.errors import SpecError
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.spec.model import Family, SpecFile
+from conformance.spec.model import Axis, Family, SpecFile
 from conformance.spec.nodes import Location, read_document
+from conformance.upstream.bound import Bound, like_bound, scalar
 from conformance.upstream.compare import describe_parameter
-from conformance.upstream.edit import Edit, edited, fitted, places
+from conformance.upstream.edit import Edit, edited, fitted, places, put_keys, put_rule, row_like
+from conformance.upstream.names import split_dtype
 from conformance.upstream.stubs import SPELLINGS
 
 _AXIS = re.compile(r"\{(\w+)\}")
 
+Values = Mapping[str, str]
+
 
 @dataclass(frozen=True)
 class Addition:
-    """How a kernel is added: the file's new text, the line of the change, the lines to show, and what kind it is."""
+    """How kernels are added: the file's new text, the first line that changed, the lines to show, and what kind it is.
+
+    ``joins`` says that a rule of the stanza covers the new kernels as it stands, so that there is no tolerance to give.
+    """
 
     path: Path
     text: str
     line: int
     shown: str
     kind: str
+    joins: bool = False
 
 
-def additions_like(folder: Path, specs: Specs, name: str, like: Kernel, upstream_line: int) -> Iterator[Addition]:
-    """Ways to add ``name``, shaped like ``like`` and defined on ``upstream_line``, to the spec of ``like``.
+@dataclass(frozen=True)
+class Origin:
+    """The stanza that defines a kernel, in the text of its file."""
 
-    The smallest edit comes first: an entry of the row or table where the name fits the template of the stanza, then a
-    stanza of its own. Whether the specs still load is for the caller to see.
-    """
+    path: Path
+    text: str
+    index: int
+    stanza: Family
+    like: Kernel
+
+    @property
+    def place(self) -> Location:
+        return ("families", self.index)
+
+
+def origin_of(folder: Path, like: Kernel) -> Origin:
+    """Where the specs in ``folder`` define ``like``."""
     path = folder / f"{like.module}.yaml"
     document = read_document(path)
     spec = SpecFile.model_validate(document.data)
     location = next(place for kernel, place in expand(document, spec) if kernel.name == like.name)
     index = int(location[1])
-    stanza = spec.families[index]
-    text = path.read_text(encoding="utf-8")
-    values = _fitting(stanza, name, like)
-    entry = None if values is None else _entry(text, stanza, index, values, upstream_line)
-    if entry is not None and values is not None and _template(stanza, values) == name:
-        edits, at, kind = entry
-        edits += _tolerance(text, stanza, index, values, like)
-        changed = edited(text, edits)
-        line = text.count("\n", 0, at) + 1 + (1 if edits[0].text.startswith("\n") else 0)
-        yield Addition(path, changed, line, changed.splitlines()[line - 1], kind)
-    yield _new_stanza(path, text, name, like, values or {}, upstream_line)
+    return Origin(path, path.read_text(encoding="utf-8"), index, spec.families[index], like)
 
 
-def what_else(addition: Addition, name: str, like: Kernel) -> Iterator[str]:
-    """What a person has to do besides the spec, each with file and line."""
-    op = like.variant.get("op", "")
-    kernels = kernels_folder()
-    kernel = _at(kernels / f"{like.module}.hip", (like.name, op, like.family), kernels.parent)
-    yield f"{kernel}: define {name} beside {like.name} (or in the port that --kernels names)"
-    reference = _at(REFERENCE / f"{like.module}.py", (op, like.family), ROOT)
-    if addition.kind == "new stanza" or op:
-        yield f"{reference}: the maths of {name}, in numpy"
-    else:
-        yield f"{reference}: check that the reference takes the new {addition.kind} as it is"
-    cases = _at_any(PACKAGE / "cases" / "families", like.launch, ROOT)
-    yield f"{cases}: its cases come with the launch family {like.launch}; check its values"
-    spec = f"{addition.path.parent.name}/{addition.path.name}:{addition.line}"
-    yield f"{spec}: set the upstream line; check tolerance, notes and upstream_defects"
+def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None) -> Iterator[Addition]:
+    """Ways to add the kernels of ``lines`` (their upstream lines by name), shaped like that of ``origin``.
+
+    ``bound`` is their tolerance where no rule of the stanza covers them; ``None`` gives them the kernel's own. The
+    smallest edit comes first: entries of the row or table where the names fit the template of the stanza, then a
+    stanza of their own. Whether the specs still load is for the caller to see. Raises ``SpecError`` for names that
+    neither can hold.
+    """
+    text, stanza = origin.text, origin.stanza
+    found = {name: _fitting(stanza, name, origin.like) for name in lines}
+    fitting = {name: values for name, values in found.items() if values is not None}
+    if len(fitting) == len(lines) and all(_template(stanza, values) == name for name, values in fitting.items()):
+        entry = _entries(origin, [(values, lines[name]) for name, values in fitting.items()])
+        rules = _tolerance(origin, list(fitting.values()), bound)
+        if entry is not None and rules is not None:
+            edits, kind = entry
+            yield _addition(origin, edited(text, [*edits, *rules]), kind, joins=not rules)
+    yield _new_stanza(origin, lines, fitting, bound)
+
+
+def check_new(specs: Specs, folder: Path, names: Sequence[str]) -> None:
+    """Raises ``SpecError`` for names that are taken."""
+    taken = [specs.kernels[name] for name in names if name in specs.kernels]
+    if taken:
+        shown = ", ".join(f"{kernel.name} ({kernel.upstream})" for kernel in taken)
+        raise SpecError(
+            folder / f"{taken[0].module}.yaml",
+            None,
+            f"{'kernels' if len(taken) > 1 else 'kernel'} {shown} {'are' if len(taken) > 1 else 'is'} there already",
+            "leave out what is there" if len(taken) < len(names) else "give another name",
+        )
+
+
+def _addition(origin: Origin, changed: str, kind: str, joins: bool = False) -> Addition:
+    before, after = origin.text.splitlines(), changed.splitlines()
+    blocks = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    spans = [(start, end) for tag, _, _, start, end in blocks if tag in ("insert", "replace")]
+    shown = "\n".join(line for start, end in spans for line in after[start:end] if line.strip())
+    first = next(number for start, end in spans for number in range(start, end) if after[number].strip())
+    return Addition(origin.path, changed, first + 1, shown, kind, joins)
 
 
 def _fitting(stanza: Family, name: str, like: Kernel) -> dict[str, str] | None:
@@ -103,142 +135,119 @@ def _unspelled(stanza: Family, axis: str, text: str) -> str:
     return SPELLINGS.get(text, text) if axis.endswith("dtype") else text
 
 
-def _entry(
-    text: str, stanza: Family, index: int, values: dict[str, str], line: int
-) -> tuple[list[Edit], int, str] | None:
-    """An entry more in the stanza's row or table: the edit, where in the text it is, and what kind of entry it is."""
-    base: Location = ("families", index)
-    if stanza.row is not None:
-        value = values.get(stanza.row.axis)
-        edit = None if value is None else _put(text, (*base, "row", "lines"), value, str(line))
-        return None if edit is None else ([edit], edit.start, "row entry")
-    table = stanza.table
-    assert table is not None
-    (axis, columns), *_ = table.columns.items()
-    row, column = values.get(table.rows), values.get(axis)
-    if row is None or column is None or column not in columns:
-        return None
-    position = columns.index(column)
-    if row in table.lines:
-        spot = places(text)[(*base, "table", "lines", row, position)]
-        return [fitted(text, spot, str(line))], spot.start, "table cell"
-    cells = ", ".join(str(line) if place == position else "~" for place in range(len(columns)))
-    edit = _put(text, (*base, "table", "lines"), row, f"[{cells}]")
-    return None if edit is None else ([edit], edit.start, "table row")
-
-
-def _tolerance(text: str, stanza: Family, index: int, values: dict[str, str], like: Kernel) -> list[Edit]:
-    """The new values next to the like kernel's own, in the rules of tolerance that name that one."""
-    edits = []
-    for number, rule in enumerate(stanza.tolerance):
-        for axis, wanted in rule.when.items():
-            own = like.variant.get(axis)
-            if axis in values and own in wanted and values[axis] not in wanted:
-                spot = places(text)[("families", index, "tolerance", number, "when", axis, wanted.index(own))]
-                edits.append(Edit(spot.end, spot.end, f", {values[axis]}"))
-    return edits
-
-
-def _template(stanza: Family, values: dict[str, str]) -> str | None:
+def _template(stanza: Family, values: Values) -> str | None:
     try:
         return _AXIS.sub(lambda match: stanza.spelling.get(values[match[1]], values[match[1]]), stanza.name)
     except KeyError:
         return None
 
 
-def _put(text: str, location: Location, key: str, value: str) -> Edit | None:
-    """A key more at the end of the mapping at ``location``; ``None`` where it has that key already."""
-    node = _node(text, location)
-    if not isinstance(node, yaml.MappingNode) or any(str(known.value) == key for known, _ in node.value):
-        return None
-    last = node.value[-1][1].end_mark.index
-    if node.flow_style:
-        return Edit(last, last, f", {key}: {value}")
-    column = node.value[-1][0].start_mark.column
-    end = text.find("\n", last)
-    end = len(text) if end < 0 else end
-    return Edit(end, end, f"\n{' ' * column}{key}: {value}")
-
-
-def _node(text: str, location: Location) -> yaml.Node | None:
-    node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            node = next((value for key, value in node.value if str(key.value) == part), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            node = node.value[part]
-        else:
+def _entries(origin: Origin, added: Sequence[tuple[Values, int]]) -> tuple[list[Edit], str] | None:
+    """Entries more in the stanza's row or table, and what kind they are; ``None`` where it has no room for them."""
+    text, stanza = origin.text, origin.stanza
+    lines: Location = (*origin.place, "row" if stanza.row is not None else "table", "lines")
+    if stanza.row is not None:
+        if any(stanza.row.axis not in values for values, _ in added):
             return None
-    return node
+        edit = put_keys(text, lines, {scalar(values[stanza.row.axis]): str(line) for values, line in added})
+        return None if edit is None else ([edit], "row entry")
+    table = stanza.table
+    assert table is not None
+    (axis, columns), *_ = table.columns.items()
+    edits: list[Edit] = []
+    rows: dict[str, list[str]] = {}
+    for values, line in added:
+        row, column = values.get(table.rows), values.get(axis)
+        if row is None or column is None or column not in columns:
+            return None
+        position = columns.index(column)
+        if row in table.lines:
+            edits.append(fitted(text, places(text)[(*lines, row, position)], str(line)))
+        else:
+            rows.setdefault(row, ["~"] * len(columns))[position] = str(line)
+    if not rows:
+        return edits, "table cell"
+    pattern = (*lines, list(table.lines)[-1])
+    edit = put_keys(text, lines, {scalar(row): row_like(text, pattern, cells) for row, cells in rows.items()})
+    return None if edit is None else ([*edits, edit], "table row")
 
 
-def _new_stanza(path: Path, text: str, name: str, like: Kernel, values: dict[str, str], line: int) -> Addition:
-    """A stanza for one kernel, with the parameters, tolerance and variant of ``like`` written out."""
-    axis, value, template = _one_axis(name, like)
-    spelled = name.removeprefix(template.split("{")[0]) if axis == "dtype" else value
-    lines = [f"  - family: {like.family}"]
+def _tolerance(origin: Origin, added: Sequence[Values], bound: Bound | None) -> list[Edit] | None:
+    """A rule for ``added``, over the axes of the rule that covers the kernel; without ``bound`` their values in that
+    rule, next to the kernel's own. Empty where rules of the stanza cover all of them, ``None`` where some are."""
+    stanza, like = origin.stanza, origin.like
+    variants = [
+        {**{axis: _filled(text, values) for axis, text in stanza.variant.items()}, **values} for values in added
+    ]
+    uncovered = [variant for variant in variants if not any(_selects(rule.when, variant) for rule in stanza.tolerance)]
+    if len(uncovered) < len(variants):
+        return None if uncovered else []
+    number, own = next((at, rule) for at, rule in enumerate(stanza.tolerance) if _selects(rule.when, like.variant))
+    values: dict[str, list[str]] = {
+        axis: list(dict.fromkeys(variant.get(axis, "") for variant in uncovered)) for axis in own.when
+    }
+    place = (*origin.place, "tolerance")
+    if bound is not None:
+        edit = put_rule(origin.text, place, lambda column: bound.rule(values, column), bound.flow(values))
+        return None if edit is None else [edit]
+    edits = []
+    for axis, wanted in own.when.items():
+        new = [scalar(value) for value in values[axis] if value not in wanted]
+        spot = places(origin.text)[(*place, number, "when", axis, wanted.index(like.variant[axis]))]
+        edits += [Edit(spot.end, spot.end, f", {', '.join(new)}")] if new else []
+    return edits
+
+
+def _selects(when: Mapping[Axis, Sequence[str]], variant: Values) -> bool:
+    return all(variant.get(axis) in wanted for axis, wanted in when.items())
+
+
+def _filled(text: str, values: Values) -> str:
+    return _AXIS.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def _new_stanza(
+    origin: Origin, lines: Mapping[str, int], fitting: Mapping[str, Values], bound: Bound | None
+) -> Addition:
+    """A stanza for the kernels of ``lines``, with the parameters and variant of the kernel written out."""
+    like = origin.like
+    axis, rows, template, odd = _one_axis(origin, list(lines))
+    shown = [f"  - family: {like.family}"]
     if like.launch != like.family:
-        lines.append(f"    launch: {like.launch}")
-    lines.append(f'    name: "{template}"')
-    if spelled != value:
-        lines.append(f"    spelling: {{{value}: {spelled}}}")
-    variant = {key: text for key, text in {**like.variant, **values}.items() if key != axis}
+        shown.append(f"    launch: {like.launch}")
+    shown.append(f'    name: "{template}"')
+    if odd:
+        shown.append("    spelling: {" + ", ".join(f"{value}: {spelled}" for value, spelled in odd.items()) + "}")
+    known = fitting.get(next(iter(lines)), {})
+    variant = {key: text for key, text in {**like.variant, **known}.items() if key != axis}
     if variant:
-        lines.append("    variant: {" + ", ".join(f"{key}: {_quoted(text)}" for key, text in variant.items()) + "}")
-    lines.append("    params:")
+        shown.append("    variant: {" + ", ".join(f"{key}: {scalar(text)}" for key, text in variant.items()) + "}")
+    shown.append("    params:")
     for parameter in like.params:
         own = axis == "dtype" and parameter.dtype == like.variant.get("dtype")
-        shown = describe_parameter(parameter)
-        lines.append("      " + (shown.replace(f" {parameter.dtype}", " {dtype}") if own else shown))
-    lines += ["    row:", f"      axis: {axis}", f"      lines: {{{_quoted(value)}: {line}}}"]
-    source = like.tolerance.source.replace('"', "'")
-    bounds = f"ulp: {like.tolerance.ulp}, library_ulp: {like.tolerance.library_ulp}"
-    lines += ["    tolerance:", f'      - {{{bounds}, source: "{source}"}}']
-    shown = "\n".join(lines)
-    begun = text if text.endswith("\n") else text + "\n"
-    return Addition(path, f"{begun}\n{shown}\n", begun.count("\n") + 2, shown, "new stanza")
+        line = describe_parameter(parameter)
+        shown.append("      " + (line.replace(f" {parameter.dtype}", " {dtype}") if own else line))
+    entries = ", ".join(f"{scalar(value)}: {lines[name]}" for value, name in rows.items())
+    shown += ["    row:", f"      axis: {axis}", f"      lines: {{{entries}}}"]
+    shown += ["    tolerance:", (bound or like_bound(like.tolerance)).rule({}, 6)]
+    begun = origin.text if origin.text.endswith("\n") else origin.text + "\n"
+    return _addition(origin, f"{begun}\n" + "\n".join(shown) + "\n", "new stanza")
 
 
-def _one_axis(name: str, like: Kernel) -> tuple[str, str, str]:
-    """The axis that tells the new kernel, its value, and the name template: by its dtype, else by its whole name."""
-    if "dtype" in like.variant:
-        for spelled, dtype in SPELLINGS.items():
-            if name.endswith(f"_{spelled}"):
-                return "dtype", dtype, f"{name.removesuffix(f'_{spelled}')}_{{dtype}}"
-    return "op", name, "{op}"
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"' if text.isdigit() or text in ("yes", "no", "on", "off", "true", "false") else text
-
-
-def _at(path: Path, words: Sequence[str], root: Path) -> str:
-    """``file:line`` of the first of ``words`` that the file has: where it is defined, quoted or mentioned."""
-    shown = path.relative_to(root).as_posix()
-    if not path.is_file():
-        return f"{shown} (a new file)"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    for word in map(re.escape, filter(None, words)):
-        for form in (rf"^\s*def \w*{word}", rf"[\"']{word}[\"']", rf"^[^\"'/#]*\b{word}\b"):
-            for number, line in enumerate(lines, 1):
-                if re.search(form, line):
-                    return f"{shown}:{number}"
-    return f"{shown}:{len(lines)}"
-
-
-def _at_any(folder: Path, word: str, root: Path) -> str:
-    for path in sorted(folder.glob("*.py")):
-        if re.search(rf"[\"']{re.escape(word)}[\"']", path.read_text(encoding="utf-8")):
-            return _at(path, (word,), root)
-    return f"{folder.relative_to(root).as_posix()} (no family is called {word} yet)"
-
-
-def check_new(specs: Specs, folder: Path, name: str) -> None:
-    """Raises ``SpecError`` for a name that is taken or is no C name."""
-    if name in specs.kernels:
-        kernel = specs.kernels[name]
+def _one_axis(origin: Origin, names: Sequence[str]) -> tuple[str, dict[str, str], str, dict[str, str]]:
+    """The axis that tells the new kernels, its values with their names, the name template, and odd spellings: by their
+    dtypes, else by the whole name. Raises ``SpecError`` where several names differ in more than the dtype."""
+    split = [split_dtype(name) for name in names]
+    dtypes = "dtype" in origin.like.variant and all(spelled for _, spelled in split)
+    if len({root for root, _ in split} if dtypes else set(names)) > 1:
         raise SpecError(
-            folder / f"{kernel.module}.yaml", None, f"kernel {name!r} is there already", "give another name"
+            origin.path,
+            None,
+            f"no stanza can hold {', '.join(names)} in one edit: they differ in more than the dtype at their end",
+            "add them one operation at a time",
         )
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise SpecError(folder, None, f"{name!r} is no C name", "use letters, digits and underscores")
+    if not dtypes:
+        return "op", {names[0]: names[0]}, "{op}", {}
+    values = {SPELLINGS[spelled]: name for (_, spelled), name in zip(split, names, strict=True)}
+    odd = {SPELLINGS[spelled]: spelled for _, spelled in split if SPELLINGS[spelled] != spelled}
+    return "dtype", values, f"{split[0][0]}_{{dtype}}", odd

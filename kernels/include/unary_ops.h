@@ -67,8 +67,21 @@ __device__ inline T apply(T x, More... more) {
   }
 }
 
+// A stepwise operation of one expression in x, of any type T.
+#define STEPWISE_OP(name, expression) \
+  struct name : Stepwise {            \
+    template <class T>                \
+    static __device__ T f(T x) {      \
+      return expression;              \
+    }                                 \
+  }
+
 // Names in namespace op are those of the kernels, and hide C functions: call those with ::.
 namespace op {
+
+STEPWISE_OP(neg, -x);
+STEPWISE_OP(recip, constant<T>(1.0) / x);
+STEPWISE_OP(sqr, (x * x));
 
 struct copy : Stepwise {
   static constexpr bool is_bitwise = true;
@@ -78,26 +91,12 @@ struct copy : Stepwise {
   }
 };
 
-struct neg : Stepwise {
-  template <class T>
-  static __device__ T f(T x) {
-    return -x;
-  }
-};
-
 struct abs : Stepwise {
   static __device__ f32 f(f32 x) { return __builtin_fabsf(x); }
   static __device__ f64 f(f64 x) { return __builtin_fabs(x); }
   template <class T>
   static __device__ T f(T x) {
     return T{u16(x.bits & 0x7fff)};
-  }
-};
-
-struct recip : Stepwise {
-  template <class T>
-  static __device__ T f(T x) {
-    return constant<T>(1.0) / x;
   }
 };
 
@@ -175,13 +174,6 @@ struct normcdf : LibraryComputeBound {
 struct powf : LibraryComputeBound {
   static __device__ f32 f(f32 x, f32 p) { return ::powf(x, p); }
   static __device__ f64 f(f64 x, f64 p) { return ::pow(x, p); }
-};
-
-struct sqr : Stepwise {
-  template <class T>
-  static __device__ T f(T x) {
-    return x * x;
-  }
 };
 
 template <class T>

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
+from conformance.spec.errors import SpecError
 from conformance.spec.load import load_specs
 from conformance.upstream.edit import places, replaced
 from tests.upstream.checkout import LIBRARY, SOURCE, SPEC, make_checkout, make_specs
@@ -64,7 +65,9 @@ def test_write_changes_the_numbers_and_nothing_else(tmp_path: Path, capsys: pyte
     assert drift(capsys, candle, specs)[0] == 0
 
 
-def test_new_kernels_come_as_stanzas_that_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_kernels_come_as_stanzas_that_load_once_their_tolerance_has_a_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     added = (
         '#define HALVE(T, TAG) extern "C" __global__ void halve_##TAG(const T *inp, const int n, T *out) {}\n'
         "HALVE(float, f32)\nHALVE(unsigned char, fp8_e4m3)\nHALVE(int, i32)\n"
@@ -75,7 +78,11 @@ def test_new_kernels_come_as_stanzas_that_load(tmp_path: Path, capsys: pytest.Ca
     code, out, _ = drift(capsys, candle, specs, "--write")
     assert code == 1
     stanzas = out.split("# for specs/toy.yaml\n")[1].split("\n\nleft to do")[0]
-    (specs / "toy.yaml").write_text((specs / "toy.yaml").read_text() + "\n" + stanzas + "\n")
+    text = (specs / "toy.yaml").read_text() + "\n" + stanzas + "\n"
+    (specs / "toy.yaml").write_text(text)
+    with pytest.raises(SpecError, match="source is still TODO; set it: where the bound comes from"):
+        load_specs(specs)
+    (specs / "toy.yaml").write_text(text.replace("source: TODO", "source: bit copy"))
     kernels = load_specs(specs).kernels
     assert kernels["halve_fp8_e4m3"].variant["dtype"] == "f8e4m3"
     assert [(p.name, p.dtype, p.role) for p in kernels["halve_f32"].params] == [
@@ -100,7 +107,7 @@ def test_a_new_module_comes_as_a_file(tmp_path: Path, capsys: pytest.CaptureFixt
     code, out, _ = drift(capsys, candle, specs, "--write")
     assert code == 1
     text = out.split("a new file\n")[1].split("\n\nleft to do")[0]
-    (specs / "two_words.yaml").write_text(text + "\n")
+    (specs / "two_words.yaml").write_text(text.replace("TODO", "decided") + "\n")
     assert load_specs(specs).kernels["go_f32"].upstream == "two_words.cu:1"
     assert drift(capsys, candle, specs)[0] == 0
 
