@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from conformance.dtypes import DTYPES
+from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.files import PACKAGE, REFERENCE, ROOT, kernels_folder
 from conformance.spec.errors import SpecError
 from conformance.spec.expand import expand
@@ -19,7 +19,6 @@ from conformance.spec.model import Family, SpecFile
 from conformance.spec.nodes import Location, read_document
 from conformance.upstream.compare import words
 from conformance.upstream.edit import Edit, edited, fitted, places
-from conformance.upstream.stubs import SPELLINGS
 
 _AXIS = re.compile(r"\{(\w+)\}")
 
