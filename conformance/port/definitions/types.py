@@ -45,14 +45,23 @@ def is_other_float8(name: str) -> bool:
     ``f8e4m3`` is OCP's e4m3 (e4m3fn), HIP's ``__hip_fp8_e4m3``. The other formats have the same size and other values:
     e5m2, and AMD's FNUZ forms on gfx942.
     """
-    return _OTHER_FLOAT8.search(_last(name)) is not None
+    return _OTHER_FLOAT8.search(_last(name)) is not None and own_float(name) is None
 
 
 def own_float(name: str) -> str | None:
-    """The dtype for which a port seems to have made its type ``name``: of the rows whose pattern is in the last part
-    of the name, the one that matches most of it."""
-    found = [(match, row.name) for row in FLOATS if row.own is not None and (match := row.own.search(_last(name)))]
-    return max(found, key=lambda pair: len(pair[0].group()), default=(None, None))[1]
+    """The dtype that a port's own type ``name`` seems to be: of the rows whose pattern is found in the last part of the
+    name, the one that matches most of it. What looks like another 8-bit float must be inside of the match."""
+    last = _last(name)
+    other = _OTHER_FLOAT8.search(last)
+    start, end = other.span() if other is not None else (len(last), 0)
+    found = [
+        (len(match.group()), row.name)
+        for row in FLOATS
+        if row.own is not None
+        for match in row.own.finditer(last)
+        if match.start() <= start and end <= match.end()
+    ]
+    return max(found, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _last(name: str) -> str:
