@@ -1,4 +1,4 @@
-"""How a formula is computed in each of Candle's float types.
+"""How a formula is computed in each of Candle's float types, as their rows in ``conformance.dtypes`` say.
 
 float32 and float64 use their own operations. float16 and bfloat16 round after every operation: each is computed in
 float64 and rounded once. float8 is decoded to float32, computed there and encoded once at the end.
@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import float8, library
+from conformance.dtypes import FLOATS, DType
+from reference import library
+from reference.float8 import decoder, encoder
 from reference.fma import fma_f32, fma_f64, fma_odd
-from reference.rounding import BF16, to_bf16, to_f16
+from reference.rounding import rounded
 
 Array = NDArray[Any]
 Convert = Callable[[Array], Array]
@@ -65,14 +67,17 @@ class Arithmetic:
         return [result.astype(self.carrier, copy=False) for result in library.call(name, arguments, self.kind, ulp)]
 
 
-def _native(kind: type[np.generic], fma: Callable[..., Array]) -> Arithmetic:
-    dtype = np.dtype(kind)
-    return Arithmetic(dtype, dtype, dtype, _same, _same, _same, fma)
+def _native(row: DType) -> Arithmetic:
+    fma = fma_f64 if row.size == 8 else fma_f32
+    return Arithmetic(row.numpy, row.numpy, row.numpy, _same, _same, _same, fma)
 
 
-def _half(storage: np.dtype[Any], narrow: Convert) -> Arithmetic:
+def _rounding_each(row: DType) -> Arithmetic:
     def widen(x: Array) -> Array:
         return x.astype(np.float64)
+
+    def narrow(x: Array) -> Array:
+        return rounded(x, row.numpy)
 
     def settle(x: Array) -> Array:
         return narrow(x).astype(np.float64)
@@ -80,19 +85,17 @@ def _half(storage: np.dtype[Any], narrow: Convert) -> Arithmetic:
     def fma(a: Array, b: Array, c: Array) -> Array:
         return settle(fma_odd(a, b, c))
 
-    wide = np.dtype(np.float64)
-    return Arithmetic(storage, wide, storage, widen, narrow, settle, fma, nan_maximum=True)
+    return Arithmetic(row.numpy, np.dtype(np.float64), row.numpy, widen, narrow, settle, fma, nan_maximum=True)
 
 
-_F32 = np.dtype(np.float32)
+def _in_f32(row: DType) -> Arithmetic:
+    wide = np.dtype(np.float32)
+    return Arithmetic(row.numpy, wide, wide, decoder(row), encoder(row), _same, fma_f32)
 
-ARITHMETIC: dict[str, Arithmetic] = {
-    "f64": _native(np.float64, fma_f64),
-    "f32": _native(np.float32, fma_f32),
-    "f16": _half(np.dtype(np.float16), to_f16),
-    "bf16": _half(BF16, to_bf16),
-    "f8e4m3": Arithmetic(float8.F8, _F32, _F32, float8.decode, float8.encode, _same, fma_f32),
-}
+
+_COMPUTES: dict[str, Callable[[DType], Arithmetic]] = {"natively": _native, "each": _rounding_each, "f32": _in_f32}
+
+ARITHMETIC: dict[str, Arithmetic] = {row.name: _COMPUTES[row.floating.computes](row) for row in FLOATS}
 
 
 def arithmetic(name: str) -> Arithmetic:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import FLOATS
 from reference.arithmetic import arithmetic
 from reference.expected import Expected
 from reference.strided import read
@@ -16,7 +17,7 @@ Array = NDArray[Any]
 LONG = np.longdouble
 
 # Digits of each type's significand.
-_DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+_DIGITS = {row.name: row.floating.mantissa + 1 for row in FLOATS}
 
 
 @np.errstate(all="ignore")

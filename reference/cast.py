@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import float8
+from conformance.dtypes import DTYPES, dtype
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
 from reference.result import contiguous
-from reference.rounding import BF16, to_bf16
+from reference.rounding import rounded
 from reference.strided import bits, one_operand
 
 Array = NDArray[Any]
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 _NAN_I64 = -(2**63)
 _NAN_F64_U32 = 0x80000000
 _LIMITS = {"u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1)}
-_INTEGERS = {"u8": np.uint8, "u32": np.uint32, "i32": np.int32, "i64": np.int64}
+_INTEGERS = {row.name: row.numpy.type for row in DTYPES.values() if row.is_integer}
 
 
 @np.errstate(all="ignore")
@@ -57,29 +57,23 @@ def _table(src: str, dst: str, source: np.dtype[Any], target: np.dtype[Any]) -> 
 
 def _convert(x: Array, src: str, dst: str, target: np.dtype[Any]) -> Array:
     if src in _INTEGERS:
-        return x.astype(target) if dst in _INTEGERS else _from_integer(x, target)
+        return x.astype(target) if dst in _INTEGERS else _from_integer(x, dst, target)
     if dst in _INTEGERS:
         value = ARITHMETIC[src].load(x).astype(np.float64, copy=False)
         return _to_integer(value, dst, nan_u32=_NAN_F64_U32 if src == "f64" else 0)
-    if dst == "f8e4m3":
-        # float8 is made from a float32, also from float64: two roundings, as in Candle.
-        return float8.encode(x.astype(np.float32))
-    if src == "f8e4m3":
-        return float8.decode(x).astype(target)
-    return _narrow(x, target)
+    return _narrow(ARITHMETIC[src].load(x), dst, target)
 
 
-def _from_integer(x: Array, target: np.dtype[Any]) -> Array:
-    if target == float8.F8:
-        return float8.encode(x.astype(np.float32))
-    if target.itemsize == 2:
-        # The integers that are converted to 16-bit floats have 32 bits at most: exact in float64.
-        return _narrow(x.astype(np.float64), target)
-    return x.astype(target)
+def _from_integer(x: Array, dst: str, target: np.dtype[Any]) -> Array:
+    # The integers that are converted to 16-bit floats have 32 bits at most: exact in float64.
+    return x.astype(target) if target.itemsize >= 4 else _narrow(x, dst, target)
 
 
-def _narrow(x: Array, target: np.dtype[Any]) -> Array:
-    return to_bf16(x.astype(np.float64)) if target == BF16 else x.astype(target)
+def _narrow(x: Array, dst: str, target: np.dtype[Any]) -> Array:
+    if dtype(dst).floating.computes == "f32":
+        # An 8-bit float is made from a float32, also from float64: two roundings, as in Candle.
+        return ARITHMETIC[dst].store(x.astype(np.float32))
+    return rounded(x.astype(np.float64), target)
 
 
 def _to_integer(x: Array, dst: str, nan_u32: int) -> Array:

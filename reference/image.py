@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import COLUMNS, DType, dtype
+from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
 from reference.fma import fma_f32, fma_f64
 from reference.result import contiguous
-from reference.rounding import BF16
 from reference.strided import read
 
 Array = NDArray[Any]
@@ -41,18 +42,15 @@ def written(dst: Array, value: Array) -> dict[str, Expected]:
 
 @dataclass(frozen=True)
 class Sum:
-    """How products of a type are added up: in ``carrier``, with ``fma(a, b, c)`` giving ``a * b + c``, broadcast."""
+    """How products of a type are added up: in ``carrier``, with ``fma(a, b, c)`` giving ``a * b + c``, broadcast;
+    ``store`` makes the type of it."""
 
     carrier: np.dtype[Any]
-    storage: np.dtype[Any]
+    store: Callable[[Array], Array]
     fma: Callable[[Array, Array, Array], Array]
 
     def load(self, x: Array) -> Array:
         return x.astype(self.carrier)
-
-    def store(self, x: Array) -> Array:
-        # From float32 numpy and ml_dtypes round to 16 bits once.
-        return x.astype(self.storage)
 
 
 def _flat(fma: Callable[[Any, Any, Any], Array]) -> Callable[[Array, Array, Array], Array]:
@@ -67,16 +65,17 @@ def _wrapping(a: Array, b: Array, c: Array) -> Array:
     return a * b + c
 
 
-_F32, _F64, _U8, _U32 = (np.dtype(kind) for kind in (np.float32, np.float64, np.uint8, np.uint32))
+def _sum(row: DType) -> Sum:
+    """Floats of fewer than 32 bits are added up in float32 and rounded once, integers wrap."""
+    if row.format is None:
+        return Sum(row.numpy, lambda x: x, _wrapping)
+    wide = row.size == 8
+    # From float32 numpy and ml_dtypes round to 16 bits once.
+    store = ARITHMETIC[row.name].store if row.format.computes == "f32" else lambda x: x.astype(row.numpy)
+    return Sum(np.dtype(np.float64 if wide else np.float32), store, _flat(fma_f64 if wide else fma_f32))
 
-SUMS: dict[str, Sum] = {
-    "f16": Sum(_F32, np.dtype(np.float16), _flat(fma_f32)),
-    "bf16": Sum(_F32, BF16, _flat(fma_f32)),
-    "f32": Sum(_F32, _F32, _flat(fma_f32)),
-    "f64": Sum(_F64, _F64, _flat(fma_f64)),
-    "u8": Sum(_U8, _U8, _wrapping),
-    "u32": Sum(_U32, _U32, _wrapping),
-}
+
+SUMS: dict[str, Sum] = {name: _sum(dtype(name)) for name in COLUMNS}
 
 
 def to_unsigned(x: Array, kind: np.dtype[Any]) -> Array:

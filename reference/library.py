@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference import errorfunction
-from reference.rounding import BF16, to_bf16
+from reference.rounding import rounded
 
 Array = NDArray[Any]
 LONG = np.dtype(np.longdouble)
@@ -61,7 +61,7 @@ def call(name: str, arguments: tuple[Array, ...], kind: np.dtype[Any], ulp: int)
     function = FUNCTIONS[name]
     wider = LONG if kind == np.float64 else np.dtype(np.float64)
     wide = function.wide(*(argument.astype(wider) for argument in arguments))
-    value = round_to(wide, kind)
+    value = rounded(wide, kind)
     if ulp == 0:
         return [value]
     unsigned = np.dtype(f"u{kind.itemsize}")
@@ -80,8 +80,3 @@ def call(name: str, arguments: tuple[Array, ...], kind: np.dtype[Any], ulp: int)
     lower = np.maximum(magnitude - steps, 0)
     upper = np.where(fixed, magnitude, np.minimum(magnitude + steps, ceiling))
     return [value, *((part.astype(unsigned) | sign).view(kind) for part in (lower, upper))]
-
-
-def round_to(x: Array, kind: np.dtype[Any]) -> Array:
-    """float64 or longdouble to ``kind``, one rounding (longdouble only to float64)."""
-    return to_bf16(x) if kind == BF16 else x.astype(kind)

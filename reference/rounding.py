@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-BF16 = np.dtype(ml_dtypes.bfloat16)
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
 Array = NDArray[Any]
@@ -44,11 +42,9 @@ def _to_odd(nearest: Array, error: F64, bits: np.dtype[Any]) -> Array:
     return nearest
 
 
-def to_bf16(x: F64) -> Array:
-    """float64 -> bfloat16, one rounding."""
-    return f32_odd(x).astype(BF16)
+def rounded(x: F64, kind: np.dtype[Any]) -> Array:
+    """float64 -> the float type ``kind``, one rounding: numpy's own types round from the float64 bits.
 
-
-def to_f16(x: F64) -> NDArray[np.float16]:
-    """float64 -> float16, one rounding (numpy rounds from the float64 bits)."""
-    return x.astype(np.float16)
+    A longdouble goes to float64 alike.
+    """
+    return x.astype(kind) if issubclass(kind.type, np.floating) else f32_odd(x).astype(kind)

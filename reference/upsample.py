@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reference.expected import Expected
 from reference.fma import fma_f64
 from reference.image import tensors, to_unsigned, written
-from reference.rounding import BF16, to_bf16
+from reference.rounding import rounded
 from reference.strided import bits
 
 Array = NDArray[Any]
@@ -88,6 +88,4 @@ def _blended(a: F64, b: F64, weight: F64) -> F64:
 
 
 def _narrowed(value: F64, kind: np.dtype[Any]) -> Array:
-    if kind == BF16:
-        return to_bf16(value.reshape(-1))
-    return to_unsigned(value, kind) if kind.kind == "u" else value.astype(kind)
+    return to_unsigned(value, kind) if kind.kind == "u" else rounded(value.reshape(-1), kind)

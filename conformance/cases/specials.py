@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.dtypes import DType, dtype
-
-
-@dataclass(frozen=True)
-class FloatFormat:
-    """Bits of exponent and mantissa, exponent bias, and the pattern of the largest finite value."""
-
-    exponent: int
-    mantissa: int
-    bias: int
-    largest: int
-    has_inf: bool = True
-
-
-FORMATS: dict[str, FloatFormat] = {
-    "f64": FloatFormat(11, 52, 1023, 0x7FEFFFFFFFFFFFFF),
-    "f32": FloatFormat(8, 23, 127, 0x7F7FFFFF),
-    "f16": FloatFormat(5, 10, 15, 0x7BFF),
-    "bf16": FloatFormat(8, 7, 127, 0x7F7F),
-    "f8e4m3": FloatFormat(4, 3, 7, 0x7E, has_inf=False),
-}
+from conformance.dtypes import DType, Format, dtype
 
 # Values of interest: each is used with both signs and with its two neighbours in the type, so the digits given only
 # need to lie within a step of the edge.
@@ -96,7 +75,7 @@ def _distinct(bits: NDArray[Any]) -> NDArray[Any]:
     return bits[np.sort(first)]
 
 
-def _core_patterns(fmt: FloatFormat) -> list[int]:
+def _core_patterns(fmt: Format) -> list[int]:
     """Patterns of the non-negative core specials, from the format alone."""
     one = fmt.bias << fmt.mantissa
     unit = 1 << fmt.mantissa
@@ -121,7 +100,7 @@ def core(name: str) -> NDArray[Any]:
     kind = dtype(name)
     if kind.kind != "float":
         return _integers(kind, _INTEGER_CORE)
-    fmt = FORMATS[name]
+    fmt = kind.floating
     patterns = np.array(_core_patterns(fmt), dtype=np.uint64)
     sign = np.uint64(1 << (fmt.exponent + fmt.mantissa))
     both = np.stack([patterns, patterns | sign], axis=1).reshape(-1)

@@ -13,8 +13,7 @@ from functools import partial
 from conformance.engine.remote import KernelRow
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for
-from conformance.port.layout import layout_difference
-from conformance.port.signature import CompiledParameter, signature_difference
+from conformance.port.signature import Given, arguments, compiled, difference
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
@@ -54,7 +53,7 @@ def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, byte
     except AmdError as error:
         raise SourceError(str(error)) from None
     return {
-        name: Defined(partial(layout_difference, compiled=kernel), most_threads=kernel.max_workgroup or None)
+        name: Defined(partial(difference, given=arguments(kernel)), most_threads=kernel.max_workgroup or None)
         for name, kernel in chosen.kernels.items()
     }, own
 
@@ -66,19 +65,15 @@ def host_table(source: KernelSource, code: bytes) -> Table:
     except ValueError as error:
         raise SourceError(f"{source.label}: {error}") from None
     return {
-        kernel.name: _compiled(
-            [CompiledParameter(words, size) for words, size in kernel.params], kernel.line, kernel.file
-        )
+        kernel.name: _defined([compiled(words, size) for words, size in kernel.params], kernel.line, kernel.file)
         for kernel in kernels
     }
 
 
 def told_table(rows: Sequence[KernelRow]) -> Table:
     """The kernels as a runtime tells them."""
-    return {
-        row.name: _compiled([CompiledParameter(one.type, one.size) for one in row.params], row.line) for row in rows
-    }
+    return {row.name: _defined([compiled(one.type, one.size) for one in row.params], row.line) for row in rows}
 
 
-def _compiled(parameters: Sequence[CompiledParameter], line: int | None, file: str | None = None) -> Defined:
-    return Defined(lambda kernel: signature_difference(kernel, parameters), line, file)
+def _defined(given: Sequence[Given], line: int | None, file: str | None = None) -> Defined:
+    return Defined(partial(difference, given=given), line, file)

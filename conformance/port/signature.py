@@ -1,95 +1,160 @@
-"""A compiled kernel's parameters against the spec's."""
+"""The parameters of a port's kernel against the spec's: one comparison, whatever tells the parameters.
+
+A source gives types and names, a compiler types and sizes, a code object sizes, kinds and offsets.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from conformance.port.definitions.types import is_other_float8
+from conformance.dtypes import dtype
+from conformance.port.code_objects import Argument, KernelObject
+from conformance.port.definitions.kernels import Param
+from conformance.port.definitions.types import CType, c_type, is_other_float8, own_float
 from conformance.spec.kernel import Kernel, Parameter
 
-_C_TYPES: dict[str, tuple[str, ...]] = {
-    "f64": ("double",),
-    "f32": ("float",),
-    "i64": ("long", "long long", "int64_t"),
-    "i32": ("int", "int32_t"),
-    "i16": ("short", "int16_t"),
-    "u32": ("unsigned int", "unsigned", "uint32_t"),
-    "u8": ("unsigned char", "uint8_t"),
-    "size_t": ("unsigned long", "unsigned long long", "size_t", "uint64_t"),
-    "int": ("int", "int32_t"),
-    "bool": ("bool",),
-}
-"""The C types that hold a dtype. Other dtypes (16- and 8-bit floats, packed blocks) are types of the port's own."""
+_NARROW = 2
+"""Bytes of the largest floats for which ports have types of their own, or the integer that stores the bits."""
 
-_BUILTIN = {name for names in _C_TYPES.values() for name in names} | {"char", "signed char", "unsigned short", "void"}
-
-_BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "i64": 8, "i32": 4, "i16": 2, "u32": 4, "u8": 1}
-_BYTES |= {"size_t": 8, "int": 4, "bool": 1}
+_STORAGE = {2: ("unsigned short", "uint16_t", "short unsigned int"), 1: ("unsigned char", "uint8_t")}
+_NUMBERS = {"unsigned short", "short unsigned int", "char", "signed char"}
+"""Number types that no dtype is, beyond those in the rows of the dtypes."""
 
 
 @dataclass(frozen=True)
-class CompiledParameter:
-    """A parameter as the compiler saw it: its type in words (``None`` where only the size is known) and its size in
-    bytes."""
+class Given:
+    """A parameter of a port's kernel as far as it is known.
 
-    type: str | None
-    size: int
-
-    @property
-    def is_pointer(self) -> bool:
-        return self.pointee != " ".join(self._bare.split())
-
-    @property
-    def pointee(self) -> str:
-        """The type pointed to (or the type itself), without qualifiers."""
-        return " ".join(self._bare.replace("*", " ").split())
-
-    @property
-    def _bare(self) -> str:
-        return re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict)\b", " ", self.type or "")
-
-
-def signature_difference(kernel: Kernel, parameters: Sequence[CompiledParameter] | None) -> str | None:
-    """The first difference between ``kernel``'s parameters and the compiled ones, in words, or ``None``.
-
-    ``parameters`` is ``None`` where the runtime cannot tell: nothing is checked then.
+    ``shown`` is for messages. ``type`` is its type, with typedefs followed where ``resolved``; ``size`` (in the
+    argument segment) and ``offset`` are in bytes, ``passed`` how it is passed. ``None`` where unknown.
     """
-    if parameters is None:
-        return None
-    if len(parameters) != len(kernel.params):
-        return f"has {len(parameters)} parameters, Candle's has {len(kernel.params)} ({_list(kernel.params)})"
-    for position, (have, want) in enumerate(zip(parameters, kernel.params, strict=True), 1):
-        if not _matches(have, want):
-            have_words = f"{have.size} bytes long" if have.type is None else have.type
-            return f"parameter {position} is {have_words}, Candle's is {_words(want)}"
-    return None
+
+    shown: str
+    name: str | None = None
+    type: CType | None = None
+    resolved: bool = False
+    size: int | None = None
+    offset: int | None = None
+    passed: Literal["pointer", "value", "otherwise"] | None = None
 
 
-def _matches(have: CompiledParameter, want: Parameter) -> bool:
-    if have.type is None:
-        return have.size == (8 if want.pointer else _BYTES[want.dtype])
-    if have.is_pointer != want.pointer:
-        return False
-    if want.dtype == "void*":
-        return True
-    if not want.pointer and have.size != _BYTES[want.dtype]:
-        return False
-    allowed = _C_TYPES.get(want.dtype)
-    if allowed is not None:
-        return have.pointee in allowed
-    # 16- and 8-bit floats: any struct of the port's, or the storage integer of that size; never another number type.
-    if is_other_float8(have.pointee):
-        return False
-    storage = {2: ("unsigned short",), 1: ("unsigned char",)}[_BYTES[want.dtype]]
-    return have.pointee not in _BUILTIN or have.pointee in storage
+class Difference(NamedTuple):
+    """A kind of finding and what differs, in words."""
+
+    kind: str
+    message: str
 
 
-def _words(parameter: Parameter) -> str:
-    star = "" if parameter.dtype == "void*" else "*" if parameter.pointer else ""
+def written(params: Sequence[Param]) -> list[Given]:
+    """Parameters as a source declares them."""
+    return [Given(f"{one.type} {one.name}".replace("* ", "*").strip(), one.name, c_type(one.type)) for one in params]
+
+
+def compiled(type_: str | None, size: int) -> Given:
+    """A parameter as a compiler saw it: its type (``None`` where only the size is known) and its size in bytes."""
+    if type_ is None:
+        return Given(f"{size} bytes long", size=size)
+    return Given(type_, type=c_type(type_), resolved=True, size=size)
+
+
+def arguments(kernel: KernelObject) -> list[Given]:
+    """The parameters of a kernel in a code object."""
+    return [_argument(one) for one in kernel.arguments]
+
+
+def differences(kernel: Kernel, given: Sequence[Given]) -> list[Difference]:
+    """Every difference between ``given`` and the spec's parameters; one only where count or order differ.
+
+    Names alone are free. Parameters whose names are all the spec's, in another order, are reported as swapped: nothing
+    else shows two swapped parameters of one type. A type that is not known (``unknown_type``) is not a difference yet.
+    """
+    wanted = kernel.params
+    if len(given) != len(wanted):
+        have = f" ({', '.join(one.shown for one in given)})" if given and given[0].name is not None else ""
+        said = f"has {len(given)} parameters{have}, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
+        return [Difference("parameter_count", said)]
+    swapped = _swapped([one.name for one in given], [parameter.name for parameter in wanted])
+    if swapped:
+        return [Difference("parameter_order", swapped)]
+    rows = zip(given, wanted, expected_arguments(kernel), strict=True)
+    return [found for n, row in enumerate(rows, 1) for found in _differs(n, *row)]
+
+
+def difference(kernel: Kernel, given: Sequence[Given] | None) -> str | None:
+    """The first difference in words, or ``None``, also where nothing is known of the parameters."""
+    found = (one.message for one in differences(kernel, given or ()) if one.kind != "unknown_type")
+    return None if given is None else next(found, None)
+
+
+def expected_arguments(kernel: Kernel) -> tuple[Argument, ...]:
+    """The arguments in order, each at the next multiple of its own size: the packing of the AMDGPU calling convention
+    for scalars and pointers, whose alignment is their size."""
+    found: list[Argument] = []
+    end = 0
+    for parameter in kernel.params:
+        size = 8 if parameter.pointer else dtype(parameter.dtype).size
+        offset = -(-end // size) * size
+        found.append(Argument(offset, size, "global_buffer" if parameter.pointer else "by_value"))
+        end = offset + size
+    return tuple(found)
+
+
+def spelled(parameter: Parameter) -> str:
+    """A spec's parameter as C would have it: ``f32* out``."""
+    star = "" if parameter.dtype.endswith("*") or not parameter.pointer else "*"
     return f"{parameter.dtype}{star} {parameter.name}"
 
 
-def _list(parameters: Sequence[Parameter]) -> str:
-    return ", ".join(_words(parameter) for parameter in parameters)
+def _argument(argument: Argument) -> Given:
+    passed: Literal["pointer", "value", "otherwise"]
+    passed = "pointer" if argument.is_pointer else "value" if argument.kind == "by_value" else "otherwise"
+    what = argument.kind if passed == "otherwise" else f"a {passed}"
+    size = f"{argument.size} byte{'s' if argument.size != 1 else ''}"
+    return Given(
+        f"{what} of {size} at offset {argument.offset}", size=argument.size, offset=argument.offset, passed=passed
+    )
+
+
+def _swapped(names: Sequence[str | None], right: Sequence[str]) -> str | None:
+    if names == right or Counter(names) != Counter(right):
+        return None
+    return "; ".join(
+        f"parameter {n} is {have}, Candle's is {want}"
+        for n, (have, want) in enumerate(zip(names, right, strict=True), 1)
+        if have != want
+    )
+
+
+def _differs(position: int, have: Given, want: Parameter, place: Argument) -> Iterator[Difference]:
+    said = f"parameter {position} is {have.shown}, Candle's is {spelled(want)}"
+    if have.passed is not None:
+        expected = _argument(place)
+        if (have.offset, have.size, have.passed) != (expected.offset, expected.size, expected.passed):
+            yield Difference("parameter_type", f"{said}, {expected.shown}")
+        return
+    wrong = have.size is not None and have.size != place.size
+    if wrong or (have.type is not None and have.type.pointers != int(want.pointer)):
+        yield Difference("parameter_type", said)
+    elif have.type is not None and want.dtype != "void*":
+        fits = _fits(have.type, want.dtype, have.resolved)
+        if fits is None:
+            yield Difference("unknown_type", f"{said}; the source does not tell what {have.type.base} is")
+        elif not fits:
+            yield Difference("pointee_type" if want.pointer else "parameter_type", said)
+
+
+def _fits(have: CType, wanted: str, resolved: bool) -> bool | None:
+    """Whether the type is the spec's ``wanted``; ``None`` where that cannot be told."""
+    row = dtype(wanted)
+    narrow = row.format is not None and row.size <= _NARROW
+    if wanted in have.dtypes or (narrow and have.base in _STORAGE[row.size]):
+        return True
+    if have.dtypes or have.base in _NUMBERS or is_other_float8(have.base):
+        return False
+    own = own_float(have.base)
+    if own is not None:
+        return own == wanted
+    return narrow if resolved else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
@@ -11,7 +12,6 @@ from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
 from conformance.report.tally import (
-    DTYPE_COLUMNS,
     Tally,
     grid,
     of_module,
@@ -197,7 +197,7 @@ def _builds(record: Record, specs: Specs) -> list[str]:
 
 def _grid(record: Record, specs: Specs) -> list[str]:
     body = [[plain(module), plain(family), *cells] for module, family, cells in grid(record, specs)]
-    return table(["Module", "Family", *DTYPE_COLUMNS], body, "ll" + "c" * len(DTYPE_COLUMNS))
+    return table(["Module", "Family", *COLUMNS], body, "ll" + "c" * len(COLUMNS))
 
 
 def _defects(specs: Specs) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.remarks import remarks
-from conformance.report.tally import DTYPE_COLUMNS, grid, of_module, results, tally, ulps
+from conformance.report.tally import grid, of_module, results, tally, ulps
 from conformance.spec.load import Specs
 from conformance.text import html, url
 
@@ -112,7 +113,7 @@ def _grid(record: Record, specs: Specs) -> list[str]:
         [html(module), html(family), *(f'<td class="c">{cell}</td>' for cell in cells)]
         for module, family, cells in grid(record, specs)
     ]
-    return _table(["Module", "Family", *DTYPE_COLUMNS], body)
+    return _table(["Module", "Family", *COLUMNS], body)
 
 
 def _kernels(

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-
-DTYPE_COLUMNS = ("f64", "f32", "f16", "bf16", "f8e4m3", "i64", "i32", "i16", "u32", "u8")
 
 ABSENT = ("missing", "not_run")
 """Statuses without a verdict."""
@@ -112,13 +111,13 @@ def cell(rows: Sequence[KernelResult]) -> str:
 
 
 def grid(record: Record, specs: Specs) -> list[tuple[str, str, list[str]]]:
-    """The dtype grid: module, family, and a cell for each of ``DTYPE_COLUMNS``."""
+    """The dtype grid: module, family, and a cell for each of ``COLUMNS``."""
     cells: dict[tuple[str, str, str], list[KernelResult]] = {}
     for row in results(record, specs):
         dtype = specs.kernels[row.name].variant.get("dtype", "")
         cells.setdefault((row.module, row.family, dtype), []).append(row)
     return [
-        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in DTYPE_COLUMNS])
+        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in COLUMNS])
         for module in specs.modules.values()
         for family in module.families
     ]

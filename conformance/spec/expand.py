@@ -15,6 +15,7 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 _PARAMETER = re.compile(r"^(scalar|inout|in|out) (void\*|[\w{}]+)(\*?)$")
 _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
+_KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row in conformance/dtypes.py"
 
 Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, Workload)
 
@@ -95,7 +96,7 @@ class _Stanza:
 
     def _check_dtype(self, axis: str, value: str, place: Location) -> None:
         if axis in _DTYPE_AXES and value not in DTYPES:
-            raise self.document.error(place, f"unknown dtype {value!r}", f"expected one of {', '.join(DTYPES)}")
+            raise self.document.error(place, f"unknown dtype {value!r}", _KNOWN_DTYPES)
 
     def _check_spelling(self) -> None:
         known = {value for values in self.values.values() for value in values}
@@ -174,9 +175,7 @@ class _Stanza:
             role, written, star = match.groups()
             dtype = self._fill(written, variant, place)
             if dtype not in DTYPES:
-                raise self.document.error(
-                    place, f"parameter {name!r} has the unknown dtype {dtype!r}", f"expected one of {', '.join(DTYPES)}"
-                )
+                raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
             if pointer == (role == "scalar"):

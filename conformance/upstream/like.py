@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.dtypes import DTYPES
+from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.spec.errors import SpecError
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
@@ -19,7 +19,6 @@ from conformance.upstream.bound import Bound, like_bound, scalar
 from conformance.upstream.compare import describe_parameter
 from conformance.upstream.edit import Edit, edited, fitted, places, put_keys, put_rule, row_like
 from conformance.upstream.names import split_dtype
-from conformance.upstream.stubs import SPELLINGS
 
 _AXIS = re.compile(r"\{(\w+)\}")
 

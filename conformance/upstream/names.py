@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from conformance.dtypes import SPELLINGS
 from conformance.spec.errors import SelectionError
-from conformance.upstream.stubs import SPELLINGS
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _C_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cases import FAMILIES
-from conformance.dtypes import DTYPES
+from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.spec.errors import SelectionError
 from conformance.upstream import templates
 from conformance.upstream.bound import WIDEST, Bound, scalar
 from conformance.upstream.names import split_dtype
-from conformance.upstream.stubs import SPELLINGS
 
 DEFAULT_PARAMS = "numel: scalar size_t, inp: in {dtype}*, out: out {dtype}*"
 CASES = Path("conformance/cases/__init__.py")

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from conformance.dtypes import SPELLINGS
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.types import c_type
 from conformance.spec.load import Specs
-
-SPELLINGS = {"f8_e4m3": "f8e4m3", "fp8_e4m3": "f8e4m3"} | {
-    name: name for name in ("f8e4m3", "bf16", "f16", "f32", "f64", "u8", "u32", "i16", "i32", "i64")
-}
-"""How kernel names spell a dtype, longest first where one ends in another."""
 
 
 @dataclass(frozen=True)

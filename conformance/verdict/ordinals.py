@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import DType
 
-_SMALLEST_NAN = {"f64": 0x7FF0000000000001, "f32": 0x7F800001, "f16": 0x7C01, "bf16": 0x7F81, "f8e4m3": 0x7F}
-"""Magnitude bits from which on a pattern is NaN; e4m3fn has one NaN pattern per sign and no infinity."""
-
 
 def is_nan(values: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
     """Which elements of ``values`` (of ``dtype``) are NaN, by bit pattern; all false for integers."""
-    if dtype.kind != "float":
+    if dtype.format is None:
         return np.zeros(values.shape, np.bool_)
     bits = values.view(dtype.bits)
     magnitude = bits & dtype.bits.type((1 << (8 * dtype.size - 1)) - 1)
-    return np.asarray(magnitude >= dtype.bits.type(_SMALLEST_NAN[dtype.name]))
+    return np.asarray(magnitude >= dtype.bits.type(dtype.format.smallest_nan))
 
 
 def ordinals(values: NDArray[Any], dtype: DType) -> NDArray[np.int64]:

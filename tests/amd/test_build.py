@@ -98,7 +98,7 @@ def test_an_argument_unlike_the_specs_is_told(port: Path, capsys: pytest.Capture
     (port / "sub/affine.hip").write_text(AFFINE.replace("const size_t num_dims", "const int num_dims"))
     code, _, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")
     assert code == 1
-    assert "affine_f32 argument 2 is a value of 4 bytes at offset 8" in err
+    assert "affine_f32 parameter 2 is a value of 4 bytes at offset 8" in err
 
 
 def test_options_reach_the_compiler(port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

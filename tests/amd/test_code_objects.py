@@ -10,7 +10,7 @@ import elf
 import pytest
 
 from conformance.port.code_objects import Argument, parse, read_code_objects
-from conformance.port.layout import expected_arguments, layout_difference
+from conformance.port.signature import arguments, difference, expected_arguments
 from conformance.spec.load import Specs, load_specs
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
@@ -100,9 +100,13 @@ def test_arguments_are_packed_by_natural_alignment(specs: Specs) -> None:
 @pytest.mark.parametrize(
     ("position", "argument", "said"),
     [
-        (0, (0, 4, "by_value"), "argument 1 is a value of 4 bytes at offset 0, Candle's size_t numel is a value of 8"),
-        (4, (32, 8, "by_value"), r"argument 5 is a value of 8 bytes at offset 32, Candle's f16\* out is a pointer"),
-        (6, (44, 2, "by_value"), "argument 7 is a value of 2 bytes at offset 44, .* at offset 42"),
+        (
+            0,
+            (0, 4, "by_value"),
+            "parameter 1 is a value of 4 bytes at offset 0, Candle's is size_t numel, a value of",
+        ),
+        (4, (32, 8, "by_value"), r"parameter 5 is a value of 8 bytes at offset 32, Candle's is f16\* out, a pointer"),
+        (6, (44, 2, "by_value"), "parameter 7 is a value of 2 bytes at offset 44, .* at offset 42"),
     ],
 )
 def test_a_difference_in_layout_names_the_argument(
@@ -111,17 +115,17 @@ def test_a_difference_in_layout_names_the_argument(
     rows = [*AFFINE_F16]
     rows[position] = argument
     code = parse(elf.code_object(elf.metadata("gfx942", [affine(*rows)])), "made here")
-    difference = layout_difference(specs.kernels["affine_f16"], code.kernels["affine_f16"])
-    assert difference is not None
+    found = difference(specs.kernels["affine_f16"], arguments(code.kernels["affine_f16"]))
+    assert found is not None
 
-    assert re.search(said, difference)
+    assert re.search(said, found)
 
 
 def test_a_missing_argument_is_counted(specs: Specs) -> None:
     code = parse(elf.code_object(elf.metadata("gfx942", [affine(*AFFINE_F16[:-1])])), "made here")
-    difference = layout_difference(specs.kernels["affine_f16"], code.kernels["affine_f16"])
-    assert difference is not None
-    assert difference.startswith("has 6 arguments, Candle's has 7 (size_t numel, ")
+    found = difference(specs.kernels["affine_f16"], arguments(code.kernels["affine_f16"]))
+    assert found is not None
+    assert found.startswith("has 6 parameters, Candle's has 7 (size_t numel, ")
 
 
 def test_targets_know_their_isa_version_wave_and_shared_memory() -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects
 from conformance.port.code_objects import Argument, CodeObject, KernelObject
-from conformance.port.layout import expected_arguments
+from conformance.port.signature import expected_arguments
 from conformance.spec.load import Specs, load_specs
 
 
@@ -44,7 +44,7 @@ def test_a_size_t_turned_int_is_an_argument_of_another_size(specs: Specs) -> Non
         "port/unary.hsaco",
         "gfx942",
     )
-    assert "argument 1 is a value of 4 bytes" in found.message
+    assert "parameter 1 is a value of 4 bytes" in found.message
 
 
 def test_names_are_missing_extra_and_near(specs: Specs) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.port.check.source import check_sources, read_tree
-from conformance.port.signature import CompiledParameter, signature_difference
+from conformance.port.signature import Given, compiled, difference
 from conformance.port.sources import find_sources
 from conformance.spec.load import Specs, load_specs
 
@@ -48,24 +48,24 @@ def test_check_takes_ocp_e4m3_and_own_names(specs: Specs, tmp_path: Path, type_n
     assert kinds(specs, tmp_path, type_name) == []
 
 
-def compiled(type_name: str) -> list[CompiledParameter]:
+def parameters(type_name: str) -> list[Given]:
     words = ["unsigned long", "unsigned long", "const unsigned long *", f"const {type_name} *", f"{type_name} *"]
     return [
-        *(CompiledParameter(word, 8) for word in words),
-        CompiledParameter(type_name, 1),
-        CompiledParameter(type_name, 1),
+        *(compiled(word, 8) for word in words),
+        compiled(type_name, 1),
+        compiled(type_name, 1),
     ]
 
 
 @pytest.mark.parametrize("type_name", OTHERS)
 def test_compiled_parameters_of_another_8_bit_float_differ(specs: Specs, type_name: str) -> None:
-    said = signature_difference(specs.kernels[KERNEL], compiled(type_name))
+    said = difference(specs.kernels[KERNEL], parameters(type_name))
     assert said == f"parameter 4 is const {type_name} *, Candle's is f8e4m3* inp"
 
 
 @pytest.mark.parametrize("type_name", [*RIGHT, "unsigned char"])
 def test_compiled_parameters_of_ocp_e4m3_fit(specs: Specs, type_name: str) -> None:
-    assert signature_difference(specs.kernels[KERNEL], compiled(type_name)) is None
+    assert difference(specs.kernels[KERNEL], parameters(type_name)) is None
 
 
 def test_the_cpu_runtime_calls_it_signature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import CodeObject, parse
 from conformance.port.definitions.preprocess import HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
-from conformance.port.layout import layout_difference
+from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import find_toolchain
@@ -77,7 +77,7 @@ def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> N
     wanted = of_module(module)
     assert code.target == arch
     assert code.kernels.keys() == wanted.keys()
-    differences = {name: layout_difference(kernel, code.kernels[name]) for name, kernel in wanted.items()}
+    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
     assert {name: said for name, said in differences.items() if said} == {}
     used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
     assert {name: row for name, row in used.items() if any(row)} == {}

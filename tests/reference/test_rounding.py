@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reference import float8
+from conformance.dtypes import DTYPES
+from reference.float8 import decoder, encoder
 from reference.fma import fma_f32, fma_f64
-from reference.rounding import f32_odd, to_bf16, to_f16
+from reference.rounding import f32_odd, rounded
 
 Array = NDArray[Any]
+BF16, F16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
+encode, decode = encoder(DTYPES["f8e4m3"]), decoder(DTYPES["f8e4m3"])
 # significand digits, exponent of the smallest normal number
 FORMATS = {"f64": (53, -1022), "f32": (24, -126), "f16": (11, -14), "bf16": (8, -126), "f8": (4, -6)}
 LARGEST = {"f64": 1024, "f32": 128, "f16": 16, "bf16": 128}
@@ -60,9 +63,9 @@ def every(dtype: Any, step: int = 1) -> Array:
 @pytest.mark.parametrize(
     ("name", "convert", "points"),
     [
-        ("bf16", to_bf16, around(every(ml_dtypes.bfloat16, 97))),
-        ("f16", to_f16, around(every(np.float16, 97))),
-        ("f8", lambda x: float8.encode(f32_odd(x)), around(every(ml_dtypes.float8_e4m3fn))),
+        ("bf16", lambda x: rounded(x, BF16), around(every(ml_dtypes.bfloat16, 97))),
+        ("f16", lambda x: rounded(x, F16), around(every(np.float16, 97))),
+        ("f8", lambda x: encode(f32_odd(x)), around(every(ml_dtypes.float8_e4m3fn))),
     ],
 )
 @np.errstate(all="ignore")
@@ -75,22 +78,22 @@ def test_conversion_rounds_once(name: str, convert: Any, points: Array) -> None:
 def test_double_rounding_would_be_seen() -> None:
     """The boundary points do catch the conversion that ml_dtypes makes."""
     points = around(every(ml_dtypes.bfloat16, 97))
-    assert (points.astype(ml_dtypes.bfloat16).view(np.uint16) != to_bf16(points).view(np.uint16)).any()
+    assert (points.astype(ml_dtypes.bfloat16).view(np.uint16) != rounded(points, BF16).view(np.uint16)).any()
 
 
 @np.errstate(all="ignore")
 def test_conversion_of_specials() -> None:
     x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e300, -1e300, 3.4e38, 3.5e38, 5e-324, -5e-324])
-    assert [str(v) for v in to_bf16(x)] == [
+    assert [str(v) for v in rounded(x, BF16)] == [
         "inf", "-inf", "nan", "0", "-0", "inf", "-inf", "inf", "inf", "0", "-0",
     ]  # fmt: skip
-    encoded = float8.encode(np.array([np.inf, -np.inf, np.nan, 464, 465, -1e9, -0.0, 2**-10, 1.5 * 2**-10], np.float32))
+    encoded = encode(np.array([np.inf, -np.inf, np.nan, 464, 465, -1e9, -0.0, 2**-10, 1.5 * 2**-10], np.float32))
     assert encoded.view(np.uint8).tolist() == [0x7E, 0xFE, 0x7F, 0x7E, 0x7E, 0xFE, 0x80, 0x00, 0x01]
 
 
 def test_float8_decode_then_encode_is_the_identity() -> None:
     patterns = np.arange(256, dtype=np.uint8)
-    back = float8.encode(float8.decode(patterns.view(ml_dtypes.float8_e4m3fn))).view(np.uint8)
+    back = encode(decode(patterns.view(ml_dtypes.float8_e4m3fn))).view(np.uint8)
     assert back.tolist() == [0x7F if p & 0x7F == 0x7F else p for p in range(256)]
 
 

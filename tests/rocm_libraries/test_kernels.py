@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conformance.port.code_objects import read_code_objects
-from conformance.port.layout import layout_difference
+from conformance.port.signature import arguments, difference
 from conformance.toolchains.targets import DEFAULT_TARGETS
 from tests.kernels.test_amd_targets import MODULES, most_threads, of_module
 from tests.rocm_libraries.box import OPT_ROCM, ROOT
@@ -78,7 +78,7 @@ def test_compiles_for_the_target(libraries: Libraries, get_box: GetBox, module: 
     wanted = of_module(module)
     assert code.target == arch
     assert code.kernels.keys() == wanted.keys()
-    differences = {name: layout_difference(kernel, code.kernels[name]) for name, kernel in wanted.items()}
+    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
     assert {name: said for name, said in differences.items() if said} == {}
     used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
     assert {name: row for name, row in used.items() if any(row)} == {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.port.layout import expected_arguments
+from conformance.port.signature import expected_arguments
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.host import find_toolchain
 from tests.amd import elf

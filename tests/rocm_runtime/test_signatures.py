@@ -18,13 +18,19 @@ KERNEL = "fill_u32"
 WRONG = {
     "fill_u32": (
         {0: (0, 8, "by_value")},
-        "argument 1 is a value of 8 bytes at offset 0, Candle's u32* buf is a",
+        "parameter 1 is a value of 8 bytes at offset 0, Candle's is u32* buf, a",
     ),
-    "fill_u8": ({1: (8, 8, "global_buffer")}, "argument 2 is a pointer of 8 bytes at offset 8, Candle's u8 value is a"),
-    "fill_f32": ({2: (16, 4, "by_value")}, "argument 3 is a value of 4 bytes at offset 16, Candle's size_t numel is a"),
+    "fill_u8": (
+        {1: (8, 8, "global_buffer")},
+        "parameter 2 is a pointer of 8 bytes at offset 8, Candle's is u8 value,",
+    ),
+    "fill_f32": (
+        {2: (16, 4, "by_value")},
+        "parameter 3 is a value of 4 bytes at offset 16, Candle's is size_t numel,",
+    ),
     "fill_f64": (
         {1: (8, 2, "by_value")},
-        "argument 2 is a value of 2 bytes at offset 8, Candle's f64 value is a",
+        "parameter 2 is a value of 2 bytes at offset 8, Candle's is f64 value, a",
     ),
 }
 MORE = elf.kernel_row("fill_i64", [(8 * number, 8, "global_buffer") for number in range(7)])
@@ -58,7 +64,9 @@ def test_another_argument_is_a_signature_that_names_the_parameter(wrong: Ran, na
 
 def test_another_count_is_a_signature_that_lists_the_parameters(wrong: Ran) -> None:
     assert wrong.kernels["fill_i64"]["status"] == "signature"
-    assert wrong.kernels["fill_i64"]["message"] == "has 7 arguments, Candle's has 3 (i64* buf, i64 value, size_t numel)"
+    assert (
+        wrong.kernels["fill_i64"]["message"] == "has 7 parameters, Candle's has 3 (i64* buf, i64 value, size_t numel)"
+    )
 
 
 def test_a_kernel_that_the_bytes_lack_is_missing(wrong: Ran) -> None:

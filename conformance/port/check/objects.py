@@ -9,7 +9,7 @@ from pathlib import Path
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
-from conformance.port.layout import layout_difference
+from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.targets import lds_bytes
 
@@ -45,9 +45,9 @@ def check_objects(
                     continue
                 first[name] = file.label
                 if name in kernels:
-                    difference = layout_difference(kernels[name], kernel)
-                    if difference is not None:
-                        findings.append(Finding("arguments", name, difference, file.label, None, target))
+                    said = difference(kernels[name], arguments(kernel))
+                    if said is not None:
+                        findings.append(Finding("arguments", name, said, file.label, None, target))
                 findings += resources(kernel, file.label, target)
         if names:
             findings += _names(first, kernels, wanted, target)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest, other_dtypes
-from conformance.port.check.parameters import differences
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels, in_parallel
+from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
 
@@ -97,7 +97,9 @@ def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[Findi
     findings = []
     if not definition.extern_c:
         findings.append(Finding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
-    findings += [Finding(kind, kernel.name, said, place) for kind, said in differences(kernel, definition.params)]
+    findings += [
+        Finding(kind, kernel.name, said, place) for kind, said in differences(kernel, written(definition.params))
+    ]
     return findings
 
 
@@ -111,7 +113,7 @@ def _names(
     for name in extra:
         definition, place = first[name]
         meant = intended.get(name)
-        if meant is not None and not differences(kernels[meant], definition.params):
+        if meant is not None and not differences(kernels[meant], written(definition.params)):
             said = f"is no name of the specs; it has the parameters of {meant}, which is missing"
             findings.append(Finding("misnamed", name, said, place, meant))
             del missing[meant]

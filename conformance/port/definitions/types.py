@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "f64": ("double",),
-    "f32": ("float", "float32_t"),
-    "f16": ("half", "__half", "_Float16", "__fp16", "float16_t", "half_t"),
-    "bf16": ("__nv_bfloat16", "nv_bfloat16", "__hip_bfloat16", "hip_bfloat16", "__bf16", "bfloat16"),
-    "f8e4m3": ("__nv_fp8_e4m3", "__hip_fp8_e4m3", "__nv_fp8_storage_t", "__hip_fp8_storage_t"),
-    "i64": ("int64_t", "long", "long int", "long long", "long long int", "signed long"),
-    "i32": ("int32_t", "int", "signed int", "signed"),
-    "i16": ("int16_t", "short", "short int"),
-    "u32": ("uint32_t", "unsigned int", "unsigned", "uint"),
-    "u8": ("uint8_t", "unsigned char"),
-    "size_t": ("size_t", "uint64_t", "unsigned long", "unsigned long int", "unsigned long long"),
-    "int": ("int", "int32_t", "signed int", "signed"),
-    "bool": ("bool",),
-    "void*": ("void",),
+from conformance.dtypes import DTYPES, FLOATS
+
+_DTYPES: dict[str, frozenset[str]] = {
+    spelled: frozenset(row.name for row in DTYPES.values() if spelled in row.c)
+    for spelled in {spelled for row in DTYPES.values() for spelled in row.c}
 }
 _OTHER_FLOAT8 = re.compile(r"e5m2|fnuz|e8m0|e3m4|e4m3b11|f(?:p|loat)?8_?x_?[24]", re.IGNORECASE)
-_QUALIFIER = re.compile(r"\b(const|volatile)\b|\bstd::")
+_QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b|\bstd::")
 
 
 @dataclass(frozen=True)
@@ -46,13 +36,33 @@ def c_type(text: str) -> CType:
     """The type that ``text`` spells, such as ``const float *``."""
     pointers = text.count("*")
     base = " ".join(_QUALIFIER.sub(" ", text.replace("*", " ").replace("&", " ")).split())
-    return CType(base, frozenset(dtype for dtype, names in _NAMES.items() if base in names), pointers)
+    return CType(base, _DTYPES.get(base, frozenset()), pointers)
 
 
 def is_other_float8(name: str) -> bool:
-    """Whether the type ``name`` is an 8-bit float other than ``f8e4m3``, or a vector of 8-bit floats.
+    """Whether the type ``name`` is an 8-bit float that no dtype is, or a vector of 8-bit floats.
 
     ``f8e4m3`` is OCP's e4m3 (e4m3fn), HIP's ``__hip_fp8_e4m3``. The other formats have the same size and other values:
     e5m2, and AMD's FNUZ forms on gfx942.
     """
-    return _OTHER_FLOAT8.search(name.rpartition("::")[2]) is not None
+    return _OTHER_FLOAT8.search(_last(name)) is not None and own_float(name) is None
+
+
+def own_float(name: str) -> str | None:
+    """The dtype that a port's own type ``name`` seems to be: of the rows whose pattern is found in the last part of the
+    name, the one that matches most of it. What looks like another 8-bit float must be inside of the match."""
+    last = _last(name)
+    other = _OTHER_FLOAT8.search(last)
+    start, end = other.span() if other is not None else (len(last), 0)
+    found = [
+        (len(match.group()), row.name)
+        for row in FLOATS
+        if row.own is not None
+        for match in row.own.finditer(last)
+        if match.start() <= start and end <= match.end()
+    ]
+    return max(found, key=lambda pair: pair[0], default=(0, None))[1]
+
+
+def _last(name: str) -> str:
+    return name.rpartition("::")[2]

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.dtypes import SPELLINGS
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.upstream.wiring.machine import Machine, Request
 from conformance.upstream.wiring.plan import live_functions
 from conformance.upstream.wiring.reach import LOADS, backend_folder, read_sources
 from conformance.upstream.wiring.syntax import RustError
+
+_SPELLED = re.compile("|".join(SPELLINGS))
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"fp?8_?e4m3", "f8e4m3", name).lower()
+    return _SPELLED.sub(lambda match: SPELLINGS[match.group()], name).lower()
 
 
 def _sortable(place: str) -> tuple[str, int]:
