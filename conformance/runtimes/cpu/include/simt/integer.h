@@ -212,11 +212,13 @@ SIMT_INLINE float directed(Exact exact, int direction) {
 }
 }  // namespace simt
 
-#define SIMT_TO_INTEGER(From, from, To, to)                                                                           \
-  SIMT_INLINE To __##from##2##to##_rn(From x) { return simt::saturate<To>(__builtin_rint(static_cast<double>(x))); }  \
-  SIMT_INLINE To __##from##2##to##_rz(From x) { return simt::saturate<To>(x); }                                       \
-  SIMT_INLINE To __##from##2##to##_rd(From x) { return simt::saturate<To>(__builtin_floor(static_cast<double>(x))); } \
-  SIMT_INLINE To __##from##2##to##_ru(From x) { return simt::saturate<To>(__builtin_ceil(static_cast<double>(x))); }
+// A rounded number is one of its type again, so that going through double changes nothing.
+#define SIMT_ROUNDED(From, function, x) static_cast<From>(function(static_cast<double>(x)))
+#define SIMT_TO_INTEGER(From, from, To, to)                                                                          \
+  SIMT_INLINE To __##from##2##to##_rn(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_rint, x)); }  \
+  SIMT_INLINE To __##from##2##to##_rz(From x) { return simt::saturate<To>(x); }                                      \
+  SIMT_INLINE To __##from##2##to##_rd(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_floor, x)); } \
+  SIMT_INLINE To __##from##2##to##_ru(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_ceil, x)); }
 SIMT_TO_INTEGER(float, float, int, int)
 SIMT_TO_INTEGER(float, float, unsigned, uint)
 SIMT_TO_INTEGER(float, float, long long, ll)
@@ -226,6 +228,7 @@ SIMT_TO_INTEGER(double, double, unsigned, uint)
 SIMT_TO_INTEGER(double, double, long long, ll)
 SIMT_TO_INTEGER(double, double, unsigned long long, ull)
 #undef SIMT_TO_INTEGER
+#undef SIMT_ROUNDED
 
 #define SIMT_TO_FLOAT(From, from)                                                 \
   SIMT_INLINE float __##from##2float_rn(From x) { return static_cast<float>(x); } \
