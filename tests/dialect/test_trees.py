@@ -36,7 +36,8 @@ def test_the_command_line_says_the_same_as_the_file(run: Run, tmp_path: Path) ->
 def test_one_file_of_several_families_and_one_mistake(run: Run) -> None:
     names = ("uabs_f32", "affine_f32", "badd_f32", "bsub_f32", "bmaximum_f32", "cast_f32_u8")
     said = run("one_file/kernels.hip", *names, *KEEPS)
-    assert said.statuses() == {**dict.fromkeys(names, "pass"), "bsub_f32": "fail"}
+    # A plain cast to a byte is wrong on AMD GPUs, see test_conversions.py.
+    assert said.statuses() == {**dict.fromkeys(names, "pass"), "bsub_f32": "fail", "cast_f32_u8": "fail"}
     assert (said.code, said.wave) == (1, 64)
     assert said.rows["bsub_f32"]["source"] == "one_file/kernels.hip:37"
 

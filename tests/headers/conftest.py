@@ -64,7 +64,8 @@ def probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pytest.skip(f"no {name} on this machine: the headers are not tested with it")
     library = tmp_path_factory.mktemp("headers") / f"{request.param}.so"
     command = [compiler, "-std=gnu++20", "-O2", "-fPIC", "-shared", "-ffp-contract=fast", "-fno-math-errno", *flags]
-    command += ["-fno-exceptions", "-I", str(INCLUDE), "-include", "simt/prelude.h"]
+    command += ["-fno-exceptions", "-I", str(INCLUDE), "-include", "simt/cuda_prelude.h"]
+    command += ["-isystem", str(INCLUDE / "nvidia")]
     command += [str(Path(__file__).with_name("probe.cpp")), "-o", str(library), "-lm"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

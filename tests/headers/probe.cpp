@@ -1,7 +1,10 @@
-// Array forms of the kernel headers' functions, for numpy. Compiled with simt/prelude.h in front, as kernels are.
-#include <hip/hip_bf16.h>
-#include <hip/hip_fp16.h>
-#include <hip/hip_fp8.h>
+// Array forms of the kernel headers' functions, for numpy. Compiled with simt/cuda_prelude.h in front, as CUDA kernels
+// are: CUDA has all names that HIP has, and more.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "simt/float8.h"
+#include "simt/hip_bfloat16.h"
 
 // The runtime's side: nothing here waits or fails.
 extern "C" {

@@ -50,7 +50,7 @@ extern "C" __global__ void asserts(float *out) { assert(out == nullptr); }
 extern "C" __global__ void aborts(float *out) {
   if (out != nullptr) abort();
 }
-extern "C" __global__ void traps(float *out) { __trap(); }
+extern "C" __global__ void traps(float *out) { simt_trap("__trap()", __FILE__, SIMT_LOCATION(__LINE__, 0)); }
 extern "C" __global__ void prints(float *out) { printf("thread %d of %s\n", static_cast<int>(threadIdx.x), "two"); }
 extern "C" __global__ void overruns(float *out, int shift) {
   __shared__ float room[32];

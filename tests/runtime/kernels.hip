@@ -259,7 +259,7 @@ GLOBAL fails_an_assertion(int limit, int *out) {
 }
 
 GLOBAL traps(int *out) {
-  if (threadIdx.x == 3) __trap();
+  if (threadIdx.x == 3) simt_trap("__trap()", __FILE__, SIMT_LOCATION(__LINE__, 0));
   out[threadIdx.x] = 1;
 }
 

@@ -19,7 +19,7 @@ struct Arithmetic {
   std::string result, operation, type, first, second;
 };
 
-// Reads `line` as a contractable fmul, fadd or fsub of float or double; false if it is something else.
+// Reads `line` as a contractable fmul, fadd or fsub of half, float or double; false if it is something else.
 bool read_arithmetic(std::string_view line, Arithmetic &found) {
   constexpr std::string_view contract = " contract ";
   const size_t equals = line.find(" = f"), flag = line.find(contract);
@@ -34,8 +34,20 @@ bool read_arithmetic(std::string_view line, Arithmetic &found) {
   found.type = rest.substr(0, space);
   found.first = rest.substr(space + 1, comma - space - 1);
   found.second = rest.substr(comma + 2);
-  return found.type == "float" || found.type == "double";
+  return found.type == "half" || found.type == "float" || found.type == "double";
 }
+
+// Three halves as doubles: of their product and sum a double keeps all that decides how the result is rounded.
+constexpr char fma_of_halves[] =
+    "define internal half @simt.fma.f16(half %a, half %b, half %c) alwaysinline nounwind {\n"
+    "  %x = fpext half %a to double\n"
+    "  %y = fpext half %b to double\n"
+    "  %z = fpext half %c to double\n"
+    "  %product = fmul double %x, %y\n"
+    "  %sum = fadd double %product, %z\n"
+    "  %r = fptrunc double %sum to half\n"
+    "  ret half %r\n"
+    "}\n";
 
 // Fuses the products of an expression with its sums. Before optimisation an expression's intermediate values are
 // registers with one use, and variables are memory, so what is found here are products inside one expression.
@@ -66,7 +78,7 @@ class Contraction {
       if (used_.count(type) != 0 && text_.find(std::string("declare ") + type + " " + name) == std::string::npos)
         result += std::string("declare ") + type + " " + name + type + ", " + type + ", " + type + ")\n";
     }
-    return result;
+    return used_.count("half") != 0 ? result + fma_of_halves : result;
   }
 
  private:
@@ -83,9 +95,11 @@ class Contraction {
       negated = name;
     }
     used_[sum.type] = true;
-    return before + "  " + sum.result + " = call contract " + sum.type + " @llvm.fma." +
-           (sum.type == "float" ? "f32" : "f64") + "(" + sum.type + " " + factor + ", " + sum.type + " " +
-           product.second + ", " + sum.type + " " + term + ")";
+    const char *function = sum.type == "half"    ? "@simt.fma.f16"
+                           : sum.type == "float" ? "@llvm.fma.f32"
+                                                 : "@llvm.fma.f64";
+    return before + "  " + sum.result + " = call contract " + sum.type + " " + function + "(" + sum.type + " " +
+           factor + ", " + sum.type + " " + product.second + ", " + sum.type + " " + term + ")";
   }
 
   const std::string &text_;
@@ -148,26 +162,85 @@ class Lowering {
         "define internal " + type + " @simt." + name + "(" + parameters + ") alwaysinline nounwind {\n" + body + "}\n";
   }
 
+  // Adds the declaration of an intrinsic of one value of `type`, and gives "call TYPE @llvm.NAME(TYPE %value)".
+  std::string call(const std::string &name, const std::string &result, const std::string &type,
+                   const std::string &value) {
+    declare(name, result, type);
+    return joined({"call ", result, " @llvm.", name, "(", type, " ", value, ")\n"});
+  }
+
   void conversion(const Float &from, bool is_signed, int bits) {
-    const bool narrow = bits < 32;
-    // A NaN of a conversion to 64 bits or from double leaves the top bit, which a narrow result does not see.
-    const bool marks_nan = cuda_ && !narrow && (bits == 64 || from.suffix == "f64");
-    if (!narrow && !marks_nan) return;
-    const std::string kind = is_signed ? "fptosi.sat." : "fptoui.sat.";
-    const std::string type = "i" + std::to_string(bits), wide = narrow ? "i32" : type;
-    const std::string name = joined({kind, type, ".", from.suffix}), wider = joined({kind, wide, ".", from.suffix});
-    // The wide conversion keeps its intrinsic's name inside the definition, which is appended after all renaming.
-    if (!rename(name)) return;
-    declare(wider, wide, std::string(from.type));
-    std::string body = joined({"  %w = call ", wide, " @llvm.", wider, "(", from.type, " %x)\n"});
-    if (narrow) {
-      body += "  %r = trunc i32 %w to " + type + "\n";
+    const std::string name = saturating(is_signed, bits, from.suffix);
+    std::string body;
+    if (cuda_) {
+      // A NaN of a conversion to 64 bits or from double leaves the top bit, which a narrow result does not see.
+      if (bits < 32) {
+        if (!rename(name)) return;
+        body = narrowed(from.type, from.suffix, "%x", is_signed, 32, bits);
+      } else {
+        if ((bits == 32 && from.suffix != "f64") || !rename(name)) return;
+        body = marking_nan(from, name, bits);
+      }
     } else {
-      const char *top = bits == 64 ? "-9223372036854775808" : "-2147483648";
-      body += joined(
-          {"  %nan = fcmp uno ", from.type, " %x, %x\n  %r = select i1 %nan, ", type, " ", top, ", ", type, " %w\n"});
+      if (bits == 32 || !rename(name)) return;
+      const bool widened = from.suffix == "bf16";
+      const std::string type(widened ? "float" : from.type), suffix(widened ? "f32" : from.suffix);
+      const std::string value = widened ? "%f" : "%x";
+      if (widened) body = "  %f = fpext bfloat %x to float\n";
+      const int width = suffix == "f16" && bits < 32 ? 16 : 32;
+      if (bits < 32)
+        body += narrowed(type, suffix, value, is_signed || bits == 8, width, bits);
+      else if (suffix == "f16")
+        body += joined({"  %w = ", call(saturating(is_signed, 32, suffix), "i32", type, value),
+                        is_signed ? "  %r = sext i32 %w to i64\n" : "  %r = zext i32 %w to i64\n"});
+      else
+        body += in_halves(type, suffix, value, is_signed);
     }
+    const std::string type = "i" + std::to_string(bits);
     define(type, name, joined({from.type, " %x"}), body + "  ret " + type + " %r\n");
+  }
+
+  static std::string saturating(bool is_signed, int bits, std::string_view suffix) {
+    return joined({is_signed ? "fptosi.sat.i" : "fptoui.sat.i", std::to_string(bits), ".", suffix});
+  }
+
+  // The low bits of a saturating conversion to `width` bits.
+  std::string narrowed(std::string_view type, std::string_view suffix, const std::string &value, bool is_signed,
+                       int width, int bits) {
+    const std::string wide = "i" + std::to_string(width);
+    const std::string converted = call(saturating(is_signed, width, suffix), wide, std::string(type), value);
+    if (width == bits) return "  %r = " + converted;
+    return joined({"  %w = ", converted, "  %r = trunc ", wide, " %w to i", std::to_string(bits), "\n"});
+  }
+
+  std::string marking_nan(const Float &from, const std::string &name, int bits) {
+    const std::string type = "i" + std::to_string(bits);
+    const char *top = bits == 64 ? "-9223372036854775808" : "-2147483648";
+    return joined({"  %w = ", call(name, type, std::string(from.type), "%x"), "  %nan = fcmp uno ", from.type,
+                   " %x, %x\n  %r = select i1 %nan, ", type, " ", top, ", ", type, " %w\n"});
+  }
+
+  // AMD GPUs have no conversion to 64 bits: LLVM makes it of two to 32 bits (AMDGPUISelLowering, LowerFP_TO_INT64),
+  // which saturate each for itself.
+  std::string in_halves(const std::string &type, const std::string &suffix, const std::string &value, bool is_signed) {
+    const bool flips = is_signed && suffix == "f32";
+    std::string body = "  %t = " + call("trunc." + suffix, type, type, value);
+    if (flips) body += "  %a = " + call("fabs." + suffix, type, type, "%t");
+    const std::string size = flips ? "%a" : "%t";
+    body += joined({"  %m = fmul ", type, " ", size, ", 0x3DF0000000000000\n"});  // 2^-32
+    body += "  %h = " + call("floor." + suffix, type, type, "%m");
+    declare("fma." + suffix, type, joined({type, ", ", type, ", ", type}));
+    body += joined({"  %l = call ", type, " @llvm.fma.", suffix, "(", type, " %h, ", type, " 0xC1F0000000000000, ",
+                    type, " ", size, ")\n"});  // -2^32
+    body += "  %hi = " + call(saturating(is_signed && !flips, 32, suffix), "i32", type, "%h");
+    body += "  %lo = " + call(saturating(false, 32, suffix), "i32", type, "%l");
+    body +=
+        "  %hw = zext i32 %hi to i64\n  %lw = zext i32 %lo to i64\n"
+        "  %up = shl i64 %hw, 32\n  %both = or i64 %up, %lw\n";
+    if (!flips) return body + "  %r = add i64 %both, 0\n";
+    return body +
+           "  %b = bitcast float %t to i32\n  %s = ashr i32 %b, 31\n  %sw = sext i32 %s to i64\n"
+           "  %x1 = xor i64 %both, %sw\n  %r = sub i64 %x1, %sw\n";
   }
 
   void extremum(const Float &number, const std::string &intrinsic, std::string_view wins, std::string_view merge) {

@@ -1,8 +1,10 @@
 // Rewrites clang's LLVM IR where host compilers implement an operation differently from GPU compilers.
 //
-//   float to integer   a GPU has no conversion to 8 or 16 bits: it converts to 32 bits, out of range to the nearest
-//                      end, and keeps the low ones (300.0f becomes 44 as a byte). NaN becomes 0; in CUDA, where the
-//                      source is a double or the result has 64 bits, it becomes the top bit (PTX ISA, cvt).
+//   float to integer   an NVIDIA GPU converts to 32 bits, out of range to the nearest end, and keeps the low ones of
+//                      them for a narrower type (300.0f becomes 44 as a byte); NaN becomes 0, or the top bit where the
+//                      source is a double or the result has 64 bits (PTX ISA, cvt).
+//                      On an AMD GPU the same, but NaN is always 0, a byte is made of a *signed* integer (-1.0f becomes
+//                      255, not 0), a half becomes 8 or 16 bits through 16, and 64 bits are two conversions to 32.
 //   fmax, fmin         +0 is larger than -0
 //   a * b + c * d      the first product is fused with the sum, as GPU compilers choose; where contraction is allowed.
 //                      A host's optimiser may fuse either, or neither. Products of other statements are left to it.

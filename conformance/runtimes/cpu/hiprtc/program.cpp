@@ -23,6 +23,10 @@ using Words = std::vector<std::string>;
 
 namespace {
 
+bool mentions_implied_types(const std::string &log) {
+  return log.find("half") != std::string::npos || log.find("hip_bfloat16") != std::string::npos;
+}
+
 constexpr char fused_product[] = "simt::Product<";
 constexpr size_t log_limit = 256 * 1024;  // bytes; a template error can be megabytes long
 
@@ -105,6 +109,14 @@ Program::Outcome Program::compile(const Words &options) {
       plain.push_back("-DSIMT_PLAIN_PRODUCTS");
       log_.clear();
       outcome = build(plain);
+    }
+    if (outcome == Outcome::failed && mentions_implied_types(log_)) {
+      // hipcc has no 16-bit types without an #include, so that a source may have its own: see simt/prelude.h.
+      Words bare = options;
+      bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
+      const std::string first = std::exchange(log_, {});
+      outcome = build(bare);
+      if (outcome != Outcome::compiled) log_ = first;
     }
     compiled_ = outcome == Outcome::compiled;
     return outcome;

@@ -2,5 +2,5 @@
 #pragma once
 #pragma GCC system_header
 
-#include "../simt/bfloat16.h"
+#include "../simt/hip_bfloat16.h"
 #include "../simt/prelude.h"

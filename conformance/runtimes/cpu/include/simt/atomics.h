@@ -102,7 +102,9 @@ SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {
     return simt::bit_cast<T>(seen);                                                                           \
   }
 SIMT_COMPARE_AND_SWAP(atomicCAS)
+#if defined(SIMT_CUDA)
 SIMT_COMPARE_AND_SWAP(atomicCAS_block)
+#endif
 SIMT_COMPARE_AND_SWAP(atomicCAS_system)
 #undef SIMT_COMPARE_AND_SWAP
 

@@ -96,18 +96,14 @@ SIMT_INLINE __hip_bfloat16 __short_as_bfloat16(short bits) { return simt::bit_ca
 SIMT_INLINE unsigned short __bfloat16_as_ushort(__hip_bfloat16 a) { return simt::bit_cast<unsigned short>(a); }
 SIMT_INLINE short __bfloat16_as_short(__hip_bfloat16 a) { return simt::bit_cast<short>(a); }
 SIMT_INLINE __hip_bfloat16 __float2bfloat16(float value) { return __ushort_as_bfloat16(simt::bfloat16_bits(value)); }
-SIMT_INLINE __hip_bfloat16 __float2bfloat16_rn(float value) { return __float2bfloat16(value); }
 SIMT_INLINE __hip_bfloat16 __double2bfloat16(double value) { return __ushort_as_bfloat16(simt::bfloat16_bits(value)); }
 
 // Pairs.
 SIMT_INLINE __hip_bfloat162 __halves2bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return __hip_bfloat162(a, b); }
-SIMT_INLINE __hip_bfloat162 make_bfloat162(__hip_bfloat16 a, __hip_bfloat16 b) { return __hip_bfloat162(a, b); }
 SIMT_INLINE __hip_bfloat162 __bfloat162bfloat162(__hip_bfloat16 a) { return __hip_bfloat162(a, a); }
-SIMT_INLINE __hip_bfloat162 __floats2bfloat162_rn(float a, float b) {
-  return __hip_bfloat162(__float2bfloat16(a), __float2bfloat16(b));
+SIMT_INLINE __hip_bfloat162 __float22bfloat162_rn(float2 a) {
+  return __hip_bfloat162(__float2bfloat16(a.x), __float2bfloat16(a.y));
 }
-SIMT_INLINE __hip_bfloat162 __float22bfloat162_rn(float2 a) { return __floats2bfloat162_rn(a.x, a.y); }
-SIMT_INLINE __hip_bfloat162 __float2bfloat162_rn(float a) { return __floats2bfloat162_rn(a, a); }
 SIMT_INLINE float2 __bfloat1622float2(__hip_bfloat162 a) {
   return float2(__bfloat162float(a.x), __bfloat162float(a.y));
 }
@@ -136,7 +132,7 @@ SIMT_INLINE __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 a) { return __hip_
   SIMT_BFLOAT16_ASSIGNMENT(op, function)
 SIMT_BFLOAT16_OPERATOR(+, __hadd)
 SIMT_BFLOAT16_OPERATOR(-, __hsub)
-#if defined(SIMT_FUSED_PRODUCTS)
+#if defined(SIMT_FUSED_PRODUCTS) && defined(SIMT_CUDA)
 SIMT_BFLOAT16_ASSIGNMENT(*, __hmul)
 SIMT_INLINE simt::Product<__hip_bfloat16> operator*(const __hip_bfloat16 &a, const __hip_bfloat16 &b) {
   return {__hmul(a, b), a, b};
@@ -189,43 +185,3 @@ SIMT_INLINE bool operator>=(const __hip_bfloat16 &a, const __hip_bfloat16 &b) { 
 #define HIPRT_NAN_BF16 __ushort_as_bfloat16(0x7fffu)
 #define HIPRT_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7f7fu)
 #define HIPRT_MIN_DENORM_BF16 __ushort_as_bfloat16(0x0001u)
-
-/// The older type: explicit from float, implicit to float, storage called data.
-struct hip_bfloat16 {
-  uint16_t data;
-  enum truncate_t { truncate };
-  hip_bfloat16() = default;
-  SIMT_INLINE explicit hip_bfloat16(float value) : data(simt::bfloat16_bits(value)) {}
-  SIMT_INLINE explicit hip_bfloat16(float value, truncate_t)
-      : data(static_cast<uint16_t>(simt::bit_cast<uint32_t>(value) >> 16 | (value != value))) {}
-  SIMT_INLINE hip_bfloat16 &operator=(const float &value) { return *this = hip_bfloat16(value); }
-  SIMT_INLINE operator float() const { return simt::bfloat16_value(data); }
-  SIMT_INLINE static hip_bfloat16 round_to_bfloat16(float value) { return hip_bfloat16(value); }
-  SIMT_INLINE static hip_bfloat16 round_to_bfloat16(float value, truncate_t) { return hip_bfloat16(value, truncate); }
-};
-#define SIMT_OLD_OPERATOR(op)                                            \
-  SIMT_INLINE hip_bfloat16 operator op(hip_bfloat16 a, hip_bfloat16 b) { \
-    return hip_bfloat16(static_cast<float>(a) op static_cast<float>(b)); \
-  }                                                                      \
-  SIMT_INLINE hip_bfloat16 &operator op##=(hip_bfloat16 & a, hip_bfloat16 b) { return a = a op b; }
-SIMT_OLD_OPERATOR(+)
-SIMT_OLD_OPERATOR(-)
-SIMT_OLD_OPERATOR(*)
-SIMT_OLD_OPERATOR(/)
-#undef SIMT_OLD_OPERATOR
-#define SIMT_OLD_COMPARE(op)                                     \
-  SIMT_INLINE bool operator op(hip_bfloat16 a, hip_bfloat16 b) { \
-    return static_cast<float>(a) op static_cast<float>(b);       \
-  }
-SIMT_OLD_COMPARE(==)
-SIMT_OLD_COMPARE(!=)
-SIMT_OLD_COMPARE(<)
-SIMT_OLD_COMPARE(>)
-SIMT_OLD_COMPARE(<=)
-SIMT_OLD_COMPARE(>=)
-#undef SIMT_OLD_COMPARE
-SIMT_INLINE hip_bfloat16 operator+(hip_bfloat16 a) { return a; }
-SIMT_INLINE hip_bfloat16 operator-(hip_bfloat16 a) {
-  a.data ^= 0x8000;
-  return a;
-}

@@ -166,9 +166,7 @@ SIMT_REDUCE(xor, static_cast<T>(a ^ b))
 SIMT_INLINE unsigned __lane_id() { return simt_lane(); }
 SIMT_INLINE uint64_t __lanemask_lt() { return (1ull << simt_lane()) - 1; }
 SIMT_INLINE uint64_t __lanemask_eq() { return 1ull << simt_lane(); }
-SIMT_INLINE uint64_t __lanemask_le() { return __lanemask_lt() | __lanemask_eq(); }
-SIMT_INLINE uint64_t __lanemask_gt() { return ~__lanemask_le(); }
-SIMT_INLINE uint64_t __lanemask_ge() { return ~__lanemask_lt(); }
+SIMT_INLINE uint64_t __lanemask_gt() { return ~(__lanemask_lt() | __lanemask_eq()); }
 
 namespace simt {
 SIMT_INLINE int read_lane(int value, int lane, const char *file, int location) {

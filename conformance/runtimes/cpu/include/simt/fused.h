@@ -1,6 +1,6 @@
-// CUDA's 16-bit products: the assembler fuses a * b + c into one operation with one rounding, which is allowed
-// since the operators compile to mul and add without .rn. A product therefore remembers its factors until a sum takes
-// it.
+// 16-bit products of CUDA, and of __half in HIP: the compiler fuses a * b + c into one operation with one rounding.
+// In CUDA the operators compile to mul and add without .rn; in HIP they are those of _Float16, which clang contracts
+// (-ffp-contract=fast-honor-pragmas). A product therefore remembers its factors until a sum takes it.
 //
 // A Product is a T with the rounded value, usable wherever a T is. Template arguments that are deduced from
 // it are the exception: libhiprtc compiles a source that fails for that once more with SIMT_PLAIN_PRODUCTS.
@@ -9,7 +9,7 @@
 
 #include "small_float.h"
 
-#if defined(SIMT_CUDA) && !defined(SIMT_PLAIN_PRODUCTS)
+#if !defined(SIMT_PLAIN_PRODUCTS)
 #define SIMT_FUSED_PRODUCTS 1
 
 namespace simt {

@@ -57,12 +57,16 @@ struct __half {
   // Towards zero; out of range as the GPU's conversion instructions do.
   template <class T, simt::When<simt::is_integer<T>> = 0, int = 0>
   SIMT_INLINE operator T() const {
-    if constexpr (simt::same<T, bool>)
-      return simt::half_value(__x) != 0.0f;
+    if constexpr (simt::same<T, bool>) return simt::half_value(__x) != 0.0f;
+#if !defined(SIMT_CUDA) && defined(__clang__)
+    else
+      return static_cast<T>(data);
+#else
     else if constexpr (sizeof(T) < 4)
       return static_cast<T>(simt::saturate<int>(simt::half_value(__x)));
     else
       return simt::saturate<T>(simt::half_value(__x));
+#endif
   }
 #endif
 
@@ -146,7 +150,9 @@ SIMT_INLINE short __half_as_short(__half a) { return simt::bit_cast<short>(a); }
 SIMT_INLINE unsigned short __half_as_ushort(__half a) { return simt::bit_cast<unsigned short>(a); }
 SIMT_INLINE __half __float2half(float value) { return __ushort_as_half(simt::half_bits(value)); }
 SIMT_INLINE __half __float2half_rn(float value) { return __float2half(value); }
+#if defined(SIMT_CUDA)
 SIMT_INLINE __half __double2half(double value) { return __ushort_as_half(simt::half_bits(value)); }
+#endif
 
 namespace simt {
 /// The neighbour of a nearest-rounded half on the wanted side of the exact value; direction -1 down, +1 up, 0 to zero.
@@ -166,7 +172,9 @@ SIMT_INLINE __half __float2half_ru(float value) { return simt::half_directed(val
 
 // Integers. Every half is exact in float and every integer up to 2^53 in double; beyond, a half is infinite anyway.
 #define SIMT_HALF_INTEGER(Integer, name)                                                                               \
-  SIMT_INLINE __half __##name##2half_rn(Integer value) { return __double2half(static_cast<double>(value)); }           \
+  SIMT_INLINE __half __##name##2half_rn(Integer value) {                                                               \
+    return __ushort_as_half(simt::half_bits(static_cast<double>(value)));                                              \
+  }                                                                                                                    \
   SIMT_INLINE __half __##name##2half_rz(Integer value) { return simt::half_directed(static_cast<double>(value), 0); }  \
   SIMT_INLINE __half __##name##2half_rd(Integer value) { return simt::half_directed(static_cast<double>(value), -1); } \
   SIMT_INLINE __half __##name##2half_ru(Integer value) { return simt::half_directed(static_cast<double>(value), 1); }  \
@@ -207,6 +215,9 @@ SIMT_INLINE __half2 __lowhigh2highlow(__half2 a) { return __half2(a.y, a.x); }
 #define SIMT_F(x) __half2float(x)
 #define SIMT_R(x) __ushort_as_half(::simt::half_bits(x))
 #include "small_functions.inc"
+// NaN when one operand is; HIP has these for __half only.
+SIMT_INLINE __half __hmax_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }
+SIMT_INLINE __half __hmin_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b); }
 
 #if defined(SIMT_FUSED_PRODUCTS)
 SIMT_INLINE simt::Product<__half> operator*(const __half &a, const __half &b) { return {__hmul(a, b), a, b}; }

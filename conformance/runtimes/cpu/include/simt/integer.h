@@ -116,8 +116,10 @@ SIMT_INLINE uint32_t bytewise(uint32_t a, uint32_t b, Operation operation) {
 }
 SIMT_INLINE int clamp_int8(int x) { return x > 127 ? 127 : x < -128 ? -128 : x; }
 }  // namespace simt
+#if defined(SIMT_CUDA)
 SIMT_INLINE int __dp4a(int a, int b, int c) { return simt::dot4_clamped(a, b, c, false); }
 SIMT_INLINE unsigned __dp4a(unsigned a, unsigned b, unsigned c) { return simt::dot4<uint8_t, uint8_t>(a, b, c); }
+#endif
 SIMT_INLINE int amd_mixed_dot(int a, int b, int c, bool clamp) { return simt::dot4_clamped(a, b, c, clamp); }
 #define __builtin_amdgcn_sdot4(a, b, c, clamp) (::simt::dot4_clamped((a), (b), (c), (clamp)))
 #define __builtin_amdgcn_udot4(a, b, c, clamp) (::simt::dot4<uint8_t, uint8_t>((a), (b), (c)))
@@ -148,6 +150,7 @@ SIMT_INLINE uint32_t amd_perm(uint32_t a, uint32_t b, uint32_t s) {
 }
 }  // namespace simt
 
+#if defined(SIMT_CUDA)
 SIMT_INLINE unsigned __vadd4(unsigned a, unsigned b) {
   return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x + y; });
 }
@@ -166,11 +169,15 @@ SIMT_INLINE unsigned __vcmpeq4(unsigned a, unsigned b) {
 SIMT_INLINE unsigned __vcmpne4(unsigned a, unsigned b) {
   return simt::bytewise<uint8_t>(a, b, [](int x, int y) { return x != y ? 255 : 0; });
 }
+#endif
 
 // Conversions. An integer result saturates and NaN becomes 0, as the GPU's conversion instructions do.
 namespace simt {
 template <class Integer, class Float>
 SIMT_INLINE Integer saturate(Float x) {
+#if !defined(SIMT_CUDA) && defined(__clang__)
+  return static_cast<Integer>(x);  // HIP's own headers say no more; libhiprtc makes it what an AMD GPU does
+#else
   constexpr bool is_signed = static_cast<Integer>(-1) < static_cast<Integer>(0);
   constexpr int bits = 8 * sizeof(Integer) - (is_signed ? 1 : 0);
   constexpr Integer top = static_cast<Integer>(~static_cast<uint64_t>(0) >> (64 - bits));
@@ -188,6 +195,7 @@ SIMT_INLINE Integer saturate(Float x) {
     return 0;
   }
   return static_cast<Integer>(x);
+#endif
 }
 /// The neighbour of a nearest-rounded float on the wanted side of the exact value; direction -1 down, +1 up, 0 to zero.
 template <class Exact>
@@ -204,11 +212,13 @@ SIMT_INLINE float directed(Exact exact, int direction) {
 }
 }  // namespace simt
 
-#define SIMT_TO_INTEGER(From, from, To, to)                                                                           \
-  SIMT_INLINE To __##from##2##to##_rn(From x) { return simt::saturate<To>(__builtin_rint(static_cast<double>(x))); }  \
-  SIMT_INLINE To __##from##2##to##_rz(From x) { return simt::saturate<To>(x); }                                       \
-  SIMT_INLINE To __##from##2##to##_rd(From x) { return simt::saturate<To>(__builtin_floor(static_cast<double>(x))); } \
-  SIMT_INLINE To __##from##2##to##_ru(From x) { return simt::saturate<To>(__builtin_ceil(static_cast<double>(x))); }
+// A rounded number is one of its type again, so that going through double changes nothing.
+#define SIMT_ROUNDED(From, function, x) static_cast<From>(function(static_cast<double>(x)))
+#define SIMT_TO_INTEGER(From, from, To, to)                                                                          \
+  SIMT_INLINE To __##from##2##to##_rn(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_rint, x)); }  \
+  SIMT_INLINE To __##from##2##to##_rz(From x) { return simt::saturate<To>(x); }                                      \
+  SIMT_INLINE To __##from##2##to##_rd(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_floor, x)); } \
+  SIMT_INLINE To __##from##2##to##_ru(From x) { return simt::saturate<To>(SIMT_ROUNDED(From, __builtin_ceil, x)); }
 SIMT_TO_INTEGER(float, float, int, int)
 SIMT_TO_INTEGER(float, float, unsigned, uint)
 SIMT_TO_INTEGER(float, float, long long, ll)
@@ -218,6 +228,7 @@ SIMT_TO_INTEGER(double, double, unsigned, uint)
 SIMT_TO_INTEGER(double, double, long long, ll)
 SIMT_TO_INTEGER(double, double, unsigned long long, ull)
 #undef SIMT_TO_INTEGER
+#undef SIMT_ROUNDED
 
 #define SIMT_TO_FLOAT(From, from)                                                 \
   SIMT_INLINE float __##from##2float_rn(From x) { return static_cast<float>(x); } \

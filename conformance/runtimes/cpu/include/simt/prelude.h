@@ -13,3 +13,9 @@
 #define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
 
 #include "device.h"
+
+// hiprtc has HIP's 16-bit types without an #include, hipcc has not: a source that fails with them is tried without.
+#if !defined(SIMT_NO_IMPLIED_TYPES)
+#include "half.h"
+#include "hip_bfloat16.h"
+#endif

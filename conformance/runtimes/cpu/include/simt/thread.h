@@ -78,7 +78,9 @@ SIMT_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 SIMT_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
+#if defined(SIMT_CUDA)
 [[noreturn]] SIMT_INLINE void __trap(SIMT_HERE) { simt_trap("__trap()", file, location); }
+#endif
 
 SIMT_INLINE long long clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
 SIMT_INLINE long long wall_clock64() { return static_cast<long long>(__builtin_ia32_rdtsc()); }
