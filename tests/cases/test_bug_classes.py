@@ -17,13 +17,13 @@ ELSEWHERE = {
     "L14": "the compile cache: tests/cli/test_commands.py",
     "L15": "a code object for another target is a compile_error: tests/cli/test_bad_input.py",
     "L16": "the symbol is missing: tests/cli/test_bad_input.py",
-    "L17": "the symbol is missing: tests/cli/test_bad_input.py; check names the likeliest one: tests/check",
+    "L17": "the symbol is missing: tests/cli/test_bad_input.py; check names the likeliest one: tests/port",
     "L18": "the kernel is missing: every kernel of the specs is a row of the report",
     "L19": "the kernel is missing: every kernel of the specs is a row of the report",
     "L20": "a compile_error: tests/cli/test_bad_input.py",
     "Q07": "a compile_error, or wrong values in every case of the family",
     "S09": "needs more than 2^31 elements",
-    "W02": "a compile_error: the headers take 64-bit masks only, tests/hiprtc/test_api.py",
+    "W02": "a compile_error: the headers take 64-bit masks only, tests/cpu_hiprtc/test_api.py",
     "W08": "needs a GPU's memory model",
 }
 

@@ -126,7 +126,7 @@ def test_the_options_have_the_choices_of_the_command_line():
 
 def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path):
     (tmp_path / "fill.hip").write_text(GOOD_FILL)
-    code, out = pytest_says("tests/compare", "-k", "nan", "--parity-kernels", tmp_path, "--parity-runtime", "cpu")
+    code, out = pytest_says("tests/verdict", "-k", "nan", "--parity-kernels", tmp_path, "--parity-runtime", "cpu")
     assert "passed" in out
     assert "specs/" not in out
     assert code == 2

@@ -120,7 +120,7 @@ def test_an_architecture_can_be_named(run: Run) -> None:
 def test_code_objects_of_amd_are_refused_with_a_sentence(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "amd"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "port"))
     elf = importlib.import_module("elf")
     rows = [elf.kernel_row("uneg_f32", [(0, 8, "by_value")])]
     (tmp_path / "port").mkdir()

@@ -14,7 +14,7 @@ from typing import Any
 from conformance.port.signature import expected_arguments
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.host import find_toolchain
-from tests.amd import elf
+from tests.port import elf
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

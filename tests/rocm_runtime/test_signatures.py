@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.spec.load import load_specs
-from tests.amd import elf
-from tests.amd.test_bundles import HEADERS
+from tests.port import elf
+from tests.port.test_bundles import HEADERS
 from tests.rocm_runtime.stand_in import Ran, code_object, kernel_row, run
 
 KERNEL = "fill_u32"
