@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.growing.copied import Copy
+from tests.growing.tree import Tree
 
 ROWS = """\
     _row("f8e5m2", ml_dtypes.float8_e5m2, "float", ("__hip_fp8_e5m2",), Format(5, 2, 0x7B, "f32"), own="e5m2"),
@@ -92,46 +90,39 @@ NAMES = ("uneg_f8e5m2", "usqr_f8e5m2", "usilu_f8e5m2", "bmul_f8e5m2", "bmul_i8")
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    copy = Copy(tmp_path_factory.mktemp("grown"))
-    copy.insert("conformance/dtypes.py", '    _row("size_t",', ROWS)
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    tree = Tree.copied(tmp_path_factory.mktemp("grown"))
+    tree.replace("conformance/dtypes.py", '    _row("size_t",', ROWS + '    _row("size_t",')
     for module, stanza in STANZAS.items():
-        with (copy.root / f"specs/{module}.yaml").open("a") as file:
+        with (tree.path / f"specs/{module}.yaml").open("a") as file:
             file.write(stanza)
-    (copy.root / "own").mkdir()
-    (copy.root / "own/all.hip").write_text(KERNELS)
-    return copy
+    (tree.path / "own").mkdir()
+    (tree.path / "own/all.hip").write_text(KERNELS)
+    return tree
 
 
-def test_one_row_makes_a_dtype(grown: Copy) -> None:
-    record = grown.record("--kernels", "own", *NAMES)
-    judged = {row["name"]: (row["status"], row["message"]) for row in record["kernels"] if row["status"] != "not_run"}
-    assert judged == dict.fromkeys(NAMES, ("pass", None))
+def test_one_row_makes_a_dtype_of_cases_reference_and_reports(grown: Tree) -> None:
+    said, rows = grown.run("--kernels", "own", *NAMES, "--md", "report.md")
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert {name: row["status"] for name, row in rows.items()} == dict.fromkeys(NAMES, "pass")
+    report = " ".join((grown.path / "report.md").read_text().split())
+    assert "| f8e4m3 | i64 | i32 | i16 | u32 | u8 | f8e5m2 | i8 |" in report
 
 
-def test_check_knows_what_ports_call_it(grown: Copy) -> None:
-    done = grown.run("check", "--kernels", "own", *NAMES)
-    assert done.returncode == 0, done.stdout
-    (grown.root / "other").mkdir()
-    text = KERNELS.replace("own_e5m2", "own_e4m3")
-    (grown.root / "other/all.hip").write_text(text)
-    done = grown.run("check", "--kernels", "other", "uneg_f8e5m2")
-    assert done.returncode == 1
-    assert "Candle's is f8e5m2* inp" in done.stdout
+def test_check_knows_what_ports_call_it(grown: Tree) -> None:
+    said = grown.parity("check", "--kernels", "own", *NAMES)
+    assert said.returncode == 0, said.stdout
+    (grown.path / "other").mkdir()
+    (grown.path / "other/all.hip").write_text(KERNELS.replace("own_e5m2", "own_e4m3"))
+    said = grown.parity("check", "--kernels", "other", "uneg_f8e5m2")
+    assert said.returncode == 1
+    assert "Candle's is f8e5m2* inp" in said.stdout
 
 
-def test_reports_have_a_column_for_it(grown: Copy) -> None:
-    grown.record("--kernels", "own", *NAMES)
-    grown.run("report", "record.json", "--md", "report.md")
-    text = (grown.root / "report.md").read_text()
-    assert "| f8e4m3 | i64 | i32 | i16 | u32 | u8 | f8e5m2 | i8 |" in " ".join(text.split())
-
-
-def test_without_the_row_the_specs_name_it(tmp_path: Path) -> None:
-    copy = Copy(tmp_path)
-    with (copy.root / "specs/unary.yaml").open("a") as file:
+def test_without_the_row_the_specs_name_it(tree: Tree) -> None:
+    with (tree.path / "specs/unary.yaml").open("a") as file:
         file.write(STANZAS["unary"])
-    done = copy.run("list")
-    assert done.returncode == 2
-    assert "unknown dtype 'f8e5m2'" in done.stderr
-    assert "a new dtype needs a row in conformance/dtypes.py" in done.stderr
+    said = tree.parity("list")
+    assert said.returncode == 2
+    assert "unknown dtype 'f8e5m2'" in said.stderr
+    assert "a new dtype needs a row in conformance/dtypes.py" in said.stderr

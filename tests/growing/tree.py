@@ -1,9 +1,10 @@
-"""A copy of the repository that a test adds to, and its command line."""
+"""A copy of the repository to which a test adds something, and its command line."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,21 +23,34 @@ class Tree:
 
     path: Path
 
+    @classmethod
+    def copied(cls, path: Path) -> Tree:
+        """The packages, specs and kernels of the repository, without the traces, copied to the folder ``path``."""
+        for name in ("conformance", "reference", "specs", "kernels"):
+            shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__", "traces"))
+        (path / "tests" / "reference").mkdir(parents=True)
+        return cls(path)
+
+    def python(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """What ``python WORDS`` answers in the copy."""
+        environment = {**os.environ, "PYTHONPATH": str(self.path), CACHE: str(cache_folder())}
+        return subprocess.run(
+            [sys.executable, *words], cwd=self.path, env=environment, capture_output=True, text=True, check=False
+        )
+
     def says(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What ``python -m WORDS`` answers in the copy."""
-        environment = {**os.environ, "PYTHONPATH": str(self.path), CACHE: str(cache_folder())}
-        command = [sys.executable, "-m", *words]
-        return subprocess.run(command, cwd=self.path, env=environment, capture_output=True, text=True, check=False)
+        return self.python("-m", *words)
 
     def parity(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What ``candle-parity WORDS`` answers in the copy."""
         return self.says("conformance.cli.main", *words)
 
-    def run(self, pattern: str) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, Any]]]:
-        """A run of the kernels that ``pattern`` names on the host: what it said, and their rows of the record."""
+    def run(self, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, Any]]]:
+        """A run on the host of the kernels that ``words`` name: what it said, and their rows of the record."""
         record = self.path / "record.json"
         record.unlink(missing_ok=True)
-        said = self.parity("run", "--runtime", "cpu", pattern, "--json", str(record))
+        said = self.parity("run", "--runtime", "cpu", *words, "--json", str(record))
         rows = json.loads(record.read_text())["kernels"] if record.is_file() else []
         return said, {row["name"]: row for row in rows if row["status"] != "not_run" or row["message"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.upstream.tree import Tree
+from tests.growing.tree import Tree
 
 DTYPES = "{f32,f64,f16,bf16,f8e4m3}"
 OPERATION = "STEPWISE_OP(square, (x * x));"
