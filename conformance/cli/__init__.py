@@ -1,1 +1,1 @@
-"""The command line: ``candle-parity run | list | replay | report``."""
+"""The command line: how commands begin and end, and what they share; the commands themselves are in ``commands/``."""

@@ -9,23 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from conformance.cli import (
-    adding,
-    benching,
-    building,
-    checking,
-    doctoring,
-    drifting,
-    listing,
-    recording,
-    replaying,
-    reporting,
-    running,
-    wiring,
-)
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
 from conformance.files import checkout, version
@@ -62,18 +49,16 @@ def build_parser() -> argparse.ArgumentParser:
         "--runtime", choices=RUNTIMES, default="auto", help="what is to run the kernels (default: auto)"
     )
     doctor.add_argument("--wave", type=int, choices=(32, 64), help=argparse.SUPPRESS)
-    doctor.set_defaults(function=doctoring.command, kernels=None, specs=None)
+    doctor.set_defaults(kernels=None, specs=None)
 
     run = commands.add_parser("run", help="compile the kernels, put them on trial, report")
     _selection(run)
     _execution(run)
     run.add_argument("--seed-salt", default="", metavar="S", help="other data for the same cases")
-    run.set_defaults(function=running.command)
 
     listed = commands.add_parser("list", help="every kernel of the specs, its parameters and case count")
     _selection(listed)
     listed.add_argument("--json", action="store_true", help="print JSON")
-    listed.set_defaults(function=listing.command)
 
     replay = commands.add_parser("replay", help="recorded launches against kernels or reference")
     replay.add_argument(
@@ -85,14 +70,12 @@ def build_parser() -> argparse.ArgumentParser:
     _selection(replay)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
-    replay.set_defaults(function=replaying.command)
 
     record = commands.add_parser("record", help="what kernels answer, as traces for replay")
     record.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")
     _selection(record)
     _launching(record)
     record.add_argument("--seed-salt", default="", metavar="S", help="other data for the same cases")
-    record.set_defaults(function=recording.command)
 
     bench = commands.add_parser("bench", help="how fast kernels are, alone or against another tree's")
     _selection(bench)
@@ -106,14 +89,12 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--from", dest="rendered", type=Path, metavar="RECORD", help="measure nothing: show what --json wrote"
     )
-    bench.set_defaults(function=benching.command)
 
     check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
     _selection(check)
     _compilation(check)
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
-    check.set_defaults(function=checking.command)
 
     build = commands.add_parser("build", help="compile the kernels for AMD targets; needs no GPU and runs nothing")
     build.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")
@@ -121,27 +102,23 @@ def build_parser() -> argparse.ArgumentParser:
     build.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
     build.add_argument("--json", type=Path, metavar="F", help="write a record that `report` joins to a run's")
     build.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
-    build.set_defaults(function=building.command)
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _outputs(report, json=False)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
-    report.set_defaults(function=reporting.command)
 
     drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
     _checkout(drift)
     drift.add_argument("--write", action="store_true", help="update the lines in the specs, print YAML for new kernels")
     drift.add_argument("-j", "--jobs", type=_positive, metavar="N", help="preprocessors at a time (default: 2)")
-    drift.set_defaults(function=drifting.command)
 
     wired = commands.add_parser("wiring", help="the kernels that Candle's Rust side asks for, against the specs")
     _checkout(wired)
     wired.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
     wired.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
     wired.add_argument("--json", type=Path, metavar="F", help="write the wiring as JSON")
-    wired.set_defaults(function=wiring.command)
 
     new = commands.add_parser(
         "new",
@@ -172,7 +149,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     new.add_argument("--write", action="store_true", help="write it")
     new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
-    new.set_defaults(function=adding.command)
     return parser
 
 
@@ -327,7 +303,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def command() -> int:
         arguments = parse(argv)
-        code: int = arguments.function(arguments)
+        code: int = import_module(f"conformance.cli.commands.{arguments.command}").command(arguments)
         return code
 
     return ended(command)

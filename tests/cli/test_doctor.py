@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import doctoring
+from conformance.cli.commands import doctor
+from conformance.cli.commands.doctor import rendered
 from conformance.cli.doctor import rows
 from conformance.cli.doctor.rows import Row
-from conformance.cli.doctoring import rendered
 from conformance.cli.main import main
 from conformance.runtimes.choice import choose
 from conformance.runtimes.rocm import kind
@@ -45,7 +45,7 @@ def test_auto_works_on_the_host_and_still_says_what_keeps_it_from_the_gpu(
     no_gpu: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kind, "nodes", lambda: [_Kfd()])
-    monkeypatch.setattr(doctoring, "trial_rows", lambda *_: iter([Row("ok", "a kernel", "right", decides=True)]))
+    monkeypatch.setattr(doctor, "trial_rows", lambda *_: iter([Row("ok", "a kernel", "right", decides=True)]))
     assert main(["doctor"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f"!! AMD GPUs none -> {NO_GPU}" in printed
@@ -63,7 +63,7 @@ def test_a_kernel_that_is_not_right_is_what_keeps_a_run_from_working(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = Row("todo", "a kernel", "fail in place of pass", "fill_u32(shape=[4]): 4 elements differ", decides=True)
-    monkeypatch.setattr(doctoring, "trial_rows", lambda *_: iter([wrong]))
+    monkeypatch.setattr(doctor, "trial_rows", lambda *_: iter([wrong]))
     assert main(["doctor", "--runtime", "cpu"]) == 1
     assert "!!  a kernel        fail in place of pass\n" in capsys.readouterr().out
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import listing
+from conformance.cli.commands import list as listing
 from conformance.cli.ending import sentence
 from conformance.cli.main import main
 from conformance.cli.usage import Stopped
@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # What main() does is what is tested; the command itself is as short as one can be.
 SAYS = """
 import sys, time
-from conformance.cli import listing, main
+from conformance.cli import main
+from conformance.cli.commands import list as listing
 def command(arguments):
     print("a table \\u2705 of the run\\n" * {lines})
     print("and a warning \\u2705", file=sys.stderr)

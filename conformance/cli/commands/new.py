@@ -199,5 +199,5 @@ def _module(arguments: argparse.Namespace) -> int:
 def _refuse(arguments: argparse.Namespace, options: tuple[str, ...], partner: str) -> None:
     for option in options:
         if getattr(arguments, option) is not None:
-            shown = {"source_file": "cuda"}.get(option, option)
-            raise UsageError(f"--{shown} goes with {partner}; leave it out with --like")
+            shown = {"source_file": "--cuda"}.get(option, f"--{option}")
+            raise UsageError(f"{shown} goes with {partner}; leave it out with --like")
