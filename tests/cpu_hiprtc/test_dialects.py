@@ -31,6 +31,8 @@ CUDA_ONLY = {
     "__vcmpeq4": "*(unsigned *)p = __vcmpeq4(1u, 2u);",
     "__vcmpne4": "*(unsigned *)p = __vcmpne4(1u, 2u);",
     "__trap": "__trap();",
+    "atomicAdd_block": "atomicAdd_block((int *)p, 1);",
+    "atomicInc_system": "atomicInc_system((unsigned *)p, 1u);",
     "atomicCAS_block": "atomicCAS_block((int *)p, 0, 1);",
     "__double2half": "*(__half *)p = __double2half(1.0);",
     "__hmax_nan of bfloat16": "B *b = (B *)p; *b = __hmax_nan(*b, *b);",

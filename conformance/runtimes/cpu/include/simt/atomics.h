@@ -52,19 +52,23 @@ SIMT_INLINE T atomic_add(T *address, T value) {
 
 }  // namespace simt
 
-// Each operation in the forms without suffix, _block and _system; which types it takes is HIP's choice.
-#define SIMT_ATOMIC(name, condition, expression)                     \
-  template <class T, simt::When<condition> = 0>                      \
-  SIMT_INLINE T name(T *address, simt::NoDeduce<T> value) {          \
-    return expression;                                               \
-  }                                                                  \
-  template <class T, simt::When<condition> = 0>                      \
-  SIMT_INLINE T name##_block(T *address, simt::NoDeduce<T> value) {  \
-    return expression;                                               \
-  }                                                                  \
-  template <class T, simt::When<condition> = 0>                      \
-  SIMT_INLINE T name##_system(T *address, simt::NoDeduce<T> value) { \
-    return expression;                                               \
+// Which types an operation takes is HIP's choice. HIP has no forms for a block, and no atomicInc and atomicDec for the
+// system.
+#define SIMT_ATOMIC(name, condition, expression)            \
+  template <class T, simt::When<condition> = 0>             \
+  SIMT_INLINE T name(T *address, simt::NoDeduce<T> value) { \
+    return expression;                                      \
+  }
+// The scope is dropped: host atomics are visible to the whole process.
+#define SIMT_BLOCK_FORM(name)                                                                          \
+  template <class T>                                                                                   \
+  SIMT_INLINE auto name##_block(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
+    return name(address, value);                                                                       \
+  }
+#define SIMT_SYSTEM_FORM(name)                                                                          \
+  template <class T>                                                                                    \
+  SIMT_INLINE auto name##_system(T *address, simt::NoDeduce<T> value)->decltype(name(address, value)) { \
+    return name(address, value);                                                                        \
   }
 SIMT_ATOMIC(atomicAdd, simt::atomic_addend<T>, simt::atomic_add<T>(address, value))
 SIMT_ATOMIC(atomicSub, simt::atomic_number<T>, simt::atomic_add<T>(address, static_cast<T>(-value)))
@@ -85,6 +89,31 @@ SIMT_ATOMIC(unsafeAtomicMax, (simt::one_of<T, float, double>),
 SIMT_ATOMIC(unsafeAtomicMin, (simt::one_of<T, float, double>),
             simt::modify(address, [=](T old) { return value < old ? value : old; }))
 #undef SIMT_ATOMIC
+
+#if defined(SIMT_CUDA)
+SIMT_BLOCK_FORM(atomicAdd)
+SIMT_BLOCK_FORM(atomicSub)
+SIMT_BLOCK_FORM(atomicMin)
+SIMT_BLOCK_FORM(atomicMax)
+SIMT_BLOCK_FORM(atomicExch)
+SIMT_BLOCK_FORM(atomicAnd)
+SIMT_BLOCK_FORM(atomicOr)
+SIMT_BLOCK_FORM(atomicXor)
+SIMT_BLOCK_FORM(atomicInc)
+SIMT_BLOCK_FORM(atomicDec)
+SIMT_SYSTEM_FORM(atomicInc)
+SIMT_SYSTEM_FORM(atomicDec)
+#endif
+SIMT_SYSTEM_FORM(atomicAdd)
+SIMT_SYSTEM_FORM(atomicSub)
+SIMT_SYSTEM_FORM(atomicMin)
+SIMT_SYSTEM_FORM(atomicMax)
+SIMT_SYSTEM_FORM(atomicExch)
+SIMT_SYSTEM_FORM(atomicAnd)
+SIMT_SYSTEM_FORM(atomicOr)
+SIMT_SYSTEM_FORM(atomicXor)
+#undef SIMT_BLOCK_FORM
+#undef SIMT_SYSTEM_FORM
 
 template <class T>
 SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {
