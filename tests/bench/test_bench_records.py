@@ -121,7 +121,7 @@ def test_without_another_tree_nothing_is_said_of_one():
 
 
 def test_the_host_is_not_taken_for_a_gpu():
-    assert "times say nothing of" in render_bench(record(*FOUR, runtime="cpu"))
+    assert "the times say nothing about a GPU" in render_bench(record(*FOUR, runtime="cpu"))
     assert "times say nothing of" in bench_markdown(record(*FOUR, runtime="cpu"))
 
 
