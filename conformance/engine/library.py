@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from conformance.engine.remote import Function, KernelRow, Lost
-from conformance.engine.tables import Defined, Table, amd_table, host_table, told_table
+from conformance.engine.tables import Defined, Table, amd_table, host_table, reported_table
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
 from conformance.port.definitions.errors import ScanError
@@ -207,7 +207,7 @@ class Library:
             raise LostLoading(index, lost) from None
         if index not in self._tables:
             own = host_table(source, self._code[index]) if self._kind.code == "host" else None
-            self._tables[index] = told_table(rows) if own is None and rows is not None else own
+            self._tables[index] = reported_table(rows) if own is None and rows is not None else own
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:

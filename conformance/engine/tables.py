@@ -70,7 +70,7 @@ def host_table(source: KernelSource, code: bytes) -> Table:
     }
 
 
-def told_table(rows: Sequence[KernelRow]) -> Table:
+def reported_table(rows: Sequence[KernelRow]) -> Table:
     """The kernels as a runtime tells them."""
     return {row.name: _defined([compiled(one.type, one.size) for one in row.params], row.line) for row in rows}
 

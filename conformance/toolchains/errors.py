@@ -2,4 +2,4 @@
 
 
 class AmdError(ValueError):
-    """No usable compiler, no such target, or a binary that is no AMD code object; one sentence with what to do."""
+    """No usable compiler, no such target, or a binary that is not an AMD code object; one sentence with what to do."""

@@ -50,7 +50,7 @@ def target(name: str) -> Target:
     """The target called ``name``; raises ``AmdError``."""
     match = _NAME.fullmatch(name)
     if match is None:
-        raise AmdError(f"{name!r} is no AMD target; expected names such as {', '.join(DEFAULT_TARGETS)}")
+        raise AmdError(f"{name!r} is not an AMD target; expected names such as {', '.join(DEFAULT_TARGETS)}")
     version = 1000 * int(match["major"]) + 100 * int(match["minor"]) + int(match["step"], 16)
     return Target(name, version)
 

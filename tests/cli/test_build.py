@@ -120,7 +120,7 @@ def test_options_reach_the_compiler(port: Path, tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--arch", "sm_90"], "'sm_90' is no AMD target"),
+        (["--arch", "sm_90"], "'sm_90' is not an AMD target"),
         (["--kernels", "absent"], "absent does not exist"),
         (["--kernels", "objects"], "holds code objects only"),
     ],

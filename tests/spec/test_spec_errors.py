@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[str, str, int, list[str]]] = {
     "parameter placeholder with no value": ("inp: in {dtype}*", "inp: in {op_type}*", 12, ["{op_type}"]),
     "variant placeholder with no value": ('"{dtype}"}', '"{idx_dtype}"}', 9, ["{idx_dtype}"]),
     "a name that is not unique": ('"t{op}_{dtype}"', '"t_{dtype}"', 19, ["'t_f32'", "already defined", ":18"]),
-    "a name that is no C name": ('"t{op}_{dtype}"', '"t{op}-{dtype}"', 7, ["'texp-f32'", "C name"]),
+    "a name that is not a C name": ('"t{op}_{dtype}"', '"t{op}-{dtype}"', 7, ["'texp-f32'", "C name"]),
     "a dtype claimed twice": ("[f32, f8e4m3]}", "[f32, f32]}", 16, ["dtype 'f32'", "twice"]),
     "a key given twice": ("log: [3, ~]", "exp: [3, ~]", 19, ["'exp'", "twice", "line 18"]),
     "rows and columns on one axis": ("rows: op", "rows: dtype", 15, ["rows and columns", "two axes"]),

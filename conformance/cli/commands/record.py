@@ -74,7 +74,7 @@ def _folder(out: Path) -> Iterator[Path]:
     Raises ``UsageError`` where it holds anything: two recordings in one folder cannot be told apart.
     """
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is no folder; give a new or empty one for the traces")
+        raise UsageError(f"{out} is not a folder; give a new or empty one for the traces")
     if out.is_dir() and any(out.iterdir()):
         what = "holds traces already" if any(out.glob(f"*{SUFFIX}")) or any(out.glob("*.npz")) else "is not empty"
         raise UsageError(f"{out} {what}; give a new or empty folder")

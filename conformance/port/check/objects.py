@@ -78,7 +78,8 @@ def _names(
         near = intended.get(name) or nearest(name, kernels.keys())
         hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is there'}"
         mangled = '; the name is mangled: extern "C" is missing' if name.startswith("_Z") else ""
-        findings.append(Finding("extra", name, f"is no name of the specs{mangled or hint}", first[name], near, target))
+        why = f"is not a name of the specs{mangled or hint}"
+        findings.append(Finding("extra", name, why, first[name], near, target))
     for name in missing:
         findings.append(Finding("missing", name, "is in no code object", None, None, target))
     return findings

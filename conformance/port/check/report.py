@@ -89,7 +89,7 @@ def report_text(report: CheckReport) -> str:
         if kind == "missing":
             lines += _missing(found, report.specs)
             continue
-        lines += [f"  {_told(finding)}" for finding in found[:_SHOWN]]
+        lines += [f"  {_described(finding)}" for finding in found[:_SHOWN]]
         lines += [f"  ... {len(found) - _SHOWN} more (--json has all)"] if len(found) > _SHOWN else []
     lines += ["", *_object_table(report.objects)] if report.objects else []
     defined = _defined(report)
@@ -128,7 +128,7 @@ def _targets(report: CheckReport) -> list[str]:
     return sorted({file.code.target for file in report.objects})
 
 
-def _told(finding: Finding) -> str:
+def _described(finding: Finding) -> str:
     where = " ".join(part for part in (finding.place, f"[{finding.target}]" if finding.target else "") if part)
     return ": ".join(part for part in (where, f"{finding.kernel} {finding.message}".strip()) if part)
 

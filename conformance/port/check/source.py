@@ -114,7 +114,7 @@ def _names(
         definition, place = first[name]
         meant = intended.get(name)
         if meant is not None and not differences(kernels[meant], written(definition.params)):
-            said = f"is no name of the specs; it has the parameters of {meant}, which is missing"
+            said = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
             findings.append(Finding("misnamed", name, said, place, meant))
             del missing[meant]
             continue
@@ -122,7 +122,7 @@ def _names(
             continue  # a building block that the port launches itself
         near = meant or nearest(name, kernels.keys())
         hint = "" if near is None else f"; near {near}, {'which is missing' if near in missing else 'which is defined'}"
-        findings.append(Finding("extra", name, f"is no name of the specs{hint}", place, near))
+        findings.append(Finding("extra", name, f"is not a name of the specs{hint}", place, near))
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:
