@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from conformance.outcome import Outcome, Status
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch, judge
 from conformance.verdict.loop import Buffers
+from conformance.verdict.operands import operands
 from conformance.verdict.trials import TrialCase, with_equivalents
 from reference.expected import Expected
 
@@ -113,7 +115,8 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatc
             mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
             tie_order_differs = mismatch is None
         if mismatch is not None:
-            return mismatch, largest, False
+            read = operands(case.launch, mismatch.index)
+            return replace(mismatch, why=f"{mismatch.why}; {read}") if read else mismatch, largest, False
     return None, largest, tie_order_differs
 
 
