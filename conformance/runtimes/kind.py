@@ -47,6 +47,22 @@ class Runtime(Protocol):
         """The kernels of a loaded module as rows of name, line and parameters; ``None`` where they are unknown."""
 
 
+class OnDevice:
+    """What loaded runtimes have in common that run kernels on a GPU, not in this process."""
+
+    guards_memory = False
+
+    def set_order(self, order: str) -> None:
+        """A GPU schedules its threads itself."""
+
+    def confine(self) -> str:
+        raise RuntimeError("kernels run on the GPU")
+
+    def weakened(self) -> tuple[str, ...]:
+        """Which of the runtime's own checks are off: it has none."""
+        return ()
+
+
 class NoRuntime(RuntimeError):
     """A runtime that was asked for and is not to be had here; the message says why and what there is.
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from conformance.port.compiling import cache
-from conformance.port.compiling.cache import compiled
 from conformance.port.compiling.target import Target
 from conformance.port.digest import tree_digest
 from conformance.port.includes import reached
@@ -95,7 +94,7 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     target = Target("cpu", 64, "cpu", "counting")
 
     def made(options: BuildOptions = options, *extra: str, target: Target = target) -> int:
-        compiled(source, target, Supervisor(), options, extra)
+        made(source, target, Supervisor(), options, extra)
         return len(asked)
 
     assert (made(), made()) == (1, 1)

@@ -16,7 +16,7 @@ import pytest
 
 from conformance.notices import take_warnings
 from conformance.port.compiling import in_child as compiling
-from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.cache import made
 from conformance.port.compiling.in_child import compile_in_child
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.sources import KernelSource
@@ -187,7 +187,7 @@ def tree(tmp_path: Path) -> Path:
 def compile_real(tree: Path, text: str, supervisor: Supervisor, limits: Limits) -> bytes:
     (tree / "k.hip").write_text(text + KERNEL)
     # The identity makes it a key that no other test has.
-    return compiled(KernelSource(tree / "k.hip", tree), TARGET, supervisor, extra=["-DVALUE=7"], limits=limits)
+    return made(KernelSource(tree / "k.hip", tree), TARGET, supervisor, extra=["-DVALUE=7"], limits=limits).code
 
 
 def test_a_source_is_compiled_and_then_read_without_a_process(tree: Path, supervisor: Supervisor) -> None:
@@ -226,11 +226,11 @@ def test_compilers_end_with_a_run_that_is_killed(tree: Path, tmp_path: Path) -> 
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     program = (
-        "from pathlib import Path; from conformance.port.compiling.cache import compiled\n"
+        "from pathlib import Path; from conformance.port.compiling.cache import made\n"
         "from conformance.port.compiling.target import Target; from conformance.port.sources import KernelSource\n"
         "from conformance.processes import Supervisor\n"
         f"tree = Path({str(tree)!r})\n"
-        "compiled(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
+        "made(KernelSource(tree / 'k.hip', tree), Target('cpu', 64, 'host', 'tests'), Supervisor())\n"
     )
 
     def compilers() -> list[bytes]:

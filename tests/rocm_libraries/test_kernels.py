@@ -29,7 +29,7 @@ COMPILE = """
 import sys
 from pathlib import Path
 from conformance.port.compiling.target import Limits, Target
-from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.cache import made
 from conformance.port.sources import find_sources
 from conformance.port.compiling.child import open_compiler
 from conformance.processes import Supervisor
@@ -37,7 +37,7 @@ path, arch, version, out = sys.argv[1:]
 (source,) = find_sources(Path(path))
 target = Target("rocm", None, arch, f"{version} {open_compiler('rocm', None)}")
 with Supervisor() as supervisor:
-    Path(out).write_bytes(compiled(source, target, supervisor, limits=Limits(seconds=900)))
+    Path(out).write_bytes(made(source, target, supervisor, limits=Limits(seconds=900)).code)
 """
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Null, Scalar
 from conformance.files import kernels_folder
-from conformance.port.compiling.cache import compiled
+from conformance.port.compiling.cache import made
 from conformance.port.compiling.target import Target
 from conformance.port.sources import find_sources
 from conformance.processes import Supervisor
@@ -28,7 +28,7 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
     source = next(found for found in find_sources(kernels_folder()) if found.path.stem == "affine")
     target = Target("cpu", device.wave, device.arch, device.compiler_identity())
     with Supervisor() as supervisor:
-        code = compiled(source, target, supervisor)
+        code = made(source, target, supervisor).code
     function = device.function(device.load(code), "affine_f32")
     assert function is not None
     for count in (1, 1024):

@@ -7,15 +7,12 @@ import shlex
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conformance.cli.finishing import finish
-from conformance.cli.preparing import jobs_for, print_notes, progress, setup_from, setup_of_reference, tree_from
-from conformance.cli.resuming import journal_of, resumable
+from conformance.cli.judging import judged
+from conformance.cli.preparing import print_notes, setup_from, setup_of_reference, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeRecorded, JudgeReference
-from conformance.engine.run import run
 from conformance.files import SHIPPED_TRACES, traces_folder
-from conformance.record.assemble import assemble
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
@@ -36,11 +33,7 @@ def command(arguments: argparse.Namespace) -> int:
         mode = JudgeRecorded(tree_from(settings), recorded)
         setup = setup_from(settings, words, mode.tree)
     print_notes(settings, setup)
-    jobs = jobs_for(arguments.jobs, setup, len(kernels))
-    journal = journal_of(setup, mode, arguments)
-    with resumable(arguments, specs, journal), progress() as on_progress:
-        result = run(setup, mode, kernels, cases, jobs, on_progress, journal)
-    return finish(arguments, specs, assemble(specs, result, arguments.patterns, traces.recordings), result)
+    return judged(arguments, specs, setup, mode, kernels, cases, traces.recordings)
 
 
 def _take_folder(arguments: argparse.Namespace) -> Path | None:

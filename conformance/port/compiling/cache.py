@@ -49,18 +49,6 @@ class _Way:
     make: Callable[[], bytes]
 
 
-def compiled(
-    source: KernelSource,
-    target: Target,
-    supervisor: Supervisor,
-    options: BuildOptions = NO_OPTIONS,
-    extra: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-) -> bytes:
-    """The code object that the runtime's hiprtc makes of ``source``; as ``made``."""
-    return made(source, target, supervisor, options, extra, limits).code
-
-
 def made(
     source: KernelSource,
     target: Target,

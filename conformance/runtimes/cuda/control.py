@@ -14,19 +14,19 @@ from conformance.runtimes.cpu.build import build, content_hash
 from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
 from conformance.runtimes.cuda.search import header_folders
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.kind import OnDevice
 
 
 class NoCuda(RuntimeError):
     """No driver, no GPU, no NVRTC or too old ones; the message says which and what to do."""
 
 
-class CudaRuntime:
+class CudaRuntime(OnDevice):
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean.
 
     A kernel that faults takes the device's context with it, and so the process's use of the device.
     """
 
-    guards_memory = False
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
@@ -48,16 +48,6 @@ class CudaRuntime:
     def description(self) -> str:
         version = self._library.hipcudaDriverVersion()
         return f"cuda runtime, driver for CUDA {version // 1000}.{version % 1000 // 10}, {self.compiler.split(' (')[0]}"
-
-    def set_order(self, order: str) -> None:
-        """A GPU schedules its threads itself."""
-
-    def confine(self) -> str:
-        raise RuntimeError("kernels run on the GPU")
-
-    def weakened(self) -> tuple[str, ...]:
-        """Which of the runtime's own checks are off: it has none."""
-        return ()
 
     def message(self) -> str:
         """What the last failed call has to say: kernel, launch geometry and cause."""

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.kind import OnDevice
 from conformance.runtimes.rocm.search import Installation, chosen
 
 
@@ -13,13 +14,12 @@ class NoRocm(RuntimeError):
     """No library of ROCm's, or one that cannot be opened; the message says which and what to do."""
 
 
-class RocmRuntime:
+class RocmRuntime(OnDevice):
     """ROCm's libamdhip64 and libhiprtc, those of ``installation`` or the first that is found.
 
     Raises ``NoRocm`` when there is none or it cannot be opened. No device is asked for.
     """
 
-    guards_memory = False
     description = "ROCm"
 
     def __init__(self, installation: Installation | None = None) -> None:
@@ -38,16 +38,6 @@ class RocmRuntime:
         self.version = shown_version(number.value)
         self.compile_options: tuple[str, ...] = () if found.include is None else (f"-I{found.include}",)
         self.identity = f"rocm HIP {self.version} {found.identity()}"
-
-    def set_order(self, order: str) -> None:
-        """A GPU schedules its threads itself."""
-
-    def confine(self) -> str:
-        raise RuntimeError("kernels run on the GPU")
-
-    def weakened(self) -> tuple[str, ...]:
-        """Which of the runtime's own checks are off: it has none."""
-        return ()
 
     def message(self) -> str:
         return ""

@@ -13,7 +13,7 @@ from conformance.reading import read_bytes
 from conformance.upstream.checkout import CheckoutError
 from conformance.upstream.wiring.index import Index
 from conformance.upstream.wiring.items import Function
-from conformance.upstream.wiring.syntax import RustError, first_error, line_of, parse, text_of, walk
+from conformance.upstream.wiring.syntax import RustError, first_error, line_of, parse, read_rust, text_of, walk
 
 LOADS = ("get_or_load_func", "get_or_load_function", "get_or_load_kernel", "load_kernel", "get_kernel", "load_func")
 """The functions that load a kernel by its name, in Candle's backend and in those shaped like it."""
@@ -77,13 +77,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     partial: list[str] = []
     for path in _files(candle, folder, loads):
         label = _label(candle, path)
-        try:
-            source = read_bytes(path)
-            source.decode()
-        except OSError as cause:
-            raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
-        except UnicodeDecodeError:
-            raise RustError(path, None, "is not UTF-8 text; a Rust source is") from None
+        source = read_rust(path)
         root = parse(source)
         wrong = first_error(root)
         matters = folder in path.parents or any(load.encode() in source for load in loads)

@@ -30,8 +30,8 @@ def parse(source: bytes) -> Node:
     return _PARSER.parse(source).root_node
 
 
-def parse_file(path: Path) -> Node:
-    """The tree of a Rust file; raises ``RustError`` for one that cannot be read or is not valid Rust."""
+def read_rust(path: Path) -> bytes:
+    """The text of a Rust file; raises ``RustError`` for one that cannot be read or is not text."""
     try:
         source = read_bytes(path)
         source.decode()
@@ -39,7 +39,12 @@ def parse_file(path: Path) -> Node:
         raise RustError(path, None, f"cannot be read ({cause.strerror})") from None
     except UnicodeDecodeError:
         raise RustError(path, None, "is not UTF-8 text; a Rust source is") from None
-    root = parse(source)
+    return source
+
+
+def parse_file(path: Path) -> Node:
+    """The tree of a Rust file; raises ``RustError`` for one that cannot be read or is not valid Rust."""
+    root = parse(read_rust(path))
     wrong = first_error(root)
     if wrong is not None:
         raise RustError(path, line_of(wrong), "is not valid Rust; correct the syntax there, or check the file out anew")
