@@ -94,7 +94,7 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     target = Target("cpu", 64, "cpu", "counting")
 
     def made(options: BuildOptions = options, *extra: str, target: Target = target) -> int:
-        made(source, target, Supervisor(), options, extra)
+        cache.made(source, target, Supervisor(), options, extra)
         return len(asked)
 
     assert (made(), made()) == (1, 1)
