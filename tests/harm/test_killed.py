@@ -19,7 +19,7 @@ from tests.harm.trees import ROOT
 
 EXECUTOR, JUDGE, COMPILER = (
     "conformance.engine.executor",
-    "conformance.verdict.judge",
+    "conformance.engine.judge_process",
     "conformance.port.compiling.child",
 )
 STOPS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
