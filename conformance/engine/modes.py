@@ -79,8 +79,8 @@ class JudgeGenerated(PortMode):
 
 
 @dataclass(frozen=True)
-class JudgeRecorded(PortMode):
-    """Judge a port by the recorded launches in ``folder``: ``replay``."""
+class RecordedMode(CaseMode):
+    """A mode whose cases are the recorded launches in ``folder``."""
 
     folder: Path
 
@@ -90,6 +90,11 @@ class JudgeRecorded(PortMode):
 
     def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
         return recorded(kernel, ids, self.folder, self.subject)
+
+
+@dataclass(frozen=True)
+class JudgeRecorded(RecordedMode, PortMode):
+    """Judge a port by recorded launches: ``replay``."""
 
 
 @dataclass(frozen=True)
@@ -108,26 +113,14 @@ class RecordAnswers(PortMode):
 
 
 @dataclass(frozen=True)
-class JudgeReference(CaseMode):
-    """Judge the reference by the recorded launches in ``folder``, none of which is launched again.
-
-    ``replay --subject reference``.
-    """
+class JudgeReference(RecordedMode):
+    """Judge the reference by recorded launches, none of which is launched again: ``replay --subject reference``."""
 
     subject: ClassVar[Subject] = "reference"
-
-    folder: Path
 
     @property
     def trees(self) -> tuple[Tree, ...]:
         return ()
-
-    @property
-    def traces(self) -> Path:
-        return self.folder
-
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return recorded(kernel, ids, self.folder, self.subject)
 
 
 @dataclass(frozen=True)
