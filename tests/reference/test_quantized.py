@@ -15,7 +15,6 @@ from reference.quantized.blocks import FORMATS
 
 def test_recorded_answers_are_met_to_the_bit() -> None:
     """The reference's own value, not only its interval; dot products are off in no bit."""
-    traces.require()
     checked = 0
     for case in traces.cases("quantized"):
         answers = case.answers(0)
@@ -30,7 +29,6 @@ def test_recorded_answers_are_met_to_the_bit() -> None:
 
 def test_intervals_hold_the_value_and_are_narrow() -> None:
     """A bound that lets a wrong weight through would be no bound: below a thousandth of the largest result."""
-    traces.require()
     bounded = 0
     for case in traces.cases("quantized"):
         for answer in case.answers(0).values():

@@ -17,13 +17,11 @@ Array = NDArray[Any]
 
 
 def test_recorded_answers() -> None:
-    traces.require()
     assert list(traces.judge("reduce")) == []
 
 
 def test_a_step_beyond_the_interval_is_noticed() -> None:
     """Intervals are narrow: a recorded answer moved by 1 % leaves them, wherever it is neither zero nor infinite."""
-    traces.require()
     for case in traces.cases("reduce"):
         if case.kernel.family in ("fast_reduce", "sum"):
             continue

@@ -27,7 +27,6 @@ def sorted_indices(rows: Array, op: str) -> Array:
 
 
 def test_recorded_answers() -> None:
-    traces.require()
     assert list(traces.judge("sort")) == []
 
 
@@ -40,7 +39,6 @@ def test_distinct_values_sort(columns: int) -> None:
 
 def test_recorded_ties_are_equivalent_to_other_orders() -> None:
     """The recorded orders pass by the rule for equal values too, and a stable order passes where it differs."""
-    traces.require()
     differing = 0
     for case in traces.cases("sort"):
         got = case.expected["dst"]

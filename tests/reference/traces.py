@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from conformance.cases.launch import Buffer
+from conformance.files import traces_folder
+from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from reference import Expected, evaluate
 
 Array = NDArray[Any]
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-TRACES = SHARED / "cuda-traces"
-NUMPY = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f8e4m3": ml_dtypes.float8_e4m3fn}
 
 
 @dataclass(frozen=True)
@@ -39,43 +35,25 @@ class TraceCase:
         return evaluate(kernel.module, kernel.family, kernel.variant, library_ulp, self.arguments)
 
 
-def require() -> None:
-    """Skips the calling test, saying why, where the recorded traces are absent."""
-    if not TRACES.is_dir():
-        pytest.skip(f"no recorded CUDA traces: {TRACES} is absent, so the reference stays unjudged here")
-
-
 @cache
 def kernels() -> dict[str, Kernel]:
     return load_specs().kernels
 
 
+@cache
+def recordings() -> Traces:
+    return Traces(traces_folder())
+
+
 def cases(module: str) -> Iterator[TraceCase]:
-    """Every recorded case of ``module``."""
-    pool = np.load(TRACES / f"{module}.npz")
-    for row in json.loads((TRACES / f"{module}.json").read_text()):
-        kernel = kernels()[row["kernel"]]
-        arguments: dict[str, Any] = {}
-        expected: dict[str, Array] = {}
-        for parameter, argument in zip(kernel.params, row["args"], strict=True):
-            name = parameter.name
-            if argument["kind"] == "null":
-                arguments[name] = None
-            elif argument["kind"] == "scalar":
-                raw = np.frombuffer(bytes.fromhex(argument["value"]), argument["dtype"])
-                narrow = NUMPY.get(parameter.dtype)
-                arguments[name] = (raw if narrow is None else raw.view(narrow))[0]
-            else:
-                dtype = np.dtype(getattr(ml_dtypes, argument["dtype"], argument["dtype"]))
-                if argument["data"] is None:
-                    before = np.full(argument["n"] * dtype.itemsize, argument["fill"], np.uint8).view(dtype)
-                else:
-                    before = pool[argument["data"]].view(dtype)
-                before.flags.writeable = False
-                arguments[name] = before
-                if argument["role"] != "in":
-                    expected[name] = pool[argument["expect"]].view(dtype)
-        yield TraceCase(kernel, row["case"], arguments, expected)
+    """Every recorded case of ``module`` that ships with the reference."""
+    for kernel in kernels().values():
+        if kernel.module != module:
+            continue
+        for trace in recordings().of(kernel):
+            starts = {arg.name: arg.start for arg in trace.launch.args if isinstance(arg, Buffer)}
+            expected = {name: content[starts[name] :] for name, content in trace.answer.items()}
+            yield TraceCase(kernel, trace.case.id, trace.launch.reference_arguments(), expected)
 
 
 def steps(got: Array, expected: Expected) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.spec.schema import schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS_JSON = ROOT.parent / "shared" / "candle" / "kernels.json"
-AXES = ("op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y")
 
 COUNTS = {
     "affine": 10,
@@ -53,37 +50,8 @@ def test_counts_per_module(specs: Specs) -> None:
 
 
 def test_names_parameters_and_lines_have_not_drifted(specs: Specs) -> None:
-    # The digest was taken when the specs equalled the recorded table of upstream's kernels (the test below).
+    # The digest was taken when the specs equalled a table made from upstream's sources; `drift` compares with these.
     assert fingerprint(specs) == DIGEST
-
-
-def test_specs_equal_the_recorded_table(specs: Specs) -> None:
-    if not KERNELS_JSON.is_file():
-        pytest.skip(f"NOT CHECKED against upstream's kernel table: {KERNELS_JSON} is absent")
-    table = json.loads(KERNELS_JSON.read_text())
-    assert table["commit"] == specs.upstream_commit
-    assert table["source"] == specs.upstream_repository
-    expected = {
-        name: {
-            "module": row["module"],
-            "family": row["family"],
-            "upstream": row["cuda_src"],
-            "variant": {axis: str(row[axis]) for axis in AXES if axis in row},
-            "params": [(p["name"], p["dtype"], p["pointer"], p["kind"]) for p in row["params"]],
-        }
-        for name, row in table["kernels"].items()
-    }
-    found = {
-        name: {
-            "module": kernel.module,
-            "family": kernel.family,
-            "upstream": kernel.upstream,
-            "variant": dict(kernel.variant),
-            "params": [(p.name, p.dtype, p.pointer, p.role) for p in kernel.params],
-        }
-        for name, kernel in specs.kernels.items()
-    }
-    assert found == expected
 
 
 def test_schema_is_current() -> None:
