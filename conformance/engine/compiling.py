@@ -56,7 +56,10 @@ class Compiler:
         self._made: dict[str, Made] = {}
 
     def compiled(self, source: KernelSource) -> Made:
-        """The code object of ``source``, and what does not compile of it; raises ``CompileError``, ``SourceError`` and ``InfrastructureError``."""
+        """The code object of ``source``, and what does not compile of it.
+
+        Raises ``CompileError``, ``SourceError`` and ``InfrastructureError``.
+        """
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)

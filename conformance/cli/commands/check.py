@@ -17,6 +17,7 @@ from conformance.port.check.objects import ObjectFile, check_objects, read_objec
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import check_sources, read_tree
 from conformance.port.code_objects import parse
+from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.spec.load import load_specs
@@ -42,7 +43,7 @@ def command(arguments: argparse.Namespace) -> int:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        compiled, failed = _compile(list(tree.definitions), targets, options.compiler_flags(), arguments.jobs or 2)
+        compiled, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2)
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
@@ -77,18 +78,22 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], words: Sequence[str], jobs: int
+    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int
 ) -> tuple[list[ObjectFile], list[Finding]]:
     """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
     failed: list[Finding] = []
-    for job in compile_tree(toolchain, sources, targets, words, jobs):
+    for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
             reason = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
         else:
             objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
+            failed += [
+                Finding("compile_error", name, broken.why, broken.place, None, job.target.name)
+                for name, broken in job.result.broken.items()
+            ]
     return objects, failed
 
 

@@ -13,7 +13,7 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
-from conformance.port.compiling.partly import Broken, Refused, compile_partly
+from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
@@ -64,7 +64,7 @@ class _Way:
     @property
     def rest(self) -> str:
         """Where the object of what compiles of a source is kept, with what does not."""
-        return f"{self.key}-rest"
+        return f"{self.key}-rest-{PARTS}"
 
 
 def made(
@@ -82,12 +82,12 @@ def made(
     that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
     with its target, so that no edit is missed; under ``auto`` an object of hipcc is bound to both compilers. Headers
     are looked for next to the source, in the options' folders, then in the root. Processes that want the same object
-    wait for one compilation, within the limits, which are of each compiler. Of a source that does not compile as a whole
-    it is the object of what does, where the errors lead to kernels (``compile_partly``).
+    wait for one compilation, within the limits, which are of each compiler. Of a source that does not
+    compile as a whole it is the object of what does, where the errors lead to kernels (``compile_partly``).
 
-    Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or beyond
-    its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError`` when the
-    machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
+    Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
+    beyond its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
+    when the machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
     """
     if source.is_code_object:
         return Made(source.code())

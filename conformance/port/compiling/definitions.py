@@ -1,8 +1,9 @@
 """The definitions of a source as its files spell them, and how one is taken out without moving anything else.
 
 A definition that is taken out leaves its comments, its preprocessor directives and its line breaks behind, so that no
-line number changes. What others may use is not removed but refused: a function becomes ``= delete``, a class incomplete,
-so that whoever uses it does not compile either, and nobody finds another overload or specialisation in its place.
+line number changes. What others may use is not removed but refused: a function becomes ``= delete``, a class
+incomplete, so that whoever uses it does not compile either, and nobody finds another overload or specialisation in its
+place.
 """
 
 from __future__ import annotations
@@ -69,6 +70,11 @@ class Unit:
     def is_used(self) -> bool:
         """Whether other definitions may use one of these."""
         return any(each.kernel is None and not _instantiates(each) for each in self.members)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether all that others may use has a name that can be told."""
+        return all(_name(each) for each in self.members if each.kernel is None and not _instantiates(each))
 
     def mentions(self, names: Iterable[str]) -> bool:
         wanted = frozenset(names)
@@ -155,9 +161,8 @@ def _region(words: Sequence[Word], unit: Unit) -> list[Word] | None:
         region.append(word)
         if word.text in _OPENING:
             opened.append(word.text)
-        elif word.text in _CLOSING:
-            if not opened or opened.pop() != _OPENING[_CLOSING.index(word.text)]:
-                return None
+        elif word.text in _CLOSING and (not opened or opened.pop() != _OPENING[_CLOSING.index(word.text)]):
+            return None
     return None if opened else region or None
 
 
@@ -231,7 +236,7 @@ def _name(declared: Declaration) -> str | None:
     if head[:1] == ["typedef"]:
         return next((word for word in reversed(words) if _is_name(word)), None)
     if "(" in head and "=" not in head[: head.index("(")]:
-        return next((word for word in reversed(head[: head.index("(")]) if _is_name(word)), None)
+        return _before_arguments(head[: head.index("(")])
     keyword = next((at for at, word in enumerate(head) if word in (*_CLASSES, "enum")), None)
     if keyword is not None and "=" not in head and head[:1] != ["template"]:
         return next((word for word in head[keyword + 1 :] if _is_name(word) and word not in _CLASSES), None)
@@ -240,6 +245,16 @@ def _name(declared: Declaration) -> str | None:
         return next((word for word in head[last + 1 :] if _is_name(word)), None)
     until = next((at for at, word in enumerate(head) if word in ("=", "[")), len(head))
     return next((word for word in reversed(head[:until]) if _is_name(word)), None)
+
+
+def _before_arguments(head: Sequence[str]) -> str | None:
+    """The name at the end of ``head``, without template arguments; none of an operator, which is used without it."""
+    at, depth = len(head) - 1, 0
+    while at > 0 and (head[at] == ">" or depth > 0):
+        depth += (head[at] == ">") - (head[at] == "<")
+        at -= 1
+    named = "operator" not in head and at >= 0 and _is_name(head[at])
+    return head[at] if named else None
 
 
 def _is_name(word: str) -> bool:

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -25,6 +25,9 @@ from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
+
+PARTS = 1
+"""Which version of this decides what is taken out: a part of the key of what is kept."""
 
 _TURNS = 400
 """Compilations of one source; time ends it first."""
@@ -58,7 +61,8 @@ def compile_partly(
     """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those.
 
     ``log`` is of the compiler that refused the whole. ``None`` where its errors lead to no definition: a header that is
-    missing, brackets that do not match; or where ``seconds`` are over.
+    missing, brackets that do not match; where no kernel needs what is broken, which a compiler refuses all the same; or
+    where ``seconds`` are over.
     """
     end = time.monotonic() + seconds
     try:
@@ -73,10 +77,32 @@ def compile_partly(
             if text is None:
                 return None
             try:
-                return compile_text(text, words, max(1.0, end - time.monotonic())), taking.broken()
+                code = compile_text(text, words, max(1.0, end - time.monotonic()))
             except Refused as refused:
                 log = refused.log
+                continue
+        broken = taking.broken()
+        return (code, broken) if broken else None
     return None
+
+
+def overlaid(texts: Mapping[Path, str], folder: Path) -> list[str]:
+    """The options by which clang reads ``texts`` in place of files; they are written to ``folder``."""
+    if not texts:
+        return []
+    roots: list[dict[str, str]] = []
+    for file, text in texts.items():
+        copy = folder / f"{len(roots)}"
+        copy.write_text(text, encoding="utf-8", errors="surrogateescape")
+        roots.append({"name": str(file), "type": "file", "external-contents": str(copy)})
+    overlay = folder / "overlay.yaml"
+    overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": roots}))
+    return ["-ivfsoverlay", str(overlay)]
+
+
+def _through(why: str, name: str) -> str:
+    """What is wrong with a definition that uses ``name``, with which ``why`` is wrong."""
+    return why if why.endswith(_USES) else f"{why} (in {name}{_USES}"
 
 
 class _Taking:
@@ -85,26 +111,27 @@ class _Taking:
     def __init__(self, source: KernelSource, options: BuildOptions) -> None:
         self._source = source
         folders = (source.path.parent, *options.include_dirs, source.root)
-        dialect = options.dialect if options.dialect != "auto" else "cuda" if source.is_cuda else "hip"
+        is_cuda = options.dialect == "cuda" or (options.dialect == "auto" and source.is_cuda)
         given = {define.partition("=")[0] for define in options.defines}
-        own = CUDA_DEFINES if dialect == "cuda" else HIP_DEFINES
+        own = CUDA_DEFINES if is_cuda else HIP_DEFINES
         defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
         found = declarations(source.path, folders, (*defines, *options.defines), options.forced)
         self._units = units(found, self._text)
         self._taken: dict[Unit, Way] = {}
         self._why: dict[Unit, str] = {}
+        self._lost = False
 
     def blame(self, found: Sequence[Diagnostic]) -> bool:
         """Take out what ``found`` leads to; whether that is anything new."""
         new = False
         for each in found:
-            if each.stops:
+            if each.stops or self._lost:
                 return False
             unit = self._unit(each)
             if unit is not None:
                 new = self._take(unit, self._words(unit, each)) or new
-        return new
+        return new and not self._lost
 
     def _unit(self, found: Diagnostic) -> Unit | None:
         """The outermost definition that an error comes from: of a template, what instantiates it."""
@@ -124,10 +151,11 @@ class _Taking:
         self._why.setdefault(unit, why)
         if way == "removed" and unit.is_used:
             # Another function or specialisation could be found in its place: nobody who names it is compiled.
+            self._lost = self._lost or not unit.has_names
             name = ", ".join(sorted(unit.names))
             for other in self._units:
                 if other is not unit and other not in self._taken and other.mentions(unit.names):
-                    self._take(other, f"{self._why[unit]} (in {name}{_USES}")
+                    self._take(other, _through(self._why[unit], name))
         return True
 
     def _words(self, unit: Unit, found: Diagnostic) -> str:
@@ -135,7 +163,7 @@ class _Taking:
         for other, why in self._why.items():
             names = [name for name in other.names if re.search(rf"\b{re.escape(name)}\b", found.text)]
             if other is not unit and names:
-                return why if why.endswith(_USES) else f"{why} (in {names[0]}{_USES}"
+                return _through(why, names[0])
         place = found.places[0]
         text = found.text.removeprefix(place.file)
         text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
@@ -152,7 +180,7 @@ class _Taking:
         are written to ``folder``; no text where something cannot be cut out."""
         own = self._source.path.resolve()
         main = self._text(own)
-        headers: list[dict[str, str]] = []
+        headers: dict[Path, str] = {}
         for file in dict.fromkeys(unit.file for unit in self._taken):
             text = without(self._text(file), {unit: way for unit, way in self._taken.items() if unit.file == file})
             if text is None:
@@ -160,14 +188,8 @@ class _Taking:
             if file == own:
                 main = text
                 continue
-            copy = folder / f"{len(headers)}"
-            copy.write_text(text, encoding="utf-8", errors="surrogateescape")
-            headers.append({"name": str(file), "type": "file", "external-contents": str(copy)})
-        if not headers:
-            return main, []
-        overlay = folder / "overlay.yaml"
-        overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": headers}))
-        return main, ["-ivfsoverlay", str(overlay)]
+            headers[file] = text
+        return main, overlaid(headers, folder)
 
     def broken(self) -> dict[str, Broken]:
         """The kernels among what is taken out."""
