@@ -273,7 +273,7 @@ class Scanner {
   std::vector<Scope> scopes_;
   std::vector<std::string> namespaces_;
   std::map<std::string, std::string> file_level_;  // dynamic shared arrays declared outside functions
-  std::set<std::string_view> declared_;  // functions that system headers, ours among them, declare
+  std::set<std::string_view> declared_;            // functions that system headers, ours among them, declare
   size_t at_ = 0;
   size_t start_ = 0;  // first token of the current declaration or statement
 };

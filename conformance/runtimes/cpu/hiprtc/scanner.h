@@ -29,7 +29,7 @@ struct Scan {
                        //   __noinline__                 becomes the attribute
                        //   asm labels               that name AMD's libraries or LLVM's intrinsics for AMD GPUs
   std::vector<std::string> labels;  // functions of our headers that asm labels name
-  bool bare_noinline = false;  // the source uses __noinline__
+  bool bare_noinline = false;       // the source uses __noinline__
 };
 
 Scan scan(const std::string &preprocessed);

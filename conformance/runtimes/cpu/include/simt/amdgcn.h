@@ -199,7 +199,7 @@ SIMT_INLINE int permlane16(int old, int value, unsigned low, unsigned high, bool
 template <class Unsigned, class Signed>
 SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, SIMT_HERE) {
   const auto x = static_cast<Signed>(a), y = static_cast<Signed>(b);
-  const bool results[] = {a == b, a != b, a > b, a >= b, a < b, a <= b, x > y, x >= y, x < y, x <= y};
+  const bool results[] = {a == b, a != b, a > b, a >= b, a<b, a <= b, x> y, x >= y, x < y, x <= y};
   return ballot(active_lanes, results[predicate - 32], file, location);
 }
 
@@ -213,9 +213,10 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_sad_u16(a, b, c) (::simt::amdgcn::differences((a), (b), 16, false) + (c))
 #define __builtin_amdgcn_msad_u8(a, b, c) (::simt::amdgcn::differences((a), (b), 8, true) + (c))
 
-#define SIMT_DOT(sum, a, a_signed, b, b_signed, c, bits, clamp)                                         \
-  (::simt::amdgcn::sum(::simt::amdgcn::dot(::simt::amdgcn::word_of(a), (a_signed),                      \
-                                           ::simt::amdgcn::word_of(b), (b_signed), (c), (bits)), (clamp)))
+#define SIMT_DOT(sum, a, a_signed, b, b_signed, c, bits, clamp)                                                \
+  (::simt::amdgcn::sum(::simt::amdgcn::dot(::simt::amdgcn::word_of(a), (a_signed), ::simt::amdgcn::word_of(b), \
+                                           (b_signed), (c), (bits)),                                           \
+                       (clamp)))
 #define __builtin_amdgcn_sudot4(a_signed, a, b_signed, b, c, clamp) \
   SIMT_DOT(signed_sum, a, a_signed, b, b_signed, c, 8, clamp)
 #define __builtin_amdgcn_sudot8(a_signed, a, b_signed, b, c, clamp) \
@@ -241,8 +242,7 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_cosh(x) (::simt::amdgcn::cosine(static_cast<_Float16>(x)))
 #define __builtin_amdgcn_fract(x) (::simt::amdgcn::fract(static_cast<double>(x), 0x1.fffffffffffffp-1))
 #define __builtin_amdgcn_fractf(x) (::simt::amdgcn::fract(static_cast<float>(x), 0x1.fffffep-1f))
-#define __builtin_amdgcn_fracth(x) \
-  (::simt::amdgcn::fract(static_cast<_Float16>(x), static_cast<_Float16>(0x1.ffcp-1f)))
+#define __builtin_amdgcn_fracth(x) (::simt::amdgcn::fract(static_cast<_Float16>(x), static_cast<_Float16>(0x1.ffcp-1f)))
 #define __builtin_amdgcn_class(x, mask) (::simt::amdgcn::is_class(static_cast<double>(x), __DBL_MIN__, (mask)))
 #define __builtin_amdgcn_classf(x, mask) (::simt::amdgcn::is_class(static_cast<float>(x), __FLT_MIN__, (mask)))
 #define __builtin_amdgcn_frexp_exp(x) (::simt::amdgcn::exponent(static_cast<double>(x)))
@@ -263,9 +263,9 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
   (static_cast<unsigned>(::simt::amdgcn::dpp8(static_cast<int>(value), (select))))
 #define __builtin_amdgcn_ds_swizzle(value, pattern) (::simt::amdgcn::swizzle((value), (pattern)))
 #define __builtin_amdgcn_ds_permute(address, value) (::simt::amdgcn::permute((address), (value)))
-#define SIMT_PERMLANE(old, value, low, high, bound, other)                                                     \
-  (static_cast<unsigned>(::simt::amdgcn::permlane16(static_cast<int>(old), static_cast<int>(value), (low), (high), \
-                                                    (bound), other)))
+#define SIMT_PERMLANE(old, value, low, high, bound, other) \
+  (static_cast<unsigned>(                                  \
+      ::simt::amdgcn::permlane16(static_cast<int>(old), static_cast<int>(value), (low), (high), (bound), other)))
 #define __builtin_amdgcn_permlane16(old, value, low, high, fetch, bound) \
   SIMT_PERMLANE(old, value, low, high, bound, false)
 #define __builtin_amdgcn_permlanex16(old, value, low, high, fetch, bound) \
@@ -273,11 +273,10 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_permlane64(value) \
   (static_cast<unsigned>(::simt::read_any_lane(static_cast<int>(value), static_cast<int>(simt_lane()) ^ 32)))
 #define __builtin_amdgcn_uicmp(a, b, predicate) (::simt::amdgcn::compared<unsigned, int>((a), (b), (predicate)))
-#define __builtin_amdgcn_uicmpl(a, b, predicate) \
-  (::simt::amdgcn::compared<unsigned long, long>((a), (b), (predicate)))
+#define __builtin_amdgcn_uicmpl(a, b, predicate) (::simt::amdgcn::compared<unsigned long, long>((a), (b), (predicate)))
 #define __builtin_amdgcn_sicmp(a, b, predicate) \
   (::simt::amdgcn::compared<unsigned, int>(static_cast<unsigned>(a), static_cast<unsigned>(b), (predicate)))
-#define __builtin_amdgcn_sicmpl(a, b, predicate)                                                          \
+#define __builtin_amdgcn_sicmpl(a, b, predicate)                                                               \
   (::simt::amdgcn::compared<unsigned long, long>(static_cast<unsigned long>(a), static_cast<unsigned long>(b), \
                                                  (predicate)))
 #define __builtin_amdgcn_read_exec() (static_cast<unsigned long>(::__activemask()))
