@@ -52,6 +52,8 @@ class Found:
     status: Status
     source: str | None
     message: str | None
+    refused: KernelSource | None = None
+    """The source that a compiler has refused, or this kernel of it."""
 
 
 class Library:
@@ -119,7 +121,7 @@ class Library:
                 continue
             lacking = self._lacks[index].get(kernel.name)
             if lacking is not None:
-                broken = broken or Found(None, "compile_error", lacking.place, lacking.why)
+                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, self.sources[index])
                 continue
             defined, label = self._defined(index, kernel.name)
             difference = None if defined is None else defined.difference(kernel)
@@ -134,7 +136,8 @@ class Library:
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
         for index, why in self.broken.items():
             if self._would_define(index, kernel):
-                return Found(None, "compile_error", self.sources[index].label, why)
+                refused = None if index in self.refused or why.startswith(COMPILER_LOST) else self.sources[index]
+                return Found(None, "compile_error", self.sources[index].label, why, refused)
         return broken or Found(None, "missing", None, None)
 
     def _function(self, index: int, name: str) -> Function | None:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.port.sources import SourceError
+from conformance.port.includes import reached
+from conformance.port.sources import KernelSource, SourceError
 from conformance.reading import read_text, shortened
 
 OPTIONS_FILE = "candle-parity.toml"
@@ -83,6 +84,20 @@ def options_for(
         tuple(headers),
         dialect or read.get("dialect", "auto"),
     )
+
+
+def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
+    """Whether ``source`` is CUDA's: by the dialect that is named, else a .cu file that includes no HIP header, directly
+    or not, conditions ignored."""
+    if options.dialect != "auto":
+        return options.dialect == "cuda"
+    if source.path.suffix != ".cu":
+        return False
+    starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
+    try:
+        return not reached(starts, folders).includes_hip
+    except (SourceError, OSError):
+        return True
 
 
 def _options_file(kernels: Path) -> Path | None:
