@@ -8,6 +8,7 @@ import pytest
 from judging import Run
 
 from conformance.port.compiling.choice import NoHipcc, require_hipcc
+from conformance.runtimes import runtime_kind
 from conformance.toolchains.amd import ENVIRONMENT
 
 KEEPS = ("--order", "forward")
@@ -52,8 +53,8 @@ def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -
     assert message.startswith("infrastructure: the harness cannot compile this, AMD's compiler does (")
     assert "port/unary.hip:3:" in message
     assert said.statuses() == {"usqr_f32": "pass", "uexp_f32": "compile_error"}
-    assert said.rows["uexp_f32"]["source"] == "port/unary.hip:18"
-    assert said.rows["uexp_f32"]["message"].startswith("port/unary.hip:18:")
+    assert said.rows["uexp_f32"]["source"] == "port/unary.hip:19"
+    assert said.rows["uexp_f32"]["message"].startswith("port/unary.hip:19:")
     assert "no_such" in said.rows["uexp_f32"]["message"]
     assert said.code == 2
 
@@ -74,9 +75,16 @@ def test_where_nobody_can_be_asked_the_message_says_so(run: Run, tree: Path, mon
         pytest.skip("THERE IS ALWAYS SOMEBODY TO ASK: ROCm is installed")
 
 
-def test_a_header_of_rocms_that_the_harness_lacks_is_not_the_ports_fault(run: Run, tree: Path) -> None:
-    (tree / "unary.hip").write_text(f"#include <hip/hip_complex.h>\n{UNARY}")
-    said = run(tree, "usqr_f32", *KEEPS)
-    assert said.rows["usqr_f32"]["status"] == "not_run"
-    assert "<hip/hip_complex.h>, which ROCm has and the cpu runtime does not" in said.rows["usqr_f32"]["message"]
-    assert said.code == 2
+@pytest.mark.parametrize(
+    ("log", "header"),
+    [
+        ("k.hip:1:10: fatal error: 'hip/hip_complex.h' file not found", "hip/hip_complex.h"),
+        ("k.hip:1:10: fatal error: hip/hip_complex.h: No such file or directory", "hip/hip_complex.h"),
+        ("k.hip:1:10: fatal error: 'hip/no_such.h' file not found", None),
+        ("k.hip:1:10: error: 'hip/hip_complex.h'", None),
+    ],
+)
+def test_a_header_of_rocms_that_the_harness_lacks_is_not_the_ports_fault(log: str, header: str | None) -> None:
+    said = runtime_kind("cpu").missing_header(log, ())
+    assert (said or "").startswith(f"it includes <{header}>, which ROCm has" if header else "")
+    assert (said is None) == (header is None)

@@ -1,4 +1,4 @@
-// HIP's header of short vectors, for the host.
+// HIP's header of this name, for the host.
 #pragma once
 #pragma GCC system_header
 
