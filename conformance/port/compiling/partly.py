@@ -32,6 +32,7 @@ PARTS = 1
 _TURNS = 400
 """Compilations of one source; time ends it first."""
 
+_UNNAMED = "deleted function"
 _USES = ", which it uses)"
 _NOTES = re.compile(r" \[-W[^\]]*\]$")
 
@@ -161,9 +162,16 @@ class _Taking:
         """What is wrong with ``unit``: the error of what it uses, where that is known, else its own."""
         for other, why in self._why.items():
             names = [name for name in other.names if re.search(rf"\b{re.escape(name)}\b", found.text)]
+            if not names and _UNNAMED in found.text and unit.mentions(other.names):
+                names = sorted(other.names)
             if other is not unit and names:
                 return _through(why, names[0])
         place = found.places[0]
+        if self._path(place.file) not in self._texts:
+            # In a header of the compiler's, or of ours: the user's own line is what led there.
+            own = next(place for place in found.places if self._path(place.file) in self._texts)
+            what = found.text[found.text.index("error") :]
+            return f"{self._label(self._path(own.file))}:{own.line}: {_NOTES.sub('', what)}"
         text = found.text.removeprefix(place.file)
         text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
         if unit_at([unit], self._path(place.file), place.line) is not None:
