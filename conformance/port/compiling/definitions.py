@@ -1,9 +1,9 @@
 """The definitions of a source as its files spell them, and how one is taken out without moving anything else.
 
 A definition that is taken out leaves its comments, its line breaks and its preprocessor directives behind, but for
-pragmas of statements, so that no line number changes. What others may use is not removed but refused: a function becomes
-``= delete``, a class incomplete, so that whoever uses it does not compile either, and nobody finds another overload or
-specialisation in its place.
+pragmas of statements, so that no line number changes. What others may use is not removed but refused: a function
+becomes ``= delete``, a class incomplete, so that whoever uses it does not compile either, and nobody finds another
+overload or specialisation in its place.
 """
 
 from __future__ import annotations

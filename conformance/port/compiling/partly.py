@@ -32,6 +32,7 @@ PARTS = 1
 _TURNS = 400
 """Compilations of one source; time ends it first."""
 
+_WHAT = re.compile(r"(?<=: )error\b[^:]*: .*$")
 _UNNAMED = "deleted function"
 _USES = ", which it uses)"
 _NOTES = re.compile(r" \[-W[^\]]*\]$")
@@ -170,8 +171,8 @@ class _Taking:
         if self._path(place.file) not in self._texts:
             # In a header of the compiler's, or of ours: the user's own line is what led there.
             own = next(place for place in found.places if self._path(place.file) in self._texts)
-            what = found.text[found.text.index("error") :]
-            return f"{self._label(self._path(own.file))}:{own.line}: {_NOTES.sub('', what)}"
+            what = _WHAT.search(_NOTES.sub("", found.text))
+            return f"{self._label(self._path(own.file))}:{own.line}: {what[0] if what is not None else found.text}"
         text = found.text.removeprefix(place.file)
         text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
         if unit_at([unit], self._path(place.file), place.line) is not None:
