@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -127,8 +128,10 @@ def never_launched(family: str, case: Case) -> NeverLaunched | None:
 
 
 def _fields(case: Case) -> dict[str, str]:
-    """The fields of ``case``, and those of the generated case that a recorded one is of."""
+    """The fields of ``case``; of a recorded one those of the generated case that it was made from, if any."""
     fields = dict(case.fields)
-    if "=" in (recorded := fields.get("trace", "")):
-        fields.update(parse_fields(recorded))
+    _, made, of = fields.get("trace", "").partition("generated,")
+    if made:
+        with suppress(ValueError):  # a trace may have any label
+            fields.update(parse_fields(of))
     return fields

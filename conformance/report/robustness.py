@@ -47,12 +47,19 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = never_launched(specs.kernels[row.name].launch, Case.parse(failure.case)) or _OTHER
+            why, where = _reason(specs.kernels[row.name].launch, failure.case)
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
             reason.kernels.setdefault(row.name, f"{failure.case}: {failure.why}")
     return sorted(found.values(), key=lambda reason: -reason.failed)
+
+
+def _reason(family: str, case: str) -> NeverLaunched:
+    try:
+        return never_launched(family, Case.parse(case)) or _OTHER
+    except ValueError:  # a record may hold any text
+        return _OTHER
 
 
 def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
