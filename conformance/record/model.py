@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status, Ulp
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
@@ -79,6 +80,12 @@ class KernelResult(Row):
     left_out: Count = 0
     compiler: str | None = None
     compiler_name: str | None = None
+
+    @classmethod
+    def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
+        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
+        about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
+        return cls(status="not_run", **about, **fields)
 
     @property
     def lost(self) -> bool:
@@ -230,10 +237,4 @@ def every_kernel(specs: Specs, results: Iterable[KernelResult]) -> list[KernelRe
     unknown = sorted(given.keys() - specs.kernels.keys())
     if unknown:
         raise ValueError(f"a result for {unknown[0]}, which no spec has")
-    return [
-        given.get(name)
-        or KernelResult(
-            name=name, module=kernel.module, family=kernel.family, status="not_run", upstream=kernel.upstream
-        )
-        for name, kernel in specs.kernels.items()
-    ]
+    return [given.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.kernels.items()]
