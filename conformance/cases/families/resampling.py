@@ -60,6 +60,18 @@ _POOL_FLOAT: tuple[str, ...] = (
     "shape=[2,3,8,9],k=[3,2],stride=[2,2],values=tiny",  # R08, F01
 )
 
+_GEOMETRY: tuple[str, ...] = (
+    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
+    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
+    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
+    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
+    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
+    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
+    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
+    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
+    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+)
+
 # Outputs of sizes where an f32 or an integer division chooses another pixel than f64: 45 to 33, 33 to 121, 30 to 22.
 _NEAREST: tuple[str, ...] = (
     "shape=[2,3,5,4],out=[10,8],values={v}",
@@ -72,15 +84,7 @@ _NEAREST: tuple[str, ...] = (
     "shape=[1,1,3,33],out=[2,121],values={v}",  # C10
     "shape=[2,1,30,45],out=[22,39],values={v}",  # C10
     "shape=[1,2,39,2],out=[69,3],values={v}",  # C10
-    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
-    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
-    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
-    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
-    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
-    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
-    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+    *_GEOMETRY,
     "shape=[1,1,2,{special}],out=[3,{special}],values=special",
 )
 
@@ -104,15 +108,7 @@ _BILINEAR: tuple[str, ...] = (
     "shape=[2,3,5,4],out=[11,9],scale_w=2.3,values={v}",  # C10, L02
     "shape=[2,3,9,8],out=[4,3],scale_h=0.5,scale_w=0.45,values={v}",  # C10
     "shape=[2,3,5,4],out=[11,9],align=1,scale_h=2.3,scale_w=2.3,values={v}",  # C10: aligned corners ignore factors
-    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
-    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
-    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
-    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
-    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
-    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
-    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+    *_GEOMETRY,
     "shape=[2,3,5,6],out=[7,13],values=wide",  # N15, F01
     "shape=[2,3,5,6],out=[7,13],values=large",  # N15
 )
