@@ -90,10 +90,7 @@ def conv_transpose1d(
     """Source (b, c_in, l), kernel (c_in, c_out, k), output (b, c_out, l). ``out_padding`` shows in ``l_out`` only."""
     kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 3, src, kernel)
-    taps = [
-        _reaching(np.arange(int(l_out)) + int(padding) - tap * int(dilation), int(stride), x.shape[2])
-        for tap in range(k.shape[2])
-    ]
+    taps = _reaching(l_out, k.shape[2], stride, padding, dilation, x.shape[2])
     swapped = k.swapaxes(0, 1)[:, :, None]
     return written(dst, kind.store(_convolved(kind, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))))
 
@@ -119,11 +116,7 @@ def conv_transpose2d(
     kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 4, src, kernel)
     columns, rows = (
-        [
-            _reaching(np.arange(int(n)) + int(padding) - tap * int(dilation), int(stride), x.shape[axis])
-            for tap in range(k.shape[axis])
-        ]
-        for n, axis in ((w_out, 3), (h_out, 2))
+        _reaching(n, k.shape[axis], stride, padding, dilation, x.shape[axis]) for n, axis in ((w_out, 3), (h_out, 2))
     )
     total = _convolved(kind, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
     return written(dst, kind.store(total))
@@ -140,11 +133,12 @@ def _taking(at: Index, size: int) -> Tap:
     return out, at[out]
 
 
-def _reaching(distance: Index, stride: int, size: int) -> Tap:
-    """Outputs that some source position reaches: ``distance`` is a multiple of ``stride`` from 0 on."""
-    quotient, rest = np.divmod(distance, stride)
-    out = np.flatnonzero((rest == 0) & (quotient >= 0) & (quotient < size))
-    return out, quotient[out]
+def _reaching(out: int, taps: int, stride: int, padding: int, dilation: int, size: int) -> list[Tap]:
+    """Per tap the outputs that a source position reaches: their distance is a multiple of ``stride`` from 0 on."""
+    distance = np.arange(int(out)) + int(padding) - np.arange(taps)[:, None] * int(dilation)
+    quotient, rest = np.divmod(distance, int(stride))
+    reached = (rest == 0) & (quotient >= 0) & (quotient < size)
+    return [(np.flatnonzero(on), at[on]) for on, at in zip(reached, quotient, strict=True)]
 
 
 def _convolved(

@@ -65,14 +65,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
     """A selected kernel that has no outcome: the run was interrupted, or lost it."""
     why = "interrupted before it was judged" if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
-    return KernelResult(
-        name=kernel.name,
-        module=kernel.module,
-        family=kernel.family,
-        status="not_run",
-        upstream=kernel.upstream,
-        message=why,
-    )
+    return KernelResult.not_run(kernel, message=why)
 
 
 def _recorded_on(recording: Mapping[str, Any]) -> str:

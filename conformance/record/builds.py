@@ -39,15 +39,7 @@ def build_record(
                 compiled.setdefault(name, {})[target] = _resources(kernel)
                 sources[name] = file.label
     rows = [
-        KernelResult(
-            name=name,
-            module=specs.kernels[name].module,
-            family=specs.kernels[name].family,
-            status="not_run",
-            source=sources[name],
-            upstream=specs.kernels[name].upstream,
-            compiles_for=targets,
-        )
+        KernelResult.not_run(specs.kernels[name], source=sources[name], compiles_for=targets)
         for name, targets in compiled.items()
         if name in specs.kernels
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Robustness, Status, Ulp
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
@@ -90,6 +91,12 @@ class KernelResult(Row):
         missed = self.planned - self.cases if self.planned else 0
         not_run = f", {missed} not run" if missed > 0 else ""
         return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
+
+    @classmethod
+    def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
+        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
+        about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
+        return cls(status="not_run", **about, **fields)
 
     @property
     def lost(self) -> bool:
@@ -241,10 +248,4 @@ def every_kernel(specs: Specs, results: Iterable[KernelResult]) -> list[KernelRe
     unknown = sorted(given.keys() - specs.kernels.keys())
     if unknown:
         raise ValueError(f"a result for {unknown[0]}, which no spec has")
-    return [
-        given.get(name)
-        or KernelResult(
-            name=name, module=kernel.module, family=kernel.family, status="not_run", upstream=kernel.upstream
-        )
-        for name, kernel in specs.kernels.items()
-    ]
+    return [given.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.kernels.items()]

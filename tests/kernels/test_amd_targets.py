@@ -52,6 +52,18 @@ def of_module(module: str) -> dict[str, Kernel]:
     return {name: kernel for name, kernel in SPECS.kernels.items() if kernel.module == module}
 
 
+def assert_complete(code: CodeObject, module: str) -> None:
+    """Every kernel of ``module`` with Candle's arguments, nothing spilled or in scratch, and Candle's blocks."""
+    wanted = of_module(module)
+    assert code.kernels.keys() == wanted.keys()
+    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
+    assert {name: said for name, said in differences.items() if said} == {}
+    used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
+    assert {name: row for name, row in used.items() if any(row)} == {}
+    threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
+    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
+
+
 @pytest.fixture(scope="session")
 def compiled() -> Compile:
     """The code object of a module for a target, from the cache where no file of it has changed."""
@@ -74,15 +86,8 @@ def compiled() -> Compile:
 def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> None:
     """No warnings, every kernel, no spills, no scratch, and launch bounds that allow the blocks of Candle."""
     code = compiled(module, arch)
-    wanted = of_module(module)
     assert code.target == arch
-    assert code.kernels.keys() == wanted.keys()
-    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
-    assert {name: said for name, said in differences.items() if said} == {}
-    used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
-    assert {name: row for name, row in used.items() if any(row)} == {}
-    threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
-    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
+    assert_complete(code, module)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, info, launch, operand, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
@@ -129,9 +129,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     lhs, rhs = _data(kernel, fields, left, right, stream)
     numel = left.numel
     given: dict[str, Argument] = {
-        "numel": size_t("numel", numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "dims_and_strides": info(fields, "dims_and_strides", (left, right)),
+        **indexed(fields, (left, right), "dims_and_strides"),
         "lhs": operand(kernel, "lhs", left, lhs),
         "rhs": operand(kernel, "rhs", right, rhs),
         "out": poisoned(kernel, "out", numel),

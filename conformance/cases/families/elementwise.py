@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from conformance.cases.arguments import (
-    Family,
-    Fields,
-    Row,
-    drawn,
-    in_place,
-    info,
-    launch,
-    poisoned,
-    size_t,
-)
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, indexed, launch, poisoned
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Launch, Null
+from conformance.cases.launch import Launch, Null
 from conformance.cases.layouts import layout
 from conformance.cases.rows import one_operand, parsed
 from conformance.cases.values import RandomStream
@@ -110,11 +100,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, _FIELDS[kernel.launch])
     shape = fields.shape()
     placed = fields.layout("layout", shape, "start")
-    given: dict[str, Argument] = {
-        "numel": size_t("numel", placed.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", (placed,)),
-    }
+    given = indexed(fields, (placed,))
     for name, (of_float, of_integer) in _SCALARS[kernel.launch].items():
         default = of_float if dtype(kernel.param(name).dtype).kind == "float" else of_integer
         given[name] = fields.scalar(kernel, name, name, default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
@@ -111,12 +111,9 @@ def _fill(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
 def _const_set(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     """The output is what has strides here; elements between them stay poisoned."""
     fields = Fields(case, _CONST_SET_FIELDS)
-    shape = fields.shape()
-    placed = fields.layout("layout", shape, "start")
+    placed = fields.layout("layout", fields.shape(), "start")
     given: dict[str, Argument] = {
-        "numel": size_t("numel", placed.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", (placed,)),
+        **indexed(fields, (placed,)),
         "inp": fields.scalar(kernel, "inp", "value", "pattern"),
         "out": poisoned(kernel, "out", placed.length - placed.start, placed.start),
     }

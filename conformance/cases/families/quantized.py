@@ -261,18 +261,27 @@ def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
 
 
-def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "values"))
-    qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
-    rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
-    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    distribution = _values(fields)
-    arguments = (
+def _product(
+    kernel: Kernel, fields: Fields, columns: int, rows: int, ncols: int, stream: RandomStream
+) -> tuple[Argument, ...]:
+    """What the matrix products begin with: weights of ``rows``, ``columns`` of activations, and the output."""
+    qtype, distribution = _qtype(kernel), _values(fields)
+    return (
         _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
         _bytes("vy", activations(columns, ncols, distribution, stream)),
         poisoned(kernel, "dst", columns * rows),
         _int("ncols_x", ncols),
         _int("nrows_x", rows),
+    )
+
+
+def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "values"))
+    qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
+    rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
+    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    arguments = (
+        *_product(kernel, fields, columns, rows, ncols, stream),
         _int("nrows_y", padded(ncols)),
         _int("nrows_dst", rows),
     )
@@ -294,14 +303,9 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "values"))
     qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    distribution = _values(fields)
     tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
     arguments = (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
-        _bytes("vy", activations(columns, ncols, distribution, stream)),
-        poisoned(kernel, "dst", columns * rows),
-        _int("ncols_x", ncols),
-        _int("nrows_x", rows),
+        *_product(kernel, fields, columns, rows, ncols, stream),
         _int("ncols_y", columns),
         _int("nrows_y", padded(ncols)),
         _int("nrows_dst", rows),

@@ -10,17 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import (
-    Family,
-    Fields,
-    Row,
-    drawn,
-    in_place,
-    info,
-    launch,
-    poisoned,
-    size_t,
-)
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, info, launch, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, operand, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, SIZES, SPECIAL, filled, parsed
@@ -94,9 +94,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     if fields.text("values", "unit") in TABLES:  # t and f must not hold the same value at the same place
         false = operand(kernel, "f", f, np.roll(false.data, len(false.data) // 2 + 1))
     given: dict[str, Argument] = {
-        "numel": size_t("numel", ids.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", layouts, nullable=False),
+        **indexed(fields, layouts, nullable=False),
         "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, stream)),
         "t": true,
         "f": false,

@@ -344,10 +344,7 @@ __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
   simt::Worker &worker = *simt::Worker::current();
-  simt::Incident i;
-  i.kind = simt::Incident::OutOfBounds;
-  i.block = worker.blockIdx;
-  i.thread = worker.threadIdx;
+  simt::Incident i = worker.incident_here(simt::Incident::OutOfBounds);
   i.bounds = check;
   i.index = index;
   worker.abort_block(i);
@@ -355,10 +352,7 @@ __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds
 
 __attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int location) {
   simt::Worker &worker = *simt::Worker::current();
-  simt::Incident i;
-  i.kind = simt::Incident::Trap;
-  i.block = worker.blockIdx;
-  i.thread = worker.threadIdx;
+  simt::Incident i = worker.incident_here(simt::Incident::Trap);
   i.what = what;
   i.here = {file, location};
   worker.abort_block(i);

@@ -52,6 +52,7 @@ class Worker : public simt_context {
   bool busy() const { return busy_.load(std::memory_order_relaxed); }
   // Aborts the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
   [[noreturn]] void abort_block(Incident incident);
+  Incident incident_here(Incident::Kind kind) const;  // of the running thread. Async-signal-safe.
   // The launch is past its deadline: the next interruption of this OS thread ends its block. Reset by begin().
   void expire() { expired_.store(true, std::memory_order_relaxed); }
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
@@ -107,7 +108,6 @@ class Worker : public simt_context {
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
   void queue_lanes(unsigned wave, std::uint64_t group);
-  Incident incident_here(Incident::Kind kind) const;
   void poison_shared();
   char *static_shared();
 
