@@ -213,3 +213,15 @@ def test_reports_have_a_column_per_target_that_says_compiles(specs: Specs) -> No
 
 def test_a_report_without_builds_says_nothing_of_targets(specs: Specs) -> None:
     assert "Compiles for AMD" not in render_markdown(record(specs, "cpu"), specs)
+
+
+def test_check_names_the_line_that_loses_the_sign_of_zero(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rounded = "_Float16((float)inp[threadIdx.x] * (float)numel)"
+    text = AFFINE.replace("float", "_Float16").replace("affine_f32", "affine_f16")
+    text = text.replace("inp[threadIdx.x] * mul + add", rounded)
+    (port / "sub/affine.hip").write_text(text)
+    code = main(["check", "--kernels", str(port), "affine_f16", "--arch", "gfx942"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "port/sub/affine.hip:5 [gfx942]: affine_f16 rounds a product to f16 by v_fma_mixlo_f16" in out
+    assert "-0 + +0 is +0" in out

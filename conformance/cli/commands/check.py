@@ -16,6 +16,7 @@ from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import check_sources, read_tree
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
@@ -24,6 +25,9 @@ from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import Target, targets_of
+
+_LINES = "-gline-tables-only"
+"""Adds the source lines of instructions to a code object, and changes none of these."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -87,8 +91,13 @@ def _compile(
         if isinstance(job.result, CompileFailure):
             reason = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
-        else:
-            objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
+            continue
+        code = parse(job.result.code, job.source.label)
+        if lost_signs(code):
+            (lined,) = compile_tree(toolchain, [job.source], [job.target], [*words, _LINES], 1)
+            if not isinstance(lined.result, CompileFailure):
+                code = parse(lined.result.code, job.source.label)
+        objects.append(ObjectFile(job.source.label, code))
     return objects, failed
 
 

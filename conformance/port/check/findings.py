@@ -25,6 +25,7 @@ WARNING_KINDS: Mapping[str, str] = {
     "duplicate": "defined more than once",
     "unknown_type": "a type of the port's own whose meaning the source alone does not tell",
     "spills": "registers spilled to memory",
+    "zero_sign": "a product that the machine code rounds to f16 without the sign of zero",
     "lds": "more shared memory than the target has",
 }
 
