@@ -223,7 +223,14 @@ def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str]
         return frozenset(
             definition.name
             for defines in (chosen if source.path.suffix == ".cu" else chosen[:1])
-            for definition in defined_kernels(source.path, folders, (*defines, *options.defines), options.forced)
+            for definition in defined_kernels(
+                source.path,
+                folders,
+                (*defines, *options.defines),
+                options.forced,
+                options.undefines,
+                options.std,
+            )
         )
     except (AmdError, ScanError):
         return None

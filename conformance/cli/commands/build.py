@@ -13,9 +13,8 @@ from time import monotonic
 from tabulate import tabulate
 
 from conformance.cli.compiling import Job, compile_tree, first_error
-from conformance.cli.preparing import build_options, progress
+from conformance.cli.preparing import progress, tree_from
 from conformance.cli.settings import Settings
-from conformance.files import kernels_folder
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.sources import KernelSource, SourceError, find_sources
@@ -32,11 +31,12 @@ def command(arguments: argparse.Namespace) -> int:
     """0 when everything compiles with the specs' arguments, 1 when not."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
-    path = arguments.kernels or kernels_folder()
+    tree = tree_from(Settings.of(vars(arguments)))
+    path = tree.path
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    flags = build_options(Settings.of(vars(arguments)), path).compiler_flags()
+    flags = tree.options.compiler_flags()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.cli.compiling import compile_tree, first_error
-from conformance.cli.preparing import build_options
+from conformance.cli.preparing import tree_from
 from conformance.cli.settings import Settings
-from conformance.files import kernels_folder, shipped_name
+from conformance.files import shipped_name
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
@@ -30,11 +30,11 @@ def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
     specs = load_specs(arguments.specs)
     wanted = specs.select(arguments.patterns, arguments.module)
-    path = arguments.kernels or kernels_folder()
+    port = tree_from(Settings.of(vars(arguments)))
+    path, options = port.path, port.options
     targets = targets_of(arguments.arch) if arguments.arch else []
     texts, objects, unread = _read(path)
-    options = build_options(Settings.of(vars(arguments)), path)
-    tree = read_tree(texts, options.include_dirs, options.defines, options.forced, arguments.jobs or 2)
+    tree = read_tree(texts, options, arguments.jobs or 2)
     if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
