@@ -53,7 +53,8 @@ class Outcome:
     ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
     context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
     their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
-    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full.
+    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. ``port_name`` is what the port
+    calls the kernel, where that is not Candle's name.
     """
 
     kernel: str
@@ -71,6 +72,7 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     compiler: str | None = None
     compiler_name: str | None = None
+    port_name: str | None = None
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

@@ -160,7 +160,7 @@ class Parity:
     def mode(self) -> JudgeGenerated:
         """What is done with the kernels; raises ``SourceError``."""
         if self._mode is None:
-            self._mode = JudgeGenerated(tree_from(self._settings))
+            self._mode = JudgeGenerated(tree_from(self._settings, self.specs))
         return self._mode
 
     def outcome_of(self, kernel: Kernel) -> Outcome:

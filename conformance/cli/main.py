@@ -119,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     _checkout(wired)
     wired.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
     wired.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    _config(wired)
     wired.add_argument("--json", type=Path, metavar="F", help="write the wiring as JSON")
 
     new = commands.add_parser(
@@ -148,6 +149,7 @@ def build_parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--params", metavar="LIST", help="the parameters of its kernels, as in a spec (default: the last example's)"
     )
+    _config(new)
     new.add_argument("--write", action="store_true", help="write it")
     new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     return parser

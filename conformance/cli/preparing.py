@@ -22,12 +22,14 @@ from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
+from conformance.port.declared.declared import declared_in
 from conformance.port.options import options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
+from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
 
 DEFAULT_WAVE = 64
@@ -49,16 +51,17 @@ def config_from(settings: Settings) -> Config | None:
     return here if here is not None and here.kernels is not None else config_beside(kernels_folder())
 
 
-def tree_from(settings: Settings) -> Tree:
-    """The tree of kernels under trial, with its options: that of ``--kernels``, else the one that the file of
-    ``config_from`` names, else the shipped one. Raises ``SourceError``."""
+def tree_from(settings: Settings, specs: Specs) -> Tree:
+    """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
+    the file of ``config_from`` names, else the shipped one. Raises ``SourceError``."""
     config = config_from(settings)
     path = settings.kernels or (None if config is None else config.kernels) or kernels_folder()
-    return tree_at(settings, path, config)
+    return tree_at(settings, specs, path, config)
 
 
-def tree_at(settings: Settings, path: Path, config: Config | None = None) -> Tree:
+def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None = None) -> Tree:
     """The tree at ``path``, with what the settings and ``config``, else its own file, say; raises ``SourceError``."""
+    config = config or config_beside(path)
     options = options_for(
         path,
         settings.include_dirs,
@@ -69,7 +72,7 @@ def tree_at(settings: Settings, path: Path, config: Config | None = None) -> Tre
         settings.std,
         config,
     )
-    return Tree(path, options)
+    return Tree(path, options, declared_in(config, specs.kernels))
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:

@@ -103,6 +103,7 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
+        port_name=outcome.port_name,
     )
 
 
@@ -138,6 +139,7 @@ def _run(
         sources=None if tree is None else tree_digest(tree.path, tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
+        config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
     )
 
 

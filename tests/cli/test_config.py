@@ -65,3 +65,44 @@ def test_a_bad_file_is_one_sentence_with_file_and_key(cli, port, tmp_path: Path,
     assert said.code == 2
     assert f"{file}: unknown key 'kernel'" in said.err
     assert cli(*words, "--config", tmp_path / "absent.toml").code == 2
+
+
+TAN = UNEG.replace("uneg_f32", "negated_f32").replace("{macro}", "WRONG").replace("{{", "{").replace("}}", "}")
+
+
+def test_a_kernel_is_judged_under_candles_name(cli, port) -> None:
+    """By a name of the port's: the record and every report keep Candle's and tell the port's."""
+    folder = port(TAN)
+    file = folder / "candle-parity.toml"
+    assert cli("run", "--runtime", "cpu", "--kernels", folder, CASE).code == 2
+    file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, CASE)
+    assert said.code == 0, said.err
+    row = said.kernel("uneg_f32")
+    assert (row["status"], row["port_name"], row["source"]) == ("pass", "negated_f32", "port/unary.hip:5")
+    said = cli("check", "--kernels", folder, "uneg_f32")
+    assert said.code == 0, said.out
+    assert "1 of Candle's 748 kernels by name, 1 with Candle's parameters; 0 findings" in said.out
+    file.write_text('[names]\n"uneg_f32" = "minus_f32"\n')
+    said = cli("check", "--kernels", folder, "uneg_f32")
+    assert said.code == 1
+    assert 'names: "uneg_f32" = "minus_f32" matches no kernel of the port, such as minus_f32; remove it' in said.out
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, CASE)
+    assert said.kernel("uneg_f32")["message"].startswith("no source defines minus_f32")
+    file.write_text('[names]\n"uneg_f3" = "minus_f32"\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, CASE)
+    assert said.code == 2
+    assert f'{file}: names: "uneg_f3" = "minus_f32" matches none of the 748 kernels of the specs' in said.err
+
+
+def test_near_names_get_the_lines_to_add(cli, port) -> None:
+    both = TAN.replace("negated_f32", "uneg_hip_f32") + TAN.replace("negated_f32", "uabs_hip_f32")
+    said = cli("check", "--kernels", port(both), "u*_f32")
+    assert '\n  [names]\n  "uneg_f32" = "uneg_hip_f32"\n  "uabs_f32" = "uabs_hip_f32"\n' in f"{said.out}\n"
+
+
+def test_new_knows_the_ports_names(cli, tmp_path: Path) -> None:
+    file = tmp_path / "port.toml"
+    file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')
+    words = ("new", "usquare_f32", "--same-tolerance", "--like")
+    assert cli(*words, "negated_f32", "--config", file).out == cli(*words, "uneg_f32").out

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest, other_dtypes
+from conformance.port.declared.names import Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
@@ -31,6 +32,19 @@ class SourceTree:
         shown = f"{source.root.name}/{file.relative_to(source.root).as_posix()}" if inside else str(file)
         last = "" if definition.end_line == definition.line else f"-{definition.end_line}"
         return f"{shown}:{definition.line}{last}"
+
+
+def under_candles_names(tree: SourceTree, names: Names) -> SourceTree:
+    """``tree`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
+    renamed = {
+        source: tuple(
+            replace(definition, name=candle)
+            for definition in found
+            if (candle := names.candle(definition.name)) is not None
+        )
+        for source, found in tree.definitions.items()
+    }
+    return replace(tree, definitions=renamed)
 
 
 def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTIONS, jobs: int = 2) -> SourceTree:
