@@ -156,12 +156,12 @@ Program::Outcome Program::build(const Words &words) {
   write_file(source, first_line + source_ + registration_request());
   const std::string undefined = folder.file("undefined.h");
   write_file(undefined, undefined_by(options.preprocess));
+  options.preprocess.insert(options.preprocess.begin(), {"-include", undefined});
   auto expand = [&](Dialect dialect) {
     return run(joined({tools.compiler,
                        preprocess_flags(tools, options),
                        include,
                        dialect_flags(tools, dialect),
-                       {"-include", undefined},
                        options.preprocess,
                        {"-x", "c++", "-E", source, "-o", folder.file("expanded")}}),
                folder.file("output"));
