@@ -69,7 +69,8 @@ class Outcome:
     the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
     launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
     ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
-    cases that Candle's Rust side never launches are in ``robustness`` only.
+    cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
+    kernel, where that is not Candle's name.
     """
 
     kernel: str
@@ -89,6 +90,7 @@ class Outcome:
     compiler_name: str | None = None
     planned: int = 0
     robustness: Robustness | None = None
+    port_name: str | None = None
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

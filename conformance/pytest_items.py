@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.gate import BAD_INPUT, Decision, decide
-from conformance.cli.preparing import setup_from, tree_from
+from conformance.cli.preparing import config_from, setup_from, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeGenerated
@@ -110,7 +110,7 @@ class Parity:
         self._config = config
         options = vars(config.option)
         self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
-        self._kernels = self._settings.kernels
+        self._kernels = self._settings.kernels or self._configured()
         self._gate: float | None = config.getoption("--parity-fail-under")
         self._asked = self._kernels is not None or self._gate is not None or config.getoption("--parity-json")
         if self._kernels is not None:
@@ -128,6 +128,14 @@ class Parity:
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
+
+    def _configured(self) -> Path | None:
+        """The tree that ``--parity-config`` names; raises ``pytest.UsageError`` for a file that cannot be used."""
+        try:
+            config = None if self._settings.config is None else config_from(self._settings)
+        except SourceError as error:
+            raise pytest.UsageError(f"--parity-config: {error}") from None
+        return None if config is None else config.kernels
 
     @property
     def specs(self) -> Specs:
@@ -152,7 +160,7 @@ class Parity:
     def mode(self) -> JudgeGenerated:
         """What is done with the kernels; raises ``SourceError``."""
         if self._mode is None:
-            self._mode = JudgeGenerated(tree_from(self._settings))
+            self._mode = JudgeGenerated(tree_from(self._settings, self.specs))
         return self._mode
 
     def outcome_of(self, kernel: Kernel) -> Outcome:

@@ -58,6 +58,7 @@ class Judge:
             lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made after the library
             progress.begin,
             lambda: self._supply.ready.arch,
+            mode.tree.declared.names,
         )
         self._supply = Supply(channel, self._library.renewed)
 
@@ -117,6 +118,7 @@ class Judge:
         if others and outcome.status in ("pass", "fail", "known_failure"):
             self._try_robustness(kernel, request, others, outcome)
         self._compiler.sign(outcome)
+        outcome.port_name = self._mode.tree.declared.names.ports.get(kernel.name)
         outcome.warnings.extend(take_warnings())
         return outcome
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from conformance.engine.recording import RecordingHandler
+from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.spec.kernel import Kernel
 from conformance.verdict.judge import Judging
@@ -30,10 +31,11 @@ from conformance.verdict.trials import (
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder or file of kernels, and what its sources are compiled with."""
+    """A folder or file of kernels, what its sources are compiled with, and what the port declares of itself."""
 
     path: Path
     options: BuildOptions = NO_OPTIONS
+    declared: Declared = NOTHING
 
 
 class Mode(ABC):

@@ -98,6 +98,7 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         compiler_name=outcome.compiler_name,
         planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
         robustness=outcome.robustness,
+        port_name=outcome.port_name,
     )
 
 
@@ -133,6 +134,7 @@ def _run(
         sources=None if tree is None else tree_digest(tree.path, tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
+        config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
     )
 
 

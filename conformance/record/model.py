@@ -61,7 +61,8 @@ class KernelResult(Row):
     ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
-    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0".
+    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
+    calls the kernel, where that is not Candle's name.
     """
 
     name: str
@@ -84,6 +85,7 @@ class KernelResult(Row):
     compiler_name: str | None = None
     planned: Count = 0
     robustness: Robustness | None = None
+    port_name: str | None = None
 
     @property
     def counts(self) -> str:
@@ -97,6 +99,7 @@ class KernelResult(Row):
         """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
         about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
         return cls(status="not_run", **about, **fields)
+    port_name: str | None = None
 
     @property
     def lost(self) -> bool:
@@ -133,7 +136,8 @@ class RunInfo(Row):
     AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
     set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
-    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc".
+    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
+    port declares its choices in.
     """
 
     runtime: str
@@ -171,6 +175,7 @@ class RunInfo(Row):
     visible: tuple[str, ...] = ()
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
+    config: str | None = None
 
 
 class Summary(Row):

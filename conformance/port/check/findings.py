@@ -10,6 +10,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "missing_dtype": "defined for other dtypes of the same operation only",
     "misnamed": "a kernel with the parameters of a missing one, under a name close to it",
     "extra": "no kernel of the specs",
+    "unmatched_alias": "a line of [names] in candle-parity.toml that matches no kernel of the port",
     "extern_c": 'extern "C" is missing, so that nobody can ask for the name',
     "parameter_count": "more or fewer parameters",
     "parameter_order": "the right parameters in another order",

@@ -72,6 +72,17 @@ Words joined(std::initializer_list<Words> parts) {
   return all;
 }
 
+// -U takes back what the compiler defines, which for the GPUs' compilers is what our prelude defines: #undef after it.
+std::string undefined_by(const Words &options) {
+  std::string lines;
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i].rfind("-U", 0) != 0) continue;
+    const bool alone = options[i] == "-U" && i + 1 < options.size();
+    lines += "#undef " + (alone ? options[i + 1] : options[i].substr(2)) + "\n";
+  }
+  return lines;
+}
+
 // The log without the names of the temporary folder.
 void add_to_log(std::string &log, const std::string &text, const std::string &folder) {
   std::string clean = text;
@@ -125,6 +136,9 @@ Program::Outcome Program::attempt(const Words &words) {
   const std::string source = folder.file("source.hip");
   const std::string first_line = "#line 1 " + literal(name_) + "\n";
   write_file(source, first_line + source_ + registration_request());
+  const std::string undefined = folder.file("undefined.h");
+  write_file(undefined, undefined_by(options.preprocess));
+  options.preprocess.insert(options.preprocess.begin(), {"-include", undefined});
   auto expand = [&](Dialect dialect) {
     return run(joined({tools.compiler,
                        preprocess_flags(tools, options),

@@ -1,0 +1,29 @@
+"""All that a port declares, as plain data that goes to every process of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.port.config import Config
+from conformance.port.declared.names import OWN_NAMES, Names, names_of
+from conformance.spec.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the file ``file`` says of a port: the names of its kernels."""
+
+    file: str = ""
+    names: Names = OWN_NAMES
+
+
+NOTHING = Declared()
+
+
+def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declared:
+    """What ``config`` declares of the ``kernels`` of the specs; raises ``SourceError`` for what does not fit them."""
+    if config is None:
+        return NOTHING
+    where = str(config.file)
+    return Declared(where, names_of(config.names, kernels, where))
