@@ -99,7 +99,6 @@ class KernelResult(Row):
         """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
         about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
         return cls(status="not_run", **about, **fields)
-    port_name: str | None = None
 
     @property
     def lost(self) -> bool:
