@@ -41,12 +41,14 @@ class Resources(Row):
 class Build(Row):
     """One compilation of the sources for an AMD target: by what and when (ISO 8601 in UTC).
 
-    ``failed`` has the first error of each source file that does not compile.
+    ``failed`` has the first error of each source file that does not compile, ``broken`` that of each kernel which does
+    not in a file that compiles without it.
     """
 
     compiler: str
     started: str
     failed: dict[str, str] = {}
+    broken: dict[str, str] = {}
 
 
 class KernelResult(Row):

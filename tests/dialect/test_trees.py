@@ -52,7 +52,7 @@ def test_a_cuda_tree_with_one_broken_file(run: Run) -> None:
         "uabs_f32": "missing",
     }
     assert "missing_exp" in said.rows["uexp_f64"]["message"]
-    assert said.rows["uexp_f32"]["source"] == "cuda/broken.cu"
+    assert said.rows["uexp_f32"]["source"] == "cuda/broken.cu:4"
     assert said.wave == 32
     assert "waves of 32" in said.err
 

@@ -192,6 +192,7 @@ struct Row {
 constexpr std::array rows = {
     Row{"-include", Use::preprocess, true, true},
     Row{"-isystem", Use::preprocess, false, true},
+    Row{"-ivfsoverlay", Use::preprocess, true, true},
     Row{"-iquote", Use::preprocess, false, true},
     Row{"-I", Use::preprocess, false, true},
     Row{"-D", Use::preprocess, false, true},

@@ -193,6 +193,7 @@ Program::Outcome Program::attempt(const Words &words) {
     write_file(source, first_line + source_);
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", object_file};
+    if (tools.clang) written.push_back("-ferror-limit=0");  // every kernel that does not compile is to be found
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
                                  options.preprocess, written}),
