@@ -103,6 +103,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
+        observations=tuple(outcome.observations),
+        passed=tuple(outcome.passed),
     )
 
 

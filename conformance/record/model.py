@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Status, Ulp
 from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
@@ -58,7 +58,8 @@ class KernelResult(Row):
     ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
-    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0".
+    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". Of a kernel that failed,
+    ``observations`` has every failing case with its evidence, and ``passed`` every other one that was judged.
     """
 
     name: str
@@ -79,6 +80,8 @@ class KernelResult(Row):
     left_out: Count = 0
     compiler: str | None = None
     compiler_name: str | None = None
+    observations: tuple[Observation, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def lost(self) -> bool:
