@@ -31,7 +31,7 @@ Ulp = Annotated[float | None, BeforeValidator(_finite)]
 class Evidence:
     """How what a kernel answered to one case is related to what was expected.
 
-    ``elements`` has the kinds of the wrong elements, the most frequent first (``conformance.verdict.elements``),
+    ``elements`` has the kinds of the wrong elements (``conformance.verdict.elements``),
     ``answers`` what holds for all of them together (``conformance.verdict.answers``), ``fault`` the kind of fault that
     ended the launch (``conformance.verdict.faults``).
     """

@@ -68,13 +68,13 @@ def _ties(buffer: WrongBuffer) -> bool:
 
 
 def _out_of_range(buffer: WrongBuffer) -> bool:
-    """Whether every wrong element comes from a NaN or from what the integer type cannot hold."""
+    """Whether every wrong element comes from a NaN or from a number whose integer part the type cannot hold."""
     source, kind = _source(buffer), buffer.dtype
     if source is None or not kind.is_integer or buffer.operands[0].dtype.kind != "float":
         return False
     low, high = integer_limits(kind)
     whole = np.trunc(source)
-    return bool((np.isnan(source) | (whole < low) | (whole > high) | (source < 0) & (low == 0)).all())
+    return bool((np.isnan(source) | (whole < low) | (whole >= high + 1)).all())
 
 
 def _low_bits(buffer: WrongBuffer) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,14 +141,15 @@ KINDS: tuple[str, ...] = tuple(name for name, _ in _KINDS)
 
 
 def kinds(elements: Elements) -> tuple[str, ...]:
-    """The kinds of the wrong elements, the most frequent first."""
+    """The kinds of the wrong elements, each once, in the order of ``KINDS``."""
     left = np.ones(elements.wrong.at.size, np.bool_)
-    counts: Counter[str] = Counter()
+    found: list[str] = []
     with np.errstate(all="ignore"):
         for name, fits in _KINDS:
             mine = left & fits(elements)
-            counts[name] = int(np.count_nonzero(mine))
-            left &= ~mine
+            if mine.any():
+                found.append(name)
+                left &= ~mine
             if not left.any():
                 break
-    return tuple(name for name, count in counts.most_common() if count)
+    return tuple(found)
