@@ -66,8 +66,11 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
         found += _position(buffer)
         found += (name for name, holds in _WHOLE if holds(buffer))
         found += _factor(buffer)
+        known = bool(buffer.operands) or buffer.rows is not None
+        found += ["NaN only from NaN"] if known and _rule_for_nan(buffer) else []
         found += (name for name, holds in _OPERANDS if buffer.operands and holds(buffer))
         found += (name for name, holds in _ROWS if buffer.rows is not None and holds(buffer.rows))
+        found += ["no value of the row"] if _from_nowhere(buffer) else []
         family = buffer.kernel.launch
         found += (name for name, families, holds in CONVERSIONS if family in families and holds(buffer))
     return tuple(found)
@@ -158,6 +161,14 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
 )
 
 
+def _from_nowhere(buffer: WrongBuffer) -> bool:
+    """Whether a maximum or minimum is no value of its row: what the search started from."""
+    if buffer.rows is None or buffer.kernel.variant.get("op") not in ("max", "min"):
+        return False
+    got = buffer.elements.wrong.got.view(buffer.dtype.bits)
+    return not bool((buffer.rows.values.view(buffer.dtype.bits) == got[:, None]).any())
+
+
 def _each(test: Callable[[Operand], NDArray[np.bool_]]) -> Callable[[WrongBuffer], bool]:
     """Whether every wrong element has an operand that passes ``test``."""
     return lambda buffer: bool(np.any([test(operand) for operand in buffer.operands], axis=0).all())
@@ -177,6 +188,17 @@ def _subnormal(operand: Operand) -> NDArray[np.bool_]:
         return np.zeros(values.shape, np.bool_)
     least = np.array([1 << operand.dtype.floating.mantissa], operand.dtype.bits).view(operand.dtype.numpy)
     return np.asarray((values != 0) & (values < float(least.astype(np.float64)[0])))
+
+
+def _rule_for_nan(buffer: WrongBuffer) -> bool:
+    """Whether a NaN is missing, or has come, only where an operand or the row has one; zeros aside."""
+    e = buffer.elements
+    changed = e.nan_got != e.nan_expected
+    if not (changed | ((e.got == 0) & (e.expected == 0))).all():
+        return False
+    if buffer.rows is not None:
+        return bool((_nan(buffer.rows).any(axis=1) | ~changed).all())
+    return bool((np.any([_nan(operand) for operand in buffer.operands], axis=0) | ~changed).all())
 
 
 _OPERANDS: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (

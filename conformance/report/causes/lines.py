@@ -67,12 +67,13 @@ def evidence(finding: Finding) -> str:
     passed = sum(len(share.passed) for share in finding.shares)
     deciding = deciding_trait(finding)
     if deciding is None:
-        return f"{finding.failed:,} cases fail, {passed:,} pass"
+        return f"{_counted(finding.failed, 'case')} fail{_s(finding.failed)}, {passed:,} pass"
     trait, failed, with_it = deciding
     others = passed - with_it
     if not with_it:
-        return f"all {failed:,} cases with {trait} fail, the other {others:,} do not"
-    return f"{failed:,} cases fail, all with {trait}; with it {with_it:,} pass, without it {others:,}"
+        every = f"all {failed:,} cases" if failed > 1 else "the one case"
+        return f"{every} with {trait} fail{_s(failed)}, the other {others:,} do not"
+    return f"{_counted(failed, 'case')} fail{_s(failed)}, all with {trait}; with it {with_it:,} pass, without {others:,}"
 
 
 def _first_place(finding: Finding) -> str:

@@ -112,4 +112,4 @@ def traits_of(text: str) -> frozenset[str]:
     except ValueError:
         return frozenset()
     found = {name for name, has in _TRAITS if has(fields)}
-    return frozenset(found | {f"{name}={value}" for name, value in fields.texts.items() if not value[:1].isdigit()})
+    return frozenset(found | {f"{name}={value}" for name, value in fields.texts.items() if value[:1].isalpha()})
