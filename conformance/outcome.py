@@ -27,13 +27,35 @@ def _finite(value: object) -> object:
 Ulp = Annotated[float | None, BeforeValidator(_finite)]
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Evidence:
+    """How what a kernel answered to one case is related to what was expected.
+
+    ``elements`` has the kinds of the wrong elements (``conformance.verdict.elements``),
+    ``answers`` what holds for all of them together (``conformance.verdict.answers``), ``fault`` the kind of fault that
+    ended the launch (``conformance.verdict.faults``).
+    """
+
+    elements: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Observation:
+    """The failing cases with the same evidence, as an id has them between its brackets."""
+
+    evidence: Evidence
+    cases: tuple[str, ...]
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
 class Failure:
     """A case that failed, by its worst element.
 
     ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
     representable steps of the buffer's type (``None`` where there is none, as between a number and NaN), ``reproduce``
-    a shell command.
+    a shell command. ``evidence`` tells how all wrong elements differ.
     """
 
     case: str
@@ -43,6 +65,7 @@ class Failure:
     expected: str | None = None
     ulp: Ulp = None
     reproduce: str = ""
+    evidence: Evidence = Evidence()
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
@@ -70,7 +93,8 @@ class Outcome:
     launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
     ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
     cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
-    kernel, where that is not Candle's name.
+    kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case and
+    ``passed`` every other one that was judged.
     """
 
     kernel: str
@@ -91,6 +115,8 @@ class Outcome:
     planned: int = 0
     robustness: Robustness | None = None
     port_name: str | None = None
+    observations: list[Observation] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

@@ -19,11 +19,12 @@ from conformance.engine.supply import Supply
 from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.wire import Channel
 from conformance.notices import take_warnings
-from conformance.outcome import Failure, Outcome, Robustness
+from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.verdict.faults import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
 from reference import NoReference
@@ -201,7 +202,9 @@ class Judge:
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
         outcome = Outcome(kernel.name, "timeout" if lost.kind == "silent" else "crash", 1, 1, message=how)
-        outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'"))
+        evidence = Evidence(fault=fault_kind(how))
+        outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence))
+        outcome.observations.append(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)))
         return outcome
 
 

@@ -99,6 +99,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
         robustness=outcome.robustness,
         port_name=outcome.port_name,
+        observations=tuple(outcome.observations),
+        passed=tuple(outcome.passed),
     )
 
 

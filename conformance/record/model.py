@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Robustness, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Status, Ulp
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -64,7 +64,8 @@ class KernelResult(Row):
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
     ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
-    calls the kernel, where that is not Candle's name.
+    calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
+    with its evidence, and ``passed`` every other one that was judged.
     """
 
     name: str
@@ -88,6 +89,8 @@ class KernelResult(Row):
     planned: Count = 0
     robustness: Robustness | None = None
     port_name: str | None = None
+    observations: tuple[Observation, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def counts(self) -> str:
