@@ -35,8 +35,8 @@ def judge(
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
-    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Elements that the reference
-    leaves poisoned must be bit-equal.
+    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
+    so any value is right. Elements that the reference leaves poisoned must be bit-equal.
     """
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
     differs = got_bits != value_bits
@@ -57,6 +57,8 @@ def judge(
         near &= ~((value_ord + actual_ord == -1) & ((value_ord == 0) | (value_ord == -1)))
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     compared = right & ~right_nan
+    if expected.free is not None:
+        right |= expected.free[at] & ~untouched
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if right.all():
         return None, largest
