@@ -81,9 +81,35 @@ def along(x: Array, axis: int, products: bool = False) -> Terms:
         count=(terms != 0).sum(axis=axis),
         unit=last_bit(terms).min(axis=axis, initial=np.inf),
         nan=np.isnan(terms).any(axis=axis),
-        minus_zero=((terms == 0) & np.signbit(terms)).all(axis=axis),
+        minus_zero=((terms == 0) & np.signbit(terms)).all(axis=axis) & (terms.shape[axis] > 0),
         products=products,
     )
+
+
+class Products:
+    """Collects the terms of sums of products, of an array of sums of shape ``shape`` that are kept in ``kind``."""
+
+    def __init__(self, shape: tuple[int, ...], kind: DType) -> None:
+        self.wide = np.dtype(np.float64 if kind.size < 8 else LONG)
+        self._positive, self._negative = np.zeros(shape, self.wide), np.zeros(shape, self.wide)
+        self._unit = np.full(shape, np.inf, self.wide)
+        self._count = np.zeros(shape, np.int64)
+        self._met, self._nan, self._other = (np.zeros(shape, np.bool_) for _ in range(3))
+
+    def add(self, to: Any, x: Array, k: Array, unit: Array, axis: int) -> None:
+        """Products for the sums at index ``to``: ``x * k`` over ``axis``, all of ``wide``; ``unit`` divides each."""
+        product = x * k
+        self._positive[to] += np.maximum(product, 0).sum(axis=axis)
+        self._negative[to] -= np.minimum(product, 0).sum(axis=axis)
+        self._unit[to] = np.minimum(self._unit[to], unit)
+        self._count[to] += np.count_nonzero(product, axis=axis)
+        self._nan[to] |= np.isnan(self._positive[to])
+        self._met[to] = True
+        self._other[to] |= ((product != 0) | ~np.signbit(product)).any(axis=axis)
+
+    def terms(self) -> Terms:
+        minus_zero = self._met & ~self._other
+        return Terms(self._positive, self._negative, self._count, self._unit, self._nan, minus_zero, products=True)
 
 
 def grouped(x: Array, groups: Array) -> Terms:
