@@ -42,7 +42,7 @@ def avg_pool2d(
     (x,) = tensors(info, 4, src)
     parts = np.stack(list(_windows(kind.load(x), int(w_k), int(h_k), int(w_stride), int(h_stride))))
     # From 0, as Candle starts: a window of -0 gives 0.
-    total = np.add.accumulate(np.concatenate([np.zeros_like(parts[:1]), parts]), axis=0)[-1]
+    total = np.add.accumulate(np.concatenate([np.zeros_like(parts[:1]), parts]), axis=0, dtype=parts.dtype)[-1]
     size = np.float32(int(w_k) * int(h_k))
     scale = np.float32(1) / size
     if name not in ARITHMETIC:

@@ -60,7 +60,7 @@ class Terms:
         return np.asarray(self.positive + self.negative)
 
     def radius(self, kind: DType) -> Array:
-        """How far from ``total`` a sum that is kept in ``kind`` may end; 0 where it is exact or rounded once."""
+        """How far from ``total`` a sum that is kept in ``kind`` may end; 0 where no order rounds."""
         half_ulp = LONG(2) ** -(kind.floating.mantissa + 1)
         smallest = LONG(2) ** (1 - kind.floating.bias - kind.floating.mantissa)
         exact = (self.magnitude * half_ulp <= self.unit) & (self.unit >= smallest)
@@ -68,7 +68,12 @@ class Terms:
         bound = _SLACK * np.maximum(roundings, 0) * half_ulp * self.magnitude
         if self.products:  # which may be subnormal
             bound = bound + self.count * smallest / 2
-        return np.where(exact | (self.count <= (1 if self.products else 2)), 0, bound)
+        return np.where(exact, 0, bound)
+
+    @property
+    def rounded_once(self) -> Array:
+        """Where there is but one rounding in any order."""
+        return np.asarray(self.count <= (1 if self.products else 2))
 
 
 def along(x: Array, axis: int, products: bool = False) -> Terms:
@@ -161,7 +166,7 @@ def any_order(
         end = end if kind.floating.saturates else np.where(reached, side * LONG(np.inf), end)
         # A sum of -0 alone is -0, or +0 where it starts from 0.
         end = np.where(terms.minus_zero, side * LONG(0), end)
-        settled = fixed | ((radius == 0) & ~terms.minus_zero & ~reached)
+        settled = fixed | (((radius == 0) | terms.rounded_once) & ~terms.minus_zero & ~reached)
         ends.append(np.where(settled, value, store(finish(end))))
     free = over & under & ~fixed & (not kind.floating.saturates)
     return Expected(value, *ends, free if free.any() else None)
