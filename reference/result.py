@@ -22,7 +22,7 @@ def placed(before: Array, part: Expected, at: Array | slice = slice(None)) -> Ex
     """``before`` with its elements ``at`` (the first ones) replaced by ``part``, of any shape and its dtype."""
     count = part.value.size
     places = np.arange(before.size)[:count] if isinstance(at, slice) else at
-    ends = []
+    ends: list[Array | None] = []
     for one in (part.value, part.low, part.high):
         if one is None:
             ends.append(None)

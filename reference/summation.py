@@ -85,7 +85,7 @@ def along(x: Array, axis: int, products: bool = False) -> Terms:
         negative=np.where(terms < 0, magnitude, 0).sum(axis=axis),
         count=(terms != 0).sum(axis=axis),
         unit=last_bit(terms).min(axis=axis, initial=np.inf),
-        nan=np.isnan(terms).any(axis=axis),
+        nan=np.asarray(np.isnan(terms).any(axis=axis)),
         minus_zero=((terms == 0) & np.signbit(terms)).all(axis=axis) & (terms.shape[axis] > 0),
         products=products,
     )
@@ -143,9 +143,7 @@ def last_bit(x: Array) -> Array:
     return np.where(whole == 0, LONG(np.inf), np.ldexp((whole & (~whole + np.uint64(1))).astype(LONG), exponent - 64))
 
 
-def any_order(
-    terms: Terms, kind: DType, value: Array, store: Convert, finish: Convert = _same
-) -> Expected:
+def any_order(terms: Terms, kind: DType, value: Array, store: Convert, finish: Convert = _same) -> Expected:
     """``value`` (the sums in Candle's order, finished and stored) with the interval of all orders.
 
     ``store`` rounds longdouble to the type of ``value``; ``finish`` is what a kernel does to a sum before, monotone.
@@ -160,7 +158,7 @@ def any_order(
     if kind.floating.saturates:
         # What lies beyond the largest value is lost, at whatever point of the sum it is met.
         radius = radius + np.maximum(terms.positive - largest, 0) + np.maximum(terms.negative - largest, 0)
-    ends = []
+    ends: list[Array] = []
     for side, reached in ((-1, under), (1, over)):
         end = terms.total + side * radius
         end = end if kind.floating.saturates else np.where(reached, side * LONG(np.inf), end)
@@ -169,7 +167,7 @@ def any_order(
         settled = fixed | (((radius == 0) | terms.rounded_once) & ~terms.minus_zero & ~reached)
         ends.append(np.where(settled, value, store(finish(end))))
     free = over & under & ~fixed & (not kind.floating.saturates)
-    return Expected(value, *ends, free if free.any() else None)
+    return Expected(value, ends[0], ends[1], free if free.any() else None)
 
 
 def storing(name: str) -> Convert:
