@@ -129,7 +129,7 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
             mismatch, _ = judge(argument.name, answer, others, before, row, ulp)
         if mismatch is not None:
             flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
-        expected[argument.name] = Expected(answer, allowed.low, allowed.high)
+        expected[argument.name] = Expected(answer, allowed.low, allowed.high, allowed.free)
     return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
 
 
