@@ -127,7 +127,7 @@ _SUM: tuple[str, ...] = (
     "shape=[9,100],sum=[0],values=ties,grid=1",  # L21
     "shape=[2,6,8],sum=[1],layout=narrowed_middle,values=ties",  # S04: only the stride of the outermost two is off
     "shape=[5,4,2],sum=[1],layout=broadcast_last,values=ties",  # S04: the innermost two
-    "shape=[45],sum=[0],layout=stepped_by_2,values=ties",  # S04
+    "shape=[48],sum=[0],layout=stepped_by_2,values=ties",  # S04
     "shape=[6,13],sum=[1],layout=narrowed,values=ties,start=16",  # S14
     "shape=[2,3,2,3,2,3],sum=[1,4],layout=reversed,values=ties",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2,2],sum=[0,2,7],layout=reversed,values=ties",  # S13: rank 8
