@@ -26,7 +26,7 @@ from conformance.spec.kernel import Kernel
 
 Size = tuple[int, int, int]
 
-# {b}: weights of a block. {o}: number of rows, odd where odd numbers are defined.
+# {b}: weights of a block, {m}: the blocks of 66,000, {s}: {b} or 64, {o}: 7 rows, or 6 of several columns.
 _DEQUANTIZE: tuple[str, ...] = (
     "blocks=1,values=random",
     "blocks=2,values=extremes",  # Q02, Q03, Q09
@@ -102,11 +102,12 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
+    "ncols=256,nrows=1,values=random",  # S10: half of a block has no row, of the only one
+    "ncols=256,nrows=33,values=random",  # S10
 )
 
 _MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
 
-_MMVQ_ODD: tuple[str, ...] = ("ncols=256,nrows=1,values=random", "ncols=256,nrows=33,values=random")
 
 _MMQ: tuple[str, ...] = (
     "ncols={b},nrows=1,columns=1,values=random",
@@ -149,7 +150,7 @@ def _rows_of(family: str, qtype: str, odd: bool) -> tuple[Row, ...]:
         return parsed(_GET_ROWS_PLAIN)
     small = FORMATS[qtype].length == GROUP
     extra = {"mmvq": _MMVQ_SMALL, "mmq": _MMQ_SMALL, "indexed_moe_forward": _MOE_SMALL}.get(family, ())
-    rows = [*_WEIGHT_ROWS[family], *(extra if small else ()), *(_MMVQ_ODD if odd and family == "mmvq" else ())]
+    rows = [*_WEIGHT_ROWS[family], *(extra if small else ())]
     block = FORMATS[qtype].length
     return parsed([row.format(b=block, s=max(block, 64), o=7 if odd else 6, m=66000 // block) for row in rows])
 
@@ -276,7 +277,7 @@ def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "values"))
     qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
-    rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
+    rows = fields.number("nrows", 2, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
     distribution = _values(fields)
     arguments = (
@@ -288,7 +289,7 @@ def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         _int("nrows_y", padded(ncols)),
         _int("nrows_dst", rows),
     )
-    grid = (rows if columns == 1 else rows // 2, 1, 1)
+    grid = (rows if columns == 1 else -(-rows // 2), 1, 1)
     return _launch(kernel, grid, (32, 4 if columns <= 4 else 2, 1), arguments)
 
 
