@@ -40,6 +40,8 @@ _CONV1D: tuple[str, ...] = (
     "shape=[2,4,5],cout=3,k=[5],values={v}",  # one output a row
     "shape=[1,1,4],cout=2,k=[1],values={v}",
     "shape=[1,1,1025],cout=1,k=[1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,66000],cout=1,k=[2],values={v}",  # S12
+    "shape=[2,1,20],cout=3,k=[1],values=ties",  # N08: a sum starts from +0
     "shape=[2,3,40],cout=13,k=[3],padding=1,values={v},block=96",  # S10
     "shape=[2,3,10],cout=4,k=[3],padding=1,values={v},grid=3",  # S10: blocks with nothing to do
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
@@ -65,6 +67,8 @@ _CONV2D: tuple[str, ...] = (
     "shape=[2,3,4,6],cout=5,k=[4,6],values={v}",  # one output a channel
     "shape=[1,1,1,1],cout=1,k=[1,1],values={v}",
     "shape=[1,1,25,41],cout=1,k=[1,1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,300],cout=1,k=[1,1],values={v}",  # S12
+    "shape=[2,1,4,5],cout=3,k=[1,1],values=ties",  # N08: a sum starts from +0
     "shape=[2,2,9,11],cout=7,k=[2,2],values={v},block=96",  # S10
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,values={v},grid=3",  # S10
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
@@ -124,6 +128,7 @@ _IM2COL1D: tuple[str, ...] = (
     "shape=[2,4,5],k=[5],values={v}",
     "shape=[1,1,1],k=[1],values={v}",
     "shape=[1,1,1027],k=[3],values={v}",  # S10, S11: one thread in the second block
+    "shape=[1,1,66000],k=[2],values={v}",  # S12
     "shape=[2,7,30],k=[2],values={v},block=96",  # S10
     "shape=[2,3,10],k=[3],padding=1,values={v},grid=3",  # S10
     "shape=[2,3,13],k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
@@ -144,6 +149,7 @@ _IM2COL: tuple[str, ...] = (
     "shape=[2,3,4,6],k=[4,6],values={v}",
     "shape=[1,1,1,1],k=[1,1],values={v}",
     "shape=[1,1,25,41],k=[1,1],values={v}",  # S10, S11: one thread in the second block
+    "shape=[1,1,300,300],k=[1,1],values={v}",  # S12
     "shape=[2,2,9,11],k=[2,2],values={v},block=96",  # S10
     "shape=[2,3,5,6],k=[3,2],padding=1,values={v},grid=3",  # S10
     "shape=[2,3,7,6],k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04
@@ -165,6 +171,7 @@ _COL2IM1D: tuple[str, ...] = (
     "shape=[1,1,1],k=[1],values={v}",
     "shape=[1,1,1],k=[5],stride=3,values={v}",
     "shape=[1,1025,1],k=[1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,33000,1],k=[2],stride=2,values={v}",  # S12
     "shape=[2,30,5],k=[4],stride=3,values={v},block=96",  # S10
     "shape=[2,6,3],k=[3],values={v},grid=3",  # S10
     "shape=[2,40,2],k=[37],values=unit",  # R08: sums of 37 in the type

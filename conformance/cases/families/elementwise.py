@@ -33,6 +33,7 @@ _COPY: tuple[str, ...] = (
     "shape=[131],values=wide,out_start=3",  # L08, L09
     "shape=[9,11],layout=transposed,values=wide,out_start=1",  # L08, L09, S08
     "shape=[5,6,7],layout=narrowed,values=wide,start=7,out_start=5",  # L08, L09, S08
+    "shape=[2500],values=wide,out_start=1,grid=1",  # L09, L21
 )
 
 # Not alpha=inf: whether exp(x) - 1 is 0 there depends on the last bit of exp.
@@ -70,6 +71,7 @@ _AFFINE_INTEGER: tuple[str, ...] = (
 _CAST: tuple[str, ...] = (
     "shape=[4000],values=mid",  # N15, F01, F05: inside the ranges of the smaller types
     "shape=[2000],values=wide",  # N15, F06
+    "shape=[{twice}],values=twice",  # N21
 )
 
 

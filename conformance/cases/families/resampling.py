@@ -39,6 +39,7 @@ _POOL: tuple[str, ...] = (
     "shape=[1,1,20,21],k=[17,19],stride=[1,1],values={v}",  # R08: windows of 323
     "shape=[1,1,1,1],k=[1,1],stride=[1,1],values={v}",
     "shape=[1,1,25,41],k=[1,1],stride=[1,1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,300],k=[2,2],stride=[1,1],values={v}",  # S12
     "shape=[2,7,9,11],k=[2,2],stride=[1,1],values={v},block=96",  # S10
     "shape=[2,3,5,6],k=[2,3],stride=[1,1],values={v},grid=3",  # S10
     "shape=[2,3,7,6],k=[2,3],stride=[2,1],layout=transposed,values={v}",  # S01, C04
@@ -62,6 +63,7 @@ _POOL_FLOAT: tuple[str, ...] = (
 
 _GEOMETRY: tuple[str, ...] = (
     "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,5],out=[300,300],values={v}",  # S12
     "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
     "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
     "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
@@ -111,6 +113,7 @@ _BILINEAR: tuple[str, ...] = (
     *_GEOMETRY,
     "shape=[2,3,5,6],out=[7,13],values=wide",  # N15, F01
     "shape=[2,3,5,6],out=[7,13],values=large",  # N15
+    "shape=[2,3,5,6],out=[7,13],values=ties",  # N08
 )
 
 _BILINEAR_FLOAT: tuple[str, ...] = (
