@@ -94,14 +94,21 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
             yield f"{name} ignored", lambda name=name: {**given, name: None}
 
 
-def reads_past_the_end(kernel: Kernel, launch: Launch) -> bool:
-    """Whether reading or writing in input order would leave an operand's allocation."""
+def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
+    """The mistakes with strides by which an element outside of an operand's allocation would be accessed."""
     described = _described(kernel, launch)
     if described is None:
-        return False
+        return ()
     _, groups = described
     sizes = {arg.name: arg.data.size - arg.start for arg in launch.args if isinstance(arg, Buffer)}
-    return any(name in sizes and int(np.prod(dims)) > sizes[name] for name, dims, _, _ in groups)
+    found = []
+    for name, made in _wrong_strides(kernel, groups):
+        for operand, dims, strides, at in groups:
+            last = sum((size - 1) * step for size, step in zip(dims, made.get(at, strides), strict=True))
+            if operand in sizes and 0 not in dims and last >= sizes[operand]:
+                found.append(name)
+                break
+    return tuple(found)
 
 
 _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
@@ -129,25 +136,28 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
     return info.name, groups
 
 
-def _of_strides(
-    kernel: Kernel, launch: Launch, given: Arguments
-) -> Iterator[tuple[str, Callable[[], Arguments]]]:
+def _of_strides(kernel: Kernel, launch: Launch, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
     described = _described(kernel, launch)
-    if described is None or launch.reference_arguments().get("inp", 0) is None:
+    if described is None or given.get("inp", 0) is None:
         return
     name, groups = described
+    for mistake, strides in _wrong_strides(kernel, groups):
+        yield mistake, lambda strides=strides: _with_strides(given, name, strides)
+
+
+def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[str, dict[int, tuple[int, ...]]]]:
+    """The mistakes with strides: a name, and the strides that are taken instead, by their place in the info argument."""
     every = {at: row_major(dims) for _, dims, _, at in groups}
     if any(every[at] != strides for _, _, strides, at in groups):
-        yield INPUT_ORDER, lambda: _with_strides(given, name, every)
+        yield INPUT_ORDER, every
     if len(groups) == 1:
         return
     for operand, _, strides, at in groups:
         if every[at] != strides:
-            yield f"{operand} in input order", lambda at=at: _with_strides(given, name, {at: every[at]})
+            yield f"{operand} in input order", {at: every[at]}
     if kernel.launch in _ONE_SHAPE and len({strides for _, _, strides, _ in groups}) > 1:
         for operand, _, strides, _ in groups:
-            same = {at: strides for _, _, _, at in groups}
-            yield f"strides of {operand} for all", lambda same=same: _with_strides(given, name, same)
+            yield f"strides of {operand} for all", {at: strides for _, _, _, at in groups}
 
 
 def _with_strides(given: Arguments, name: str, strides: Mapping[int, Sequence[int]]) -> Arguments:

@@ -102,21 +102,25 @@ Passed = tuple[frozenset[str], ...]
 
 
 def _assigned(
-    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str
+    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str, every: tuple[Case, ...] | None = None
 ) -> list[tuple[Cause, str, tuple[Case, ...]]]:
-    """``cases`` under their causes: one for all of them if there is one, else those that may take a part."""
+    """``cases`` under their causes: one for all of them if there is one, else those that may take a part.
+
+    ``every`` are all failing cases of the kernel.
+    """
     if not cases:
         return []
+    every = every or cases
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype)
-        if len(fitting) == len(cases) and _hold(cause, fitting, cases, passed):
+        if len(fitting) == len(cases) and _hold(cause, fitting, every, passed):
             return [(cause, "", fitting)]
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
             taken = cases if "spreads" in cause.holds else fitting
             rest = tuple(case for case in cases if case not in taken)
-            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype)]
+            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
     named = [
         next((cause for cause in CAUSES if _fitting(cause, (case,), launch, dtype) and not cause.holds), None)
         for case in cases
@@ -144,6 +148,10 @@ def _no_fault_without(cause: Cause, fitting: Sequence[Case], cases: Sequence[Cas
     return all(case in fitting for case in cases if case.evidence.fault in cause.faults)
 
 
+def _one_answer(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+    return bool(frozenset.intersection(*(cause.matching(case.evidence) for case in fitting)))
+
+
 def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Passed) -> bool:
     kinds = {kind for case in fitting for kind in case.evidence.elements}
     return "sign of zero" in kinds and len(kinds) > 1
@@ -155,6 +163,9 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not without the trait": _no_fault_without,
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
+    "one answer": _one_answer,
+    "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
+    "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
     "spreads": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""

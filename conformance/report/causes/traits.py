@@ -16,7 +16,7 @@ EMPTY = "no elements"
 _LAYOUT_FIELDS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
 _PLAIN = ("contiguous", "ones")
 _WITH_NAN = ("wide", "special", "core", "exhaustive", "poles")
-_NONE_IDS = ("none", "mixed")
+_NONE_IDS = ("none", "mixed", "limits")
 _DUPLICATES = ("few", "one")
 
 
@@ -82,7 +82,6 @@ _TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
     ("aligned corners", lambda f: f.over("align", 0)),
     ("a scale factor", lambda f: "scale_h" in f.texts or "scale_w" in f.texts),
     ("ids that mean none", lambda f: f.among("ids", _NONE_IDS)),
-    ("ids at the limits of other types", lambda f: f.among("ids", ("limits",))),
     ("ids that occur twice", lambda f: f.among("ids", _DUPLICATES)),
     ("an id outside of the dimension", lambda f: f.among("ids", ("beyond", "foreign", "negative"))),
     ("NaN in rows", lambda f: f.texts.get("mark", "").startswith("nan")),
