@@ -41,11 +41,15 @@ class Share:
 
 @dataclass
 class Finding:
-    """A cause and the kernels that have it; ``detail`` tells causes of one row apart, such as compile errors."""
+    """A cause and the kernels that have it.
+
+    ``detail`` tells causes of one row apart, such as compile errors; ``place`` is where the first one is.
+    """
 
     cause: Cause
     shares: list[Share] = field(default_factory=list)
     detail: str = ""
+    place: str | None = None
 
     @property
     def failed(self) -> int:
@@ -61,7 +65,10 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
         for cause, detail, share in _causes_of(row, specs):
-            found.setdefault((cause.id, detail), Finding(cause, detail=detail)).shares.append(share)
+            place, text = _place(row), detail.partition(": ")[2]
+            made = Finding(cause, detail=text, place=place) if place else Finding(cause, detail=detail)
+            finding = found.setdefault((cause.id, detail), made)
+            finding.shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     order = {key: number for number, key in enumerate(found)}
     return [
@@ -177,6 +184,12 @@ def _compile_error(row: KernelResult) -> tuple[Cause, str]:
     place = _PLACE.match(text)
     detail = text if place is None else f"{place['file']}: {place['text']}"
     return Cause("compile error", "", "Does not compile", "mend the line; every kernel behind it is lost by it"), detail
+
+
+def _place(row: KernelResult) -> str | None:
+    """Where the compiler saw its error: not where the kernel is that it costs."""
+    found = _PLACE.match(row.message or "") if row.status == "compile_error" else None
+    return f"{found['file']}:{found['line']}" if found else None
 
 
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
