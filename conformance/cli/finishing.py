@@ -93,9 +93,7 @@ def _print_warnings(result: Result) -> None:
 
 def _print_failures(record: Record, result: Result, specs: Specs) -> None:
     """The first failure of the first kernel of each cause, then of further kernels, on standard output."""
-    bad = {
-        row.name: row for row in record.kernels if row.name in result.outcomes and row.status in _EXPLAINED_STATUSES
-    }
+    bad = {row.name: row for row in record.kernels if row.name in result.outcomes and row.status in _EXPLAINED_STATUSES}
     firsts = [finding.shares[0].kernel.name for finding in find_causes(bad.values(), specs)]
     shown = list(dict.fromkeys([*firsts, *bad]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     for name in shown:

@@ -14,15 +14,27 @@ from conformance.spec.load import Specs
 from conformance.text import csv_cell
 
 _KERNEL = ("kernel", "module", "family", "dtype", "upstream")
-_RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source", "message", "specs", "remarks", "causes")
+_RESULT = (
+    "status",
+    "present",
+    "cases",
+    "failed",
+    "max_ulp",
+    "seconds",
+    "source",
+    "message",
+    "specs",
+    "remarks",
+    "causes",
+)
 
 
 def render_csv(records: Records, specs: Specs) -> str:
     """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label.
 
     ``specs`` names specs that are not the harness's own, else has their digest; ``remarks`` says what is to be known of
-    the run, ``causes`` why the kernel fails. A column per AMD target that was compiled for follows the result columns: ``compiles`` or nothing. A cell
-    that a spreadsheet would take for a formula begins with an apostrophe.
+    the run, ``causes`` why the kernel fails. A column per AMD target that was compiled for follows the result columns:
+    ``compiles`` or nothing. A cell that a spreadsheet would take for a formula begins with an apostrophe.
     """
     found = listed(records)
     names = labels(found)

@@ -150,7 +150,7 @@ def _cancelled(buffer: WrongBuffer) -> bool:
     e = buffer.elements
     if not e.is_float or len(buffer.operands) != 1:
         return False
-    unit = 2.0 ** -e.dtype.floating.mantissa
+    unit = 2.0**-e.dtype.floating.mantissa
     operand = np.abs(buffer.operands[0].values.astype(np.float64))
     return bool((np.abs(e.got - e.expected) <= _CANCELLING * unit * operand).all())
 

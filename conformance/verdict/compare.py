@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import DType
-from conformance.outcome import Evidence
+from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.verdict.ordinals import distance, is_nan, ordinals
 from reference.expected import Expected
 
@@ -28,7 +28,7 @@ class Mismatch:
     got: str
     expected: str
     ulp: float | None
-    evidence: Evidence = Evidence()
+    evidence: Evidence = NO_EVIDENCE
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,16 @@ def judge(
     index = int(wrong.at[worst])
     why = f"{name}[{index}] {rule}; {wrong.at.size} of {got.size} elements wrong"
     distance_of_worst = None if no_distance else float(wrong.steps[worst])
-    mismatch = Mismatch(why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst)
+    mismatch = Mismatch(
+        why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst
+    )
     return mismatch, max(largest, distance_of_worst or 0.0)
 
 
 def wrong_elements(
     got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int
 ) -> tuple[Wrong | None, float]:
-    """The elements that ``judge`` calls wrong (``None`` where there is none), and the largest distance of the others."""
+    """The elements that ``judge`` calls wrong, ``None`` where there is none, and the largest distance of the others."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
     differs = got_bits != value_bits
     if not differs.any():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
-from conformance.outcome import Evidence, Observation, Outcome
+from conformance.outcome import NO_EVIDENCE, Evidence, Observation, Outcome
 from conformance.spec.kernel import Kernel
 from conformance.verdict.answers import WrongBuffer, answers
 from conformance.verdict.compare import wrong_elements
@@ -25,16 +25,16 @@ RIGHT_IN_ANOTHER_ORDER = "right in another thread order"
 _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
 
 
-def evidence_of(
-    kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected
-) -> Evidence:
+def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected) -> Evidence:
     """The evidence in a buffer with wrong elements; ``got`` is its content from the argument's start on."""
     row, before = dtype(argument.dtype), argument.data[argument.start :]
     wrong, _ = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
     if wrong is None:
-        return Evidence()
+        return NO_EVIDENCE
     elements = Elements(wrong, before[wrong.at], row)
-    return Evidence(kinds(elements), answers(WrongBuffer(kernel, launch, argument.name, got, expected, before, elements)))
+    return Evidence(
+        kinds(elements), answers(WrongBuffer(kernel, launch, argument.name, got, expected, before, elements))
+    )
 
 
 def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:

@@ -7,6 +7,7 @@ parameters in each other's slot. Where the reference then gives what the kernel 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,7 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     yield from _of_strides(kernel, launch, given)
     for name, value in _LOST:
         if name in given and given[name] != value:
-            kind = type(given[name])
-            yield f"{name} ignored", lambda name=name, kind=kind, value=value: {**given, name: kind(value)}
+            yield f"{name} ignored", partial(_with, given, name, type(given[name])(value))
     for pairs in _SWAPPED:
         if all(name in given for pair in pairs for name in pair):
             swapped = {**given}
@@ -88,10 +88,10 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
                 swapped[left], swapped[right] = given[right], given[left]
             text = " and ".join(f"{left} with {right}" for left, right in pairs)
             if _differ(given, swapped):
-                yield f"{text} swapped", lambda swapped=swapped: swapped
+                yield f"{text} swapped", partial(dict, swapped)
     for name in _NULLED:
         if given.get(name) is not None:
-            yield f"{name} ignored", lambda name=name: {**given, name: None}
+            yield f"{name} ignored", partial(_with, given, name, None)
 
 
 def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
@@ -125,7 +125,8 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
     if kernel.launch in _ONE_SHAPE:
         rank = next(int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "num_dims")
         for number, name in enumerate(_ONE_SHAPE[kernel.launch], 1):
-            groups.append((name, tuple(numbers[:rank]), tuple(numbers[rank * number : rank * (number + 1)]), rank * number))
+            at = rank * number
+            groups.append((name, tuple(numbers[:rank]), tuple(numbers[at : at + rank]), at))
     elif kernel.launch in _OWN_SHAPES:
         rank, names = _OWN_SHAPES[kernel.launch]
         for number, name in enumerate(names):
@@ -142,11 +143,11 @@ def _of_strides(kernel: Kernel, launch: Launch, given: Arguments) -> Iterator[tu
         return
     name, groups = described
     for mistake, strides in _wrong_strides(kernel, groups):
-        yield mistake, lambda strides=strides: _with_strides(given, name, strides)
+        yield mistake, partial(_with_strides, given, name, strides)
 
 
 def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[str, dict[int, tuple[int, ...]]]]:
-    """The mistakes with strides: a name, and the strides that are taken instead, by their place in the info argument."""
+    """The mistakes with strides: a name, and the strides that are taken, by their place in the info argument."""
     every = {at: row_major(dims) for _, dims, _, at in groups}
     if any(every[at] != strides for _, _, strides, at in groups):
         yield INPUT_ORDER, every
@@ -158,6 +159,10 @@ def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[s
     if kernel.launch in _ONE_SHAPE and len({strides for _, _, strides, _ in groups}) > 1:
         for operand, _, strides, _ in groups:
             yield f"strides of {operand} for all", {at: strides for _, _, _, at in groups}
+
+
+def _with(given: Arguments, name: str, value: Any) -> Arguments:
+    return {**given, name: value}
 
 
 def _with_strides(given: Arguments, name: str, strides: Mapping[int, Sequence[int]]) -> Arguments:

@@ -78,7 +78,9 @@ def _places(layout: Buffer | Null | Scalar, rank: int, count: int, at: Indices) 
 def rows_of(launch: Launch, family: str, at: Indices) -> Operand | None:
     """The row of the input behind each output element ``at`` of a kernel that goes by rows."""
     buffers = {arg.name: arg for arg in launch.args if isinstance(arg, Buffer)}
-    scalars = {arg.name: int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.value.dtype.kind in "iu"}
+    scalars = {
+        arg.name: int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.value.dtype.kind in "iu"
+    }
     if family in _ROWS:
         name, length = _ROWS[family]
         source, columns = buffers[name], scalars[length]

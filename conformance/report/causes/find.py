@@ -16,8 +16,10 @@ MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
 
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
-_TYPES = re.compile(r"\b(?:__half|_Float16|half|float|double|bf16|hip_bfloat16|__nv_bfloat16|__hip_bfloat16|bool|f\d+\w*|"
-                    r"(?:unsigned |signed )?(?:char|short|int|long)|u?int\d+_t|[ui]\d+)\b")  # fmt: skip
+_TYPES = re.compile(
+    r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
+    r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
+)
 _PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)")
 
 

@@ -14,6 +14,9 @@ SCREEN = 48
 
 WIDTH = 118
 
+_DETAIL = 300
+"""Characters of a compiler's error."""
+
 _NAMED = 4
 """Kernels that are named; of more the families are counted."""
 
@@ -28,7 +31,9 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
     head = heading(findings)
     blocks = [_block(finding, width) for finding in findings]
     if 1 + sum(map(len, blocks)) > limit:
-        blocks = [block if finding.cause is UNKNOWN else block[:-1] for finding, block in zip(findings, blocks, strict=True)]
+        blocks = [
+            block if finding.cause is UNKNOWN else block[:-1] for finding, block in zip(findings, blocks, strict=True)
+        ]
     lines = [f"{head}:"]
     for number, block in enumerate(blocks):
         more = len(blocks) - number
@@ -68,7 +73,9 @@ def described(finding: Finding) -> list[str]:
     if cause is UNKNOWN:
         first = finding.shares[0]
         case = next((failure for failure in first.kernel.failures if _is_of(failure, first)), None)
-        lines.append(f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}")
+        lines.append(
+            f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}"
+        )
     else:
         lines.append(f"to do: {cause.advice}")
     return lines
@@ -76,7 +83,7 @@ def described(finding: Finding) -> list[str]:
 
 def title(finding: Finding) -> str:
     """``48 kernels: A null input is dereferenced``; an error of the compiler with its place."""
-    parts = [finding.cause.title, finding.place or "", finding.detail]
+    parts = [finding.cause.title, finding.place or "", shortened(finding.detail, _DETAIL)]
     named = ": ".join(part for part in parts if part)
     return f"{counted(len(finding.shares), 'kernel')}: {named}"
 

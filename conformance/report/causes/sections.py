@@ -17,7 +17,13 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
     """The Markdown section; empty where no kernel fails."""
     lines: list[str] = []
     for name, findings in _shared(names, rows, specs):
-        lines += ["", f"## Causes{f': {plain(name)}' if len(names) > 1 else ''}", "", f"{plain(heading(findings))}:", ""]
+        lines += [
+            "",
+            f"## Causes{f': {plain(name)}' if len(names) > 1 else ''}",
+            "",
+            f"{plain(heading(findings))}:",
+            "",
+        ]
         for finding in findings:
             first, *rest = described(finding)
             lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*rest, *_names(finding)])]
@@ -64,7 +70,10 @@ def _shared(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, l
 
 def _told(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
     return [
-        (*described(finding)[: None if finding.cause is not UNKNOWN else -1], *(share.kernel.name for share in finding.shares))
+        (
+            *described(finding)[: None if finding.cause is not UNKNOWN else -1],
+            *(share.kernel.name for share in finding.shares),
+        )
         for finding in findings
     ]
 

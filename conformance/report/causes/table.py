@@ -69,11 +69,13 @@ class Cause:
         return any(name == known or (known.endswith(" ") and name.startswith(known)) for known in self.answers)
 
 
+# fmt: off
 _FAULTS: tuple[Cause, ...] = (
     Cause("null-input", "S07", "A null input is dereferenced",
           "where inp is null the kernel works in place: read from out",
           faults=("null pointer",), traits=("a null input",), part=True),
-    Cause("null-weights", "M05", "A null alpha or beta is dereferenced", "take 1 for a null alpha and 0 for a null beta",
+    Cause("null-weights", "M05", "A null alpha or beta is dereferenced",
+          "take 1 for a null alpha and 0 for a null beta",
           faults=("null pointer",), traits=("a null alpha or beta",), part=True),
     Cause("null-info", "S06", "A null info is dereferenced", "a null info means contiguous operands: test it first",
           faults=("null pointer",), traits=("a null info",), part=True),
@@ -95,7 +97,8 @@ _FAULTS: tuple[Cause, ...] = (
     Cause("shared-memory", "W11", "Shared memory is accessed outside of what the block has",
           "size the arrays, and the dynamic bytes that Candle passes, by the block",
           faults=("outside of shared memory",), part=True),
-    Cause("local-array", "W11", "An array is indexed outside of its bounds", "check the index at the line of the message",
+    Cause("local-array", "W11", "An array is indexed outside of its bounds",
+          "check the index at the line of the message",
           faults=("outside of an array",), part=True),
     Cause("stack", "", "A thread needs more stack than it has", "no large local arrays and no recursion",
           faults=("stack overflow",), part=True),
@@ -118,22 +121,24 @@ _LAYOUTS: tuple[Cause, ...] = (
           answers=("input order",), holds=("all that are not contiguous",), part=True),
     Cause("broadcast", "S03", "Strides of 0 are not honoured: broadcast operands are read in memory order",
           "a stride of 0 repeats an element", answers=("input order",), traits=("a broadcast operand",), part=True),
-    Cause("contiguity", "S04", "The test for contiguous operands is too loose: some strided ones are read in memory order",
+    Cause("contiguity", "S04", "The test for contiguous operands is too loose: some are read in memory order",
           "compare every stride with the product of the sizes behind it", answers=("input order",), part=True),
     Cause("one-stride-set", "S02", "All operands are read with the strides of one",
-          "each operand has a set of strides of its own in the info array", answers=("strides of ",), holds=("one answer",),
-          part=True),
+          "each operand has a set of strides of its own in the info array", answers=("strides of ",),
+          holds=("one answer",), part=True),
     Cause("one-operand", "S02", "The strides of one operand are ignored",
           "each operand has a set of strides of its own in the info array",
           answers=("lhs in input order", "rhs in input order", "ids in input order", "t in input order",
-                   "f in input order", "src in input order", "kernel in input order"), holds=("one answer",), part=True),
+                   "f in input order", "src in input order", "kernel in input order"),
+          holds=("one answer",), part=True),
     Cause("strided-fault", "S01", "Strided operands are accessed outside of their buffer",
           "check how the offset is computed from the dims and strides in info",
           faults=(*_READS, *_WRITES), traits=(NOT_CONTIGUOUS,), holds=("not without the trait",), part=True),
     Cause("misaligned", "L08", "Launches from an odd start offset fault",
           "vector accesses need aligned addresses: handle the first elements one by one",
           faults=(*_READS, *_WRITES), traits=("a start offset",), holds=("not without the trait",), part=True),
-    Cause("write-outside", "S10", "The kernel writes outside of a buffer", "check the guard of the last block: i < numel",
+    Cause("write-outside", "S10", "The kernel writes outside of a buffer",
+          "check the guard of the last block: i < numel",
           faults=_WRITES, part=True),
     Cause("read-outside", "S11", "The kernel reads outside of a buffer", "check the guard and the offset of each read",
           faults=_READS, part=True),
@@ -246,7 +251,7 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("approximation", "N02", "Results are near, but of another formula (relative error up to 0.2%)",
           "compare the formula with Candle's: tanh for erf, native for exact functions",
           elements=(*_ULP, "few ulp", "close")),
-)  # fmt: skip
+)
 
 _WHERE: tuple[tuple[str, str, str], ...] = (
     ("a null input", "S07", "Only launches with a null input are wrong"),
@@ -277,14 +282,21 @@ _WHERE: tuple[tuple[str, str, str], ...] = (
     ("subnormal values", "N13", "Only launches with subnormal values are wrong"),
 )
 
+# fmt: on
 CAUSES: tuple[Cause, ...] = (
     *_FAULTS,
     *_LAYOUTS,
     *_PARAMETERS,
     *_NUMBERS,
     *(
-        Cause(f"only {trait}", bug_class, title, "compare the code for this with Candle's", traits=(trait,),
-              holds=("all with the trait", "all that fail"))
+        Cause(
+            f"only {trait}",
+            bug_class,
+            title,
+            "compare the code for this with Candle's",
+            traits=(trait,),
+            holds=("all with the trait", "all that fail"),
+        )
         for trait, bug_class, title in _WHERE
     ),
-)  # fmt: skip
+)

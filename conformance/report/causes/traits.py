@@ -105,7 +105,7 @@ TRAITS: tuple[str, ...] = tuple(name for name, _ in _TRAITS)
 
 @lru_cache(maxsize=1 << 14)
 def traits_of(text: str) -> frozenset[str]:
-    """The traits of a case, given as an id has it between its brackets, and ``layout=...`` and the like of its words."""
+    """The traits of a case, given as an id has it between its brackets, and its fields that hold a word."""
     try:
         fields = Fields(dict(parse_fields(text)))
     except ValueError:
