@@ -92,6 +92,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     if settings.kernels:
         command += ["--kernels", shlex.quote(str(settings.kernels))]
     command += map(shlex.quote, option_words(settings))
+    if settings.order and len(setup.orders) == 1:  # of several, a failure's own order is added
+        command += ["--order", setup.orders[0]]
     return replace(setup, command=_with_specs(command, settings))
 
 
