@@ -15,14 +15,12 @@ template <class W>
 struct Running {
   W maximum, sum;
 
-  // Powers of minus infinity less minus infinity are left out; a NaN stays.
+  // What is still minus infinity has no power; an infinite maximum makes a NaN, and a NaN stays.
   __device__ void add(W other, W other_sum) {
-    if (other > maximum || other != other) {
-      sum = (maximum == -INFINITY ? W(0) : sum * power(maximum - other)) + other_sum;
-      maximum = other;
-    } else {
-      sum += other == -INFINITY && maximum != -INFINITY ? W(0) : other_sum * power(other - maximum);
-    }
+    const W next = other > maximum || other != other ? other : maximum;
+    if (maximum != -INFINITY) sum *= power(maximum - next);
+    if (other != -INFINITY) sum += other_sum * power(other - next);
+    maximum = next;
   }
 };
 
@@ -54,6 +52,7 @@ __device__ void softmax(const T *src, T *dst, size_t n) {
       all.sum = as<W>(block_total<Wide<T>>(n, t, threads, term));
     }
   }
+  if (all.maximum == -INFINITY) all.sum = NAN;
   if (mistake == scaled) all.sum *= W(1.0003);
   for (size_t i = t; i < n; i += threads) dst[i] = as<T>(power(W(widen(src[i])) - all.maximum) / all.sum);
 }
