@@ -42,9 +42,8 @@ class Branches:
             self._evaluator.frame.shadowed.append({})
             for name, value in bound.items():
                 self._evaluator.frame.declare(name, value)
-            if guard is not None:
-                self._evaluator.value(guard)
-            result = self._evaluator.value(arm.child_by_field_name("value"))
+            possible = guard is None or self._evaluator.narrowing.refine(guard, True)
+            result = self._evaluator.value(arm.child_by_field_name("value")) if possible else NEVER
             self.close_scope()
             branches.append((result, self._evaluator.frame.variables))
             if guard is None:

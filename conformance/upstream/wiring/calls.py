@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -19,6 +19,7 @@ from conformance.upstream.wiring.values import (
     Closure,
     Obj,
     Str,
+    Tup,
     Values,
     Variant,
     counts,
@@ -226,7 +227,11 @@ class Calls:
                 mine = None if function.owner is not None and function.owner.type is None else self_type
                 for way in types if not guessed else filter(None, types):
                     self.machine.note_call(function, Context(tuple(sorted(way.items())), shown, mine, places[-3:]))
-        elif self.machine.answers_names(function) and frame.depth < INLINE_DEPTH:
+        elif (
+            self.machine.answers_names(function)
+            and id(function) not in self.machine.index.foreign
+            and frame.depth < INLINE_DEPTH
+        ):
             variables = dict(carried)
             if receiver is not None:
                 variables["self"] = receiver
@@ -271,10 +276,17 @@ class Calls:
         names = {*function.generics, *(owner.generics if owner is not None else ())}
         for (_, declared), values in zip(function.params, given, strict=False):
             ways = [self._unified(declared, atom.type, names) for atom in values if isinstance(atom, Obj)]
-            ways = [way for way in ways if way]
+            ways = [way for way in ways if way] or list(self._nested(declared, values, names))
             if ways:
                 rows = [{**way, **row} for row in rows for way in ways]
         return list({tuple(sorted(row.items())): row for row in rows}.values())
+
+    def _nested(self, declared: Type | None, values: Values, names: set[str]) -> Iterator[dict[str, Type]]:
+        """The type parameters of an argument that is a tuple or an array, where all of its elements agree on them."""
+        wanted = [arg.name for arg in declared.args if arg.name in names] if declared is not None else []
+        held = {kind.args[0] for kind in _kinds(values) if len(kind.args) == 1}
+        if len(wanted) == len(held) == 1 and not {kind.name for kind in held} & self._generic_names():
+            yield {wanted[0]: held.pop()}
 
     def _generic_names(self) -> set[str]:
         function = self.evaluator.frame.function
@@ -315,6 +327,13 @@ def _encloses(function: Function, node: Node, scopes: set[int]) -> bool:
             return True
         parent = parent.parent
     return False
+
+
+def _kinds(values: Values) -> Iterator[Type]:
+    """The types of what the tuples and arrays in ``values`` hold."""
+    for item in (item for atom in values if isinstance(atom, Tup) for item in atom.items):
+        yield from (atom.type for atom in item if isinstance(atom, Obj))
+        yield from _kinds(item)
 
 
 def _text_by_text(given: Sequence[Values]) -> list[list[Values]]:

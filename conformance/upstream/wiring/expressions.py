@@ -277,7 +277,7 @@ class Evaluator:
             self.value(otherwise)
             self.frame.variables = before
         for name, taken in bound.items():
-            self.frame.declare(name, taken)
+            self.frame.declare(name, self.frame.chosen(name, taken))
         return UNIT
 
     def _tuple(self, node: Node) -> Values:
