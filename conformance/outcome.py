@@ -49,12 +49,12 @@ class Failure:
 class Outcome:
     """What became of one kernel.
 
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases and
-    ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
-    context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
-    their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
-    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. ``port_name`` is what the port
-    calls the kernel, where that is not Candle's name.
+    ``cases`` were run and ``failed`` of them failed; ``failed_cases`` has the ids of all of these, and ``failures`` may
+    hold fewer. ``max_ulp`` is over all cases and ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port.
+    ``poisoned`` says that a fault took the device's context with it, so that the executor must be replaced;
+    ``left_out`` counts cases that were not launched because their right answer is a fault, ``warnings`` what went wrong
+    without costing the verdict. ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what
+    ``hipcc`` was, in full. ``port_name`` is what the port calls the kernel, where that is not Candle's name.
     """
 
     kernel: str
@@ -67,6 +67,7 @@ class Outcome:
     source: str | None = None
     message: str | None = None
     failures: list[Failure] = field(default_factory=list)
+    failed_cases: list[str] = field(default_factory=list)
     poisoned: bool = False
     left_out: int = 0
     warnings: list[str] = field(default_factory=list)

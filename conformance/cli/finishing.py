@@ -49,6 +49,7 @@ def finish(
         arguments.fail_under,
         strict=getattr(arguments, "strict", False),
         specs=given_specs(record.run, specs),
+        problems=result.settled(specs.kernels).problems,
     )
     if decision.line is not None:
         print(decision.line)
@@ -92,7 +93,8 @@ def _print_warnings(result: Result) -> None:
 
 def _print_failures(record: Record, result: Result) -> None:
     """The first failure of the first kernels that are not at parity, on standard output."""
-    bad = [row for row in record.kernels if row.name in result.outcomes and row.status in _EXPLAINED_STATUSES]
+    judged = [row for row in record.kernels if row.name in result.outcomes and row.known_reason is None]
+    bad = [row for row in judged if row.status in _EXPLAINED_STATUSES]
     for row in bad[:_EXPLAINED]:
         print("\n" + "\n".join(explain(row.name, row, shown=1)))
     if len(bad) > _EXPLAINED:

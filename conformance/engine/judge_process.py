@@ -184,6 +184,7 @@ class Judge:
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
         outcome = Outcome(kernel.name, "timeout" if lost.kind == "silent" else "crash", 1, 1, message=how)
+        outcome.failed_cases.append(case)
         outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'"))
         return outcome
 

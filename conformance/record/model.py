@@ -59,7 +59,8 @@ class KernelResult(Row):
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
     ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
-    calls the kernel, where that is not Candle's name.
+    calls the kernel, where that is not Candle's name. ``known_reason`` says why the kernel fails where the port
+    declares every one of its failures.
     """
 
     name: str
@@ -81,6 +82,7 @@ class KernelResult(Row):
     compiler: str | None = None
     compiler_name: str | None = None
     port_name: str | None = None
+    known_reason: str | None = None
 
     @property
     def lost(self) -> bool:

@@ -92,6 +92,7 @@ def run_cases(
         failure = _run_case(case, answers, handler, command, outcome, faults)
         if failure is not None:
             outcome.failed += 1
+            outcome.failed_cases.append(case.id)
             if len(outcome.failures) < KEPT_FAILURES:
                 outcome.failures.append(failure)
         if len(faults) >= (FAULTS_BEFORE_GIVING_UP if answers.survives_faults else 1):
