@@ -1,4 +1,7 @@
-"""fast_sum, fast_min, fast_max, fast_argmin, fast_argmax: every block reduces one row by a fixed tree."""
+"""fast_sum, fast_min, fast_max, fast_argmin, fast_argmax: every block reduces one row by a fixed tree.
+
+A float sum may be added up in any order, in the type itself or in a wider one.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype as dtype_row
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
-from reference.result import contiguous
+from reference.result import contiguous, placed
 from reference.strided import layout, read
+from reference.summation import along, any_order, storing
 
 Array = NDArray[Any]
 
@@ -56,6 +61,9 @@ def fast_reduce(
         value = _position(x, op == "argmax", dims[-1] if dims else 1)
     elif op == "sum":
         value = _sum(x, dtype)
+        if dtype in ARITHMETIC:
+            found = any_order(along(x, 1), dtype_row(dtype), value, storing(dtype))
+            return {"dst": placed(dst, found)}
     else:
         value = _extreme(x, dtype, op == "max")
     return {"dst": contiguous(dst, value)}
@@ -67,7 +75,7 @@ def _starts(length: int, threads: int) -> range:
 
 
 def _sum(x: Array, dtype: str) -> Array:
-    """Accumulated in the type itself: float16 and bfloat16 round at every step, integers wrap."""
+    """In Candle's order. In the type itself: float16 and bfloat16 round at every step, integers wrap."""
     a = ARITHMETIC.get(dtype)
     settle = (lambda part: part) if a is None else a.settle
     values = x if a is None else a.load(x)

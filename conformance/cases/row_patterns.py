@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.values import scalar
 from conformance.dtypes import DType
 
 Array = NDArray[Any]
@@ -58,6 +59,20 @@ def _high(rows: Array, kind: DType) -> None:
         rows[rows == rows.dtype.type(-(1 << (8 * kind.size - 1)))] = -1
 
 
+def _limit(upper: bool) -> RowPattern:
+    """The finite limit of the type in every place."""
+
+    def write(rows: Array, kind: DType) -> None:
+        rows[...] = scalar(kind.name, "max" if upper else "min")
+
+    return write
+
+
+def _far_below(rows: Array, kind: DType) -> None:
+    """Numbers near -200."""
+    rows[...] = (rows.astype(np.float64) - 200).astype(kind.numpy)
+
+
 def _without_nan(rows: Array, _: DType) -> None:
     with np.errstate(invalid="ignore"):
         rows[np.isnan(rows.astype(np.float64))] = 1.0
@@ -80,9 +95,15 @@ _FLOAT_PATTERNS: dict[str, RowPattern] = {
     "zeros": _zeros,
     "no_nan": _without_nan,
     "offset": _offset,
+    "far_below": _far_below,
 }
 
-_PATTERNS: dict[str, RowPattern] = {"equal": _equal, "high": _high}
+_PATTERNS: dict[str, RowPattern] = {
+    "equal": _equal,
+    "high": _high,
+    "lowest": _limit(upper=False),
+    "greatest": _limit(upper=True),
+}
 
 ROW_PATTERN_NAMES: tuple[str, ...] = (*_PATTERNS, *_FLOAT_PATTERNS)
 

@@ -55,8 +55,11 @@ class Compiler:
         self._ready = ready
         self._made: dict[str, Made] = {}
 
-    def compiled(self, source: KernelSource) -> bytes:
-        """The code object of ``source``; raises ``CompileError``, ``SourceError`` and ``InfrastructureError``."""
+    def compiled(self, source: KernelSource) -> Made:
+        """The code object of ``source``, and what does not compile of it.
+
+        Raises ``CompileError``, ``SourceError`` and ``InfrastructureError``.
+        """
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)
@@ -68,7 +71,7 @@ class Compiler:
         found = made(source, target, self._supervisor, self._options, extra, limits, chosen)
         if kind.chooses_compiler:
             self._made[source.label] = found
-        return found.code
+        return found
 
     def sign(self, outcome: Outcome) -> None:
         """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,8 @@ from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.engine.tables import Defined, Table, amd_table, host_table, reported_table
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
+from conformance.port.compiling.cache import Made
+from conformance.port.compiling.partly import Broken
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
@@ -67,7 +69,7 @@ class Library:
         path: Path,
         options: BuildOptions,
         runtime: str,
-        compiled: Callable[[KernelSource], bytes],
+        compiled: Callable[[KernelSource], Made],
         loader: Callable[[], Loader],
         begin: Callable[[str], None] = lambda _: None,
         arch: Callable[[], str] = lambda: "",
@@ -85,6 +87,7 @@ class Library:
         self._arch = arch
         self._port_names = names
         self._code: dict[int, bytes] = {}
+        self._lacks: dict[int, Mapping[str, Broken]] = {}
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, int] = {}
         self._tables: dict[int, Table | None] = {}
@@ -109,6 +112,7 @@ class Library:
         there and the other seems to define it.
         """
         name = self._port_names.port(kernel.name)
+        broken: Found | None = None
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
             if index in self.broken or index in self.unavailable:
@@ -116,6 +120,10 @@ class Library:
             if source.path.stem != kernel.module and not self._may_define(index, name):
                 continue
             if not self._loaded(index):
+                continue
+            lacking = self._lacks[index].get(name)
+            if lacking is not None:
+                broken = broken or Found(None, "compile_error", lacking.place, lacking.why)
                 continue
             defined, label = self._defined(index, name)
             difference = None if defined is None else defined.difference(kernel)
@@ -133,7 +141,7 @@ class Library:
                 return Found(None, "compile_error", self.sources[index].label, why)
         own = name != kernel.name
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
-        return Found(None, "missing", None, said)
+        return broken or Found(None, "missing", None, said)
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""
@@ -201,7 +209,8 @@ class Library:
             return
         source = self.sources[index]
         if index not in self._code:
-            code = self._compiled(source)
+            found = self._compiled(source)
+            code, self._lacks[index] = found.code, found.broken
             if source.is_code_object and self._kind.code == "host":
                 _refuse_foreign(source, self._kind.name)
             if self._kind.code == "amd":

@@ -66,14 +66,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
     """A selected kernel that has no outcome: the run was interrupted, or lost it."""
     why = "interrupted before it was judged" if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
-    return KernelResult(
-        name=kernel.name,
-        module=kernel.module,
-        family=kernel.family,
-        status="not_run",
-        upstream=kernel.upstream,
-        message=why,
-    )
+    return KernelResult.not_run(kernel, message=why)
 
 
 def _recorded_on(recording: Mapping[str, Any]) -> str:
@@ -104,8 +97,12 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
+        planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
+        robustness=outcome.robustness,
         port_name=outcome.port_name,
         known_reason=reasons.get(kernel.name),
+        observations=tuple(outcome.observations),
+        passed=tuple(outcome.passed),
     )
 
 

@@ -24,12 +24,13 @@ def build_record(
     seconds: float,
     objects: Mapping[str, Sequence[ObjectFile]],
     failed: Mapping[str, Mapping[str, str]],
+    broken: Mapping[str, Mapping[str, str]],
 ) -> Record:
     """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
 
     ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
-    ``failed`` the first error of each
-    source that does not compile. Kernels that no spec has are left out.
+    ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
+    source's object. Kernels that no spec has are left out.
     """
     when = started.strftime("%Y-%m-%dT%H:%M:%SZ")
     compiled: dict[str, dict[str, Resources]] = {}
@@ -40,13 +41,9 @@ def build_record(
                 compiled.setdefault(name, {})[target] = _resources(kernel)
                 sources[name] = file.label
     rows = [
-        KernelResult(
-            name=name,
-            module=specs.kernels[name].module,
-            family=specs.kernels[name].family,
-            status="not_run",
+        KernelResult.not_run(
+            specs.kernels[name],
             source=sources[name],
-            upstream=specs.kernels[name].upstream,
             compiles_for=targets,
             port_name=tree.declared.names.ports.get(name),
         )
@@ -66,7 +63,13 @@ def build_record(
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         builds={
-            target: Build(compiler=compiler, started=when, failed=dict(failed.get(target, {}))) for target in objects
+            target: Build(
+                compiler=compiler,
+                started=when,
+                failed=dict(failed.get(target, {})),
+                broken=dict(broken.get(target, {})),
+            )
+            for target in objects
         },
     )
     return Record.of(run, every_kernel(specs, rows))

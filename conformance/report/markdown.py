@@ -12,6 +12,7 @@ from conformance.report.declared import choice_lines
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
+from conformance.report.robustness import robustness_lines
 from conformance.report.tally import (
     Tally,
     grid,
@@ -70,6 +71,8 @@ def render_markdown(records: Records, specs: Specs) -> str:
         own = choice_lines(part)
         if own:
             lines += ["", f"## The port's own choices{_of(name, found)}", "", *own]
+        if any(row.robustness for row in part):
+            lines += ["", f"## Robustness{_of(name, found)}", "", *robustness_lines(part, specs)]
         annotated = [
             f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
         ]

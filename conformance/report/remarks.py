@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from conformance.record import KernelResult, Record
 from conformance.report.declared import known_failures
+from conformance.report.robustness import robustness_note
 from conformance.spec.load import Specs
 
 _NAMED = 5
@@ -37,6 +38,8 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in known_failures(rows)),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
+        ("note", robustness_note(rows, specs)),
+        *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]
@@ -74,6 +77,25 @@ def _left_out(rows: Sequence[KernelResult]) -> str | None:
     kernels = sum(row.left_out > 0 for row in rows)
     text = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
     return f"{text} would not survive" if count else None
+
+
+def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
+    """Kernels that were put on trial and that AMD's compiler refuses, by their errors."""
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for target, build in record.run.builds.items():
+        for row in rows:
+            tried = row.cases > 0 and target not in row.compiles_for
+            error = build.broken.get(row.name) or build.failed.get((row.source or "").rpartition(":")[0])
+            if tried and error is not None:
+                names, targets = groups.setdefault(error, ([], []))
+                names += [] if row.name in names else [row.name]
+                targets += [] if target in targets else [target]
+    return [
+        f"AMD's compiler refuses {len(names)} kernel{'' if len(names) == 1 else 's'} that "
+        f"{'was' if len(names) == 1 else 'were'} put on trial ({', '.join(names[:_NAMED])}"
+        f"{' ...' if len(names) > _NAMED else ''}), for {', '.join(targets)}: {error}"
+        for error, (names, targets) in groups.items()
+    ]
 
 
 def _other_specs(record: Record, specs: Specs) -> str | None:

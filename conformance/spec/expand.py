@@ -143,6 +143,7 @@ class _Stanza:
             if not _C_NAME.match(name):
                 raise document.error((*self.place, "name"), f"{name!r} is not a C name", "correct the name template")
             known = self._matching(stanza.known_failures, variant)
+            defects = self._matching(stanza.upstream_defects, variant)
             kernel = Kernel(
                 name=name,
                 module=self.spec.module,
@@ -155,7 +156,8 @@ class _Stanza:
                 bench=self._bench(variant),
                 known_failure=" ".join(item.text for item in known) or None,
                 notes=tuple(item.text for item in self._matching(stanza.notes, variant)),
-                upstream_defects=tuple(item.text for item in self._matching(stanza.upstream_defects, variant)),
+                upstream_defects=tuple(item.text for item in defects),
+                wrong_upstream=tuple(pattern for item in defects for pattern in item.cases),
                 undefined=tuple(
                     Undefined(item.input, item.reason) for item in self._matching(stanza.undefined, variant)
                 ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 
 Role = Literal["scalar", "in", "out", "inout"]
@@ -65,7 +66,13 @@ class Kernel:
     known_failure: str | None = None
     notes: tuple[str, ...] = field(default=())
     upstream_defects: tuple[str, ...] = field(default=())
+    wrong_upstream: tuple[str, ...] = field(default=())
+    """Patterns of the cases, as the text between a case id's brackets, in which Candle's own kernel is wrong."""
     undefined: tuple[Undefined, ...] = field(default=())
+
+    def is_wrong_upstream(self, case: str) -> bool:
+        """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""
+        return any(fnmatchcase(case, pattern) for pattern in self.wrong_upstream)
 
     def param(self, name: str) -> Parameter:
         """The parameter called ``name``; raises ``KeyError``."""

@@ -136,6 +136,11 @@ _VECTOR: dict[str, _Vector] = {
 }
 
 
+def _words(columns: int) -> int:
+    """float32 terms of a sum over ``columns`` weights: an integer product of four bytes, and a minimum for each."""
+    return columns // 2
+
+
 def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns) -> Expected:
     """Weights (batch, rows, blocks) times activations (batch, columns, groups), to (batch, columns, rows)."""
     how = _VECTOR[qtype]
@@ -193,7 +198,8 @@ def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activat
         return butterfly(lanes)
 
     # A part: at most three products and a sum for each piece; then steps, warps and the butterfly.
-    return summed(before, total, 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5)
+    depth = 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5
+    return summed(before, total, depth, _words(count * groups * GROUP))
 
 
 @np.errstate(all="ignore")
@@ -350,4 +356,4 @@ def mmq(
         return acc
 
     # A term: at most three products and three sums.
-    return {"dst": summed(dst, in_order, 6 + steps)}
+    return {"dst": summed(dst, in_order, 6 + steps, _words(int(ncols_x)))}

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
 from conformance.port.check.findings import Finding
 from conformance.port.check.source import check_sources, read_tree
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
+from tests.commands import answer
 
 ROOT = Path(__file__).parents[2]
 
@@ -192,9 +192,8 @@ def test_a_template_is_no_kernel_that_could_be_asked_for(specs: Specs, tmp_path:
 
 
 def check(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    code = main(["check", *map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    said = answer(capsys, "check", *words)
+    return said.code, said.out, said.err
 
 
 def test_our_own_kernels_have_no_finding_but_missing_ones(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance.outcome import Outcome, Status
+from conformance.outcome import Evidence, Observation, Outcome, Status
 from conformance.port.config import KnownFailure
 from conformance.port.declared.known import Settled, check_rows, matches, settle
 from conformance.port.sources import SourceError
@@ -16,7 +16,9 @@ CASES = ("a_f16(shape=[3],values=huge)", "a_f16(shape=[3],values=unit)")
 
 
 def outcome(name: str, status: Status, failed: Sequence[str] = ()) -> Outcome:
-    return Outcome(name, status, 5, len(failed), failed_cases=list(failed))
+    cases = tuple(case.partition("(")[2].removesuffix(")") for case in failed)
+    observations = [Observation(Evidence(), (case,)) for case in cases]
+    return Outcome(name, status, 5, len(failed), observations=observations)
 
 
 def settled(rows: Sequence[KnownFailure], outcomes: Sequence[Outcome], **other: object) -> Settled:

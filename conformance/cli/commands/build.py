@@ -12,9 +12,10 @@ from time import monotonic
 
 from tabulate import tabulate
 
-from conformance.cli.compiling import Job, compile_tree, first_error
+from conformance.cli.compiling import Job, compile_tree, first_error, missing_header
 from conformance.cli.preparing import progress, tree_from
 from conformance.cli.settings import Settings
+from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.declared.names import Names
@@ -23,13 +24,13 @@ from conformance.record import write_record
 from conformance.record.builds import build_record
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
-from conformance.toolchains.amd import CompileFailure, find_toolchain
+from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
 from conformance.writing import write_bytes
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """0 when everything compiles with the specs' arguments, 1 when not."""
+    """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installation lacks a header."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
     tree = tree_from(Settings.of(vars(arguments)), specs)
@@ -37,7 +38,6 @@ def command(arguments: argparse.Namespace) -> int:
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    flags = tree.options.compiler_flags()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
@@ -47,7 +47,7 @@ def command(arguments: argparse.Namespace) -> int:
             done.append(job)
             on_progress(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
-        jobs = compile_tree(toolchain, sources, targets, flags, arguments.jobs or 2, ended)
+        jobs = compile_tree(toolchain, sources, targets, tree.options, arguments.jobs or 2, ended)
     objects = _placed(jobs, sources, arguments.out, tree.declared.names)
     record = build_record(
         specs,
@@ -57,17 +57,21 @@ def command(arguments: argparse.Namespace) -> int:
         monotonic() - clock,
         {target.name: [file for job, file in objects if job.target == target] for target in targets},
         {target.name: _failed(jobs, target) for target in targets},
+        {target.name: _broken(jobs, target) for target in targets},
     )
     if arguments.json:
         write_record(record, arguments.json)
     findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
-    if len(objects) == len(jobs):  # else what does not compile may have them
+    if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
+        # Else what does not compile may have them.
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
         said = tree.declared.names.unmatched(missing)
         findings += [Finding("unmatched_alias", "", text, tree.declared.file) for text in said]
-    _print(specs, jobs, objects, targets, findings, toolchain.name, arguments.out)
-    failed = [job for job in jobs if isinstance(job.result, CompileFailure)]
-    return 1 if failed or any(not finding.is_warning for finding in findings) else 0
+    _print(specs, jobs, objects, targets, findings, toolchain, arguments.out)
+    failed = [job for job in jobs if isinstance(job.result, CompileFailure) or job.result.broken]
+    if any(missing_header(job, toolchain) is None for job in failed) or any(not found.is_warning for found in findings):
+        return 1
+    return 2 if failed else 0
 
 
 def _placed(
@@ -107,13 +111,23 @@ def _failed(jobs: Sequence[Job], target: Target) -> dict[str, str]:
     }
 
 
+def _broken(jobs: Sequence[Job], target: Target) -> dict[str, str]:
+    """The kernels that do not compile in sources that do without them, each with its error."""
+    return {
+        name: broken.why
+        for job in jobs
+        if job.target == target and isinstance(job.result, Compiled)
+        for name, broken in job.result.broken.items()
+    }
+
+
 def _print(
     specs: Specs,
     jobs: Sequence[Job],
     objects: Sequence[tuple[Job, ObjectFile]],
     targets: Sequence[Target],
     findings: Sequence[Finding],
-    compiler: str,
+    toolchain: Toolchain,
     out: Path,
 ) -> None:
     cells: dict[tuple[str, Target], str] = {}
@@ -125,15 +139,26 @@ def _print(
         # The outlier among registers and shared memory limits the waves in flight.
         most = f"{len(rows)} kernels, {max((row.vgprs for row in rows), default=0)} vgpr"
         lds = max((row.lds for row in rows), default=0)
-        cells[job.source.label, job.target] = f"{most}, {lds} B LDS" if lds else most
+        lacks = (
+            f", {len(job.result.broken)} do not compile"
+            if isinstance(job.result, Compiled) and job.result.broken
+            else ""
+        )
+        cells[job.source.label, job.target] = f"{most}, {lds} B LDS{lacks}" if lds else f"{most}{lacks}"
     labels = dict.fromkeys(job.source.label for job in jobs)
     body = [[label, *(cells[label, target] for target in targets)] for label in labels]
     print(visible(tabulate(body, headers=["source", *(target.name for target in targets)])))
     print()
     for job in jobs:
         if isinstance(job.result, CompileFailure):
-            print(f"{one_line(job.source.label)} does not compile for {job.target.name}:", file=sys.stderr)
-            print(f"  {visible(first_error(job.result, job.source.root))}", file=sys.stderr)
+            absent = missing_header(job, toolchain)
+            verb = "does not compile" if absent is None else "cannot be compiled here"
+            print(f"{one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
+            print(f"  {visible(absent or first_error(job.result, job.source.root))}", file=sys.stderr)
+            continue
+        for name, broken in job.result.broken.items():
+            line = f"{broken.place}: {name} does not compile for {job.target.name}:\n  {broken.why}"
+            print(visible(line), file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
         where = f"{finding.place} [{finding.target}]: {finding.kernel}" if finding.target else str(finding.place)
@@ -143,4 +168,4 @@ def _print(
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())
         print(f"{target.name}: {known} of Candle's {len(specs.kernels)} kernels compile; nothing was executed")
-    print(f"\n{len(objects)} code objects in {out}, by {compiler}")
+    print(f"\n{len(objects)} code objects in {out}, by {toolchain.name}")

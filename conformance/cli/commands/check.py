@@ -17,7 +17,9 @@ from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
+from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.spec.load import load_specs
@@ -25,6 +27,9 @@ from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import Target, targets_of
+
+_LINES = "-gline-tables-only"
+"""Adds the source lines of instructions to a code object, and changes none of these."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -46,7 +51,7 @@ def command(arguments: argparse.Namespace) -> int:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        made, failed = _compile(list(tree.definitions), targets, options.compiler_flags(), arguments.jobs or 2)
+        made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
@@ -92,18 +97,27 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], words: Sequence[str], jobs: int
+    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int
 ) -> tuple[list[ObjectFile], list[Finding]]:
     """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
     failed: list[Finding] = []
-    for job in compile_tree(toolchain, sources, targets, words, jobs):
+    for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
             reason = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
-        else:
-            objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
+            continue
+        code = parse(job.result.code, job.source.label)
+        if lost_signs(code):
+            (lined,) = compile_tree(toolchain, [job.source], [job.target], options, 1, more=(_LINES,))
+            if not isinstance(lined.result, CompileFailure):
+                code = parse(lined.result.code, job.source.label)
+        objects.append(ObjectFile(job.source.label, code))
+        failed += [
+            Finding("compile_error", name, broken.why, broken.place, None, job.target.name)
+            for name, broken in job.result.broken.items()
+        ]
     return objects, failed
 
 

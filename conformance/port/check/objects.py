@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
 from conformance.port.declared.names import Names
 from conformance.port.signature import arguments, difference
@@ -57,6 +58,9 @@ def check_objects(
                     if said is not None:
                         findings.append(Finding("arguments", name, said, file.label, None, target))
                 findings += resources(kernel, file.label, target)
+            for lost in lost_signs(file.code):
+                place = lost.place or file.label
+                findings.append(Finding("zero_sign", lost.function, lost.message, place, None, target))
         if names:
             findings += _names(first, kernels, wanted, target)
     return findings

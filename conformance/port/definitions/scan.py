@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition, find_definitions
+from conformance.port.definitions.kernels import Declaration, Definition, find_declarations, find_definitions
 from conformance.port.definitions.preprocess import preprocess
 from conformance.port.definitions.tokens import tokenize
 
@@ -33,6 +33,15 @@ def defined_kernels(
     """
     source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
+
+
+def declarations(
+    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+) -> list[Declaration]:
+    """Every declaration at namespace level of the source ``path``, headers included, asked for as ``defined_kernels``;
+    raises ``ScanError``."""
+    source = preprocess(path, include_dirs, defines, forced)
+    return find_declarations(tokenize(source.text, str(path), source.counts_raw), path)
 
 
 def scan(

@@ -99,45 +99,27 @@ void add_to_log(std::string &log, const std::string &text, const std::string &fo
 
 std::pair<int, int> version() { return {9, 0}; }
 
-Program::Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers)
-    : source_(std::move(source)), name_(name.empty() ? "hip_program" : std::move(name)), headers_(std::move(headers)) {}
-
-const std::string *Program::lowered_name(const std::string &expression) const {
-  auto found = lowered_.find(expression);
-  return found == lowered_.end() ? nullptr : &found->second;
-}
-
-Program::Outcome Program::compile(const Words &options) {
-  compiled_ = false;
-  log_.clear();
-  code_.clear();
-  lowered_.clear();
-  try {
-    Outcome outcome = build(options);
-    if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
-      // The source is right, but the type Product is in its way: see simt/fused.h.
-      Words plain = options;
-      plain.push_back("-DSIMT_PLAIN_PRODUCTS");
-      log_.clear();
-      outcome = build(plain);
-    }
-    if (outcome == Outcome::failed && mentions_implied_types(log_)) {
-      // hipcc has no 16-bit types without an #include, so that a source may have its own: see simt/prelude.h.
-      Words bare = options;
-      bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
-      const std::string first = std::exchange(log_, {});
-      outcome = build(bare);
-      if (outcome != Outcome::compiled) log_ = first;
-    }
-    compiled_ = outcome == Outcome::compiled;
-    return outcome;
-  } catch (const std::exception &error) {
-    log_ += std::string(error.what()) + "\n";
-    return Outcome::failed;
+Program::Outcome Program::build(const Words &options) {
+  Outcome outcome = attempt(options);
+  if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
+    // The source is right, but the type Product is in its way: see simt/fused.h.
+    Words plain = options;
+    plain.push_back("-DSIMT_PLAIN_PRODUCTS");
+    log_.clear();
+    outcome = attempt(plain);
   }
+  if (outcome == Outcome::failed && mentions_implied_types(log_)) {
+    // hipcc has no 16-bit types without an #include, so that a source may have its own: see simt/prelude.h.
+    Words bare = options;
+    bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
+    const std::string first = std::exchange(log_, {});
+    outcome = attempt(bare);
+    if (outcome != Outcome::compiled) log_ = first;
+  }
+  return outcome;
 }
 
-Program::Outcome Program::build(const Words &words) {
+Program::Outcome Program::attempt(const Words &words) {
   Options options = parse_options(words);
   if (!options.bad.empty()) {
     log_ = "unknown option '" + options.bad + "'\n";
@@ -211,6 +193,7 @@ Program::Outcome Program::build(const Words &words) {
     write_file(source, first_line + source_);
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", object_file};
+    if (tools.clang) written.push_back("-ferror-limit=0");  // every kernel that does not compile is to be found
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
                                  options.preprocess, written}),
