@@ -101,6 +101,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         robustness=outcome.robustness,
         port_name=outcome.port_name,
         known_reason=reasons.get(kernel.name),
+        fixed=outcome.fixed,
         observations=tuple(outcome.observations),
         passed=tuple(outcome.passed),
     )

@@ -66,7 +66,8 @@ class KernelResult(Row):
     ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
     calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
     with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
-    why the kernel fails where the port declares every one of its failures.
+    why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
+    port declares that it is right there, which was judged then.
     """
 
     name: str
@@ -91,6 +92,7 @@ class KernelResult(Row):
     robustness: Robustness | None = None
     port_name: str | None = None
     known_reason: str | None = None
+    fixed: str | None = None
     observations: tuple[Observation, ...] = ()
     passed: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What a report says of a port's own choices: names, known failures."""
+"""What a report says of a port's own choices: names, known failures, upstream defects that it fixes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _NAMED = 5
 _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
     ("known", lambda row: row.known_reason),
     ("the port calls it", lambda row: row.port_name),
+    ("fixed here, wrong upstream", lambda row: row.fixed if row.status == "pass" else None),
+    ("to be fixed here, wrong upstream", lambda row: row.fixed if row.status != "pass" else None),
 )
 """What a choice is called, before its text, and the text."""
 
@@ -31,6 +33,15 @@ def known_failures(rows: Sequence[KernelResult]) -> list[str]:
         f"{len(names)} kernel{' fails' if len(names) == 1 else 's fail'} for a known reason: {reason} ({_some(names)})"
         for reason, names in groups.items()
     ]
+
+
+def fixes(rows: Sequence[KernelResult]) -> list[str]:
+    """``fixed here, wrong upstream: DEFECT (names)``, a line for each defect of kernels that pass, not escaped."""
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        if row.fixed is not None and row.status == "pass":
+            groups.setdefault(row.fixed, []).append(row.name)
+    return [f"fixed here, wrong upstream: {defect} ({_some(names)})" for defect, names in groups.items()]
 
 
 def choice_lines(rows: Sequence[KernelResult]) -> list[str]:

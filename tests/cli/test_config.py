@@ -147,3 +147,33 @@ def test_a_known_failure_keeps_its_status_and_costs_no_exit_code(cli, port, tmp_
     said = cli(*words)
     assert said.code == 1
     assert f"{file}: known_failures, row 1 ('fill_u3*'): fill_u32 passes; remove it" in said.err
+
+
+SATURATES = """
+extern "C" __global__ void cast_f32_u8(size_t numel, size_t num_dims, const size_t *info, const float *inp,
+                                       unsigned char *out) {
+  size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  if (i < numel) out[i] = inp[i] > 0 ? (inp[i] < 255 ? (unsigned char)(int)inp[i] : 255) : 0;
+}
+"""
+WIDE = "cast_f32_u8(shape=[257],values=wide)"
+
+
+def test_an_upstream_defect_that_the_port_fixes(cli, port) -> None:
+    folder = port(SATURATES, "cast.hip")
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 1
+    assert 'add fixes = ["byte-saturation"] to candle-parity.toml' in said.kernel("cast_f32_u8")["failures"][0]["why"]
+    assert "The port is right where Candle has a defect" in said.out
+    file = folder / "candle-parity.toml"
+    file.write_text('fixes = ["cast_f32_*"]\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 0, said.err
+    assert said.kernel("cast_f32_u8")["fixed"].startswith("Goes through u32 and keeps the low byte")
+    assert "note: fixed here, wrong upstream: Goes through u32" in said.out
+    port(SATURATES.replace("inp[i] < 255 ?", "true ?"), "cast.hip")
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 1
+    assert "fixed here, wrong upstream" not in said.out.replace("to be fixed here, wrong upstream", "")
+    file.write_text('fixes = ["uneg_f32"]\n')
+    assert cli("run", "--runtime", "cpu", "--kernels", folder, WIDE).code == 2

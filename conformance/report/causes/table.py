@@ -67,6 +67,14 @@ class Cause:
 
 _FAULTS: tuple[Cause, ...] = (
     Cause(
+        "fixes-upstream",
+        "",
+        "The port is right where Candle has a defect",
+        "name the defect under fixes in candle-parity.toml: the right result is judged then",
+        answers=("right where upstream is wrong",),
+        part=True,
+    ),
+    Cause(
         "null-input",
         "S07",
         "A null input is dereferenced",
