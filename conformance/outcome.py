@@ -96,7 +96,8 @@ class Outcome:
     launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
     ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
     cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
-    kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case and
+    kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
+    expected. Of a kernel that failed, ``observations`` has every failing case and
     ``passed`` every other one that was judged.
     """
 
@@ -118,8 +119,14 @@ class Outcome:
     planned: int = 0
     robustness: Robustness | None = None
     port_name: str | None = None
+    fixed: str | None = None
     observations: list[Observation] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
+
+    @property
+    def failed_cases(self) -> list[str]:
+        """The ids of all cases that failed."""
+        return [f"{self.kernel}({case})" for one in self.observations for case in one.cases]
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,9 @@ class KernelItem(pytest.Item):
         gated = self.config.getoption("--parity-fail-under") is not None
         if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        known = parity.known_reason(outcome)
+        if known is not None:
+            pytest.skip(f"{outcome.status}, known: {known}")
         if outcome.status != "pass":
             raise NotAtParity(outcome)
 
@@ -171,6 +174,11 @@ class Parity:
         assert isinstance(outcome, Outcome)
         return outcome
 
+    def known_reason(self, outcome: Outcome) -> str | None:
+        """Why the kernel fails, where the port declares all of its failures."""
+        result = replace(self.result(), outcomes={outcome.kernel: outcome})
+        return result.settled(self.specs.kernels).reasons.get(outcome.kernel)
+
     def close(self) -> None:
         if self._pool is not None:
             self._pool.__exit__()
@@ -243,7 +251,9 @@ class Parity:
     def decision(self) -> Decision:
         """What the verdicts come to."""
         rows = [row for row in self.record().kernels if row.name in self.outcomes]
-        return decide(rows, len(self.specs.kernels), self._gate, self._config.getoption("--parity-strict"))
+        problems = self.result().settled(self.specs.kernels).problems
+        strict = self._config.getoption("--parity-strict")
+        return decide(rows, len(self.specs.kernels), self._gate, strict, problems=problems)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

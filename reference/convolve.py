@@ -40,11 +40,14 @@ def conv1d(
 ) -> dict[str, Expected]:
     """``num_dims`` is the length of the output; source (b, c_in, l), kernel (c_out, c_in, k), output (b, c_out, l).
 
-    The dilation multiplies the whole position, as in Candle: right for 1 only.
+    The dilation multiplies the whole position, as in Candle: right for 1 only. With ``dilation`` fixed it is the
+    distance of taps.
     """
     x, k = tensors(info, 3, src, kernel)
     at = np.arange(int(num_dims)) * int(stride)
-    taps = [_taking((at + tap) * int(dilation) - int(padding), x.shape[2]) for tap in range(k.shape[2])]
+    apart, before = int(dilation), int(padding)
+    whole = 1 if variant.get("fixed") == "dilation" else apart
+    taps = [_taking(at * whole + tap * apart - before, x.shape[2]) for tap in range(k.shape[2])]
     return _convolved(variant, dst, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
 
 

@@ -58,7 +58,7 @@ def fast_reduce(
     x = read(src, numel, dims, strides).reshape(rows, length)
     op, dtype = variant["op"], variant["dtype"]
     if op in ("argmin", "argmax"):
-        value = _position(x, op == "argmax", dims[-1] if dims else 1)
+        value = _position(x, op == "argmax", dims[-1] if dims else 1, variant.get("fixed") == "lowest-index")
     elif op == "sum":
         value = _sum(x, dtype)
         if dtype in ARITHMETIC:
@@ -114,8 +114,11 @@ def _extreme(x: Array, dtype: str, greatest: bool) -> Array:
     return signed.astype(x.dtype)
 
 
-def _position(x: Array, greatest: bool, innermost: int) -> Array:
-    """A thread takes its first element whatever it is and then strictly better ones; so does the tree."""
+def _position(x: Array, greatest: bool, innermost: int, lowest: bool) -> Array:
+    """A thread takes its first element whatever it is and then strictly better ones; so does the tree.
+
+    With ``lowest`` it is the first of the best elements, but for rows with a NaN.
+    """
     values = _comparable(x)
     rows, length = x.shape
     threads = threads_of(length)
@@ -132,6 +135,9 @@ def _position(x: Array, greatest: bool, innermost: int) -> Array:
         taken = _better(held[:, threads:], held[:, :threads], greatest)
         held = np.where(taken, held[:, threads:], held[:, :threads])
         at = np.where(taken, at[:, threads:], at[:, :threads])
+    if lowest and length:
+        nan = np.isnan(values).any(axis=1) if values.dtype.kind == "f" else np.zeros(rows, bool)
+        at[:, 0] = np.where(nan, at[:, 0], values.argmax(axis=1) if greatest else values.argmin(axis=1))
     # The position in the row-major order of all elements, modulo the innermost dimension.
     flat = np.arange(rows) * length + at[:, 0]
     return np.where(at[:, 0] < 0, IDLE, flat % innermost).astype(np.uint32)

@@ -6,6 +6,7 @@ for "none": it selects zero and adds or stores nothing. Any other id outside the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,16 +42,19 @@ def index_select(
     """``out[l, k, r] = inp[l, ids[k], r]``.
 
     ``info`` holds the dims and strides of the ids. Candle reads ids without them and, where they are not contiguous,
-    walks the source offset through them instead, each dimension wrapping. Raises ``Faults`` for an id out of range,
+    walks the source offset through them instead, each dimension wrapping; with ``strided-ids`` fixed they are the
+    strides of the ids, where info describes as many as there are. Raises ``Faults`` for an id out of range,
     ``ValueError`` for an offset beyond the source, which has no defined result.
     """
     flat = np.arange(int(numel), dtype=np.int64)
     src_dim, ids_dim, right = int(src_dim_size), int(ids_dim_size), int(right_size)
     rest, r = np.divmod(flat, max(right, 1))
     left, k = np.divmod(rest, max(ids_dim, 1))
+    shape = layout(info, num_dims)
+    if variant.get("fixed") == "strided-ids" and shape is not None and math.prod(shape[0]) == ids_dim:
+        k, shape = _walked(k, shape[0], shape[1][0]), None
     id_, none = _checked(ids[k], src_dim, "src_dim_size")
     source = (left * src_dim + id_) * right + r
-    shape = layout(info, num_dims)
     if shape is not None and not _is_contiguous(shape[0], shape[1][0]):
         source = _walked(source, shape[0], shape[1][0])
     return {"out": contiguous(out, _selected(inp, source, none))}

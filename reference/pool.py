@@ -35,7 +35,8 @@ def avg_pool2d(
 ) -> dict[str, Expected]:
     """The sum of the window, times 1 / (w_k * h_k) rounded to float32, float64 too. The sum of u8 and u32 wraps.
 
-    Floats may be added in any order and, but for float64, divided by the size of the window as well.
+    Floats may be added in any order and, but for float64, divided by the size of the window as well. With
+    ``pool-scale`` fixed the scale of float64 is a float64.
     """
     name = variant["dtype"]
     kind = SUMS[name]
@@ -50,8 +51,10 @@ def avg_pool2d(
     wide = accumulator(name)
     sums = any_order(along(parts, 0), wide, total, storing(wide.name))
     ends = (sums.value, sums.low, sums.high)
-    results = [kind.store(end * wide.numpy.type(scale)) for end in ends if end is not None]
-    if name != "f64":
+    fixed = variant.get("fixed") == "pool-scale"
+    factor = 1 / np.float64(size) if fixed else wide.numpy.type(scale)
+    results = [kind.store(end * factor) for end in ends if end is not None]
+    if fixed or name != "f64":
         results += [kind.store(end / size) for end in ends if end is not None]
     return {"dst": placed(dst, Expected(*bounds(results), sums.free))}
 

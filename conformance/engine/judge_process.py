@@ -108,7 +108,8 @@ class Judge:
             self._deadly[lost.index] = f"error: its code cannot be loaded: {end.how}"
 
     def _run(self, request: RunCases) -> Outcome:
-        kernel = self._specs.kernels[request.kernel]
+        declared, kernel = self._mode.tree.declared, self._specs.kernels[request.kernel]
+        kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
         launched, others = (request.cases, ()) if parts is None else parts
@@ -122,7 +123,8 @@ class Judge:
         if others and outcome.status in ("pass", "fail", "known_failure"):
             self._try_robustness(kernel, request, others, outcome)
         self._compiler.sign(outcome)
-        outcome.port_name = self._mode.tree.declared.names.ports.get(kernel.name)
+        outcome.port_name = declared.names.ports.get(kernel.name)
+        outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
         outcome.warnings.extend(take_warnings())
         return outcome
 

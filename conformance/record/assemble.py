@@ -31,7 +31,8 @@ def assemble(
 
     ``recordings`` is what the trace files of a replay say of themselves.
     """
-    rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
+    reasons = result.settled(specs.kernels).reasons
+    rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
     kind = known_kind(result.setup.runtime)
@@ -77,7 +78,7 @@ def _recorded_on(recording: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (*parts, git and f"port at {git}") if part)
 
 
-def _row(specs: Specs, outcome: Outcome) -> KernelResult:
+def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelResult:
     kernel = specs.kernels[outcome.kernel]
     return KernelResult(
         name=kernel.name,
@@ -99,6 +100,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
         robustness=outcome.robustness,
         port_name=outcome.port_name,
+        known_reason=reasons.get(kernel.name),
+        fixed=outcome.fixed,
         observations=tuple(outcome.observations),
         passed=tuple(outcome.passed),
     )

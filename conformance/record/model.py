@@ -65,7 +65,9 @@ class KernelResult(Row):
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
     ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
     calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
-    with its evidence, and ``passed`` every other one that was judged.
+    with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
+    why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
+    port declares that it is right there, which was judged then.
     """
 
     name: str
@@ -89,6 +91,8 @@ class KernelResult(Row):
     planned: Count = 0
     robustness: Robustness | None = None
     port_name: str | None = None
+    known_reason: str | None = None
+    fixed: str | None = None
     observations: tuple[Observation, ...] = ()
     passed: tuple[str, ...] = ()
 

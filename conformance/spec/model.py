@@ -89,11 +89,15 @@ class Remark(Strict):
 class UpstreamDefect(Remark):
     """A remark on what upstream gets wrong. ``cases`` are those where the right result is expected all the same.
 
-    Each is a pattern of the text between a case id's brackets, as the shell has them.
+    Each is a pattern of the text between a case id's brackets, as the shell has them. ``fix`` is the name under which
+    the reference knows the right result, for ports that say that they have it.
     """
 
     cases: list[Text] = Field(
         default=[], description="a list of patterns of cases, such as *nrows=7,*, whose right result upstream misses"
+    )
+    fix: Text | None = Field(
+        default=None, description="the name under which the reference knows the right result, such as expert-stride"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -112,7 +112,8 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
     """The trial of a kernel by a recorded answer.
 
     The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
-    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody.
+    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody. Where
+    the port fixes an upstream defect the reference's answer is expected.
     """
     expected: dict[str, Expected] = {}
     flaw: str | None = None
@@ -129,6 +130,9 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
             mismatch, _ = judge(argument.name, answer, others, before, row, ulp)
         if mismatch is not None:
             flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
+        if kernel.is_fixed:
+            expected[argument.name], flaw = allowed, None
+            continue
         expected[argument.name] = Expected(answer, allowed.low, allowed.high, allowed.free)
     return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
 
@@ -145,6 +149,12 @@ def with_equivalents(
     masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
     mask = masks.get(name)
     return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
+
+
+def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]:
+    """``kernel`` and ``case`` with Candle's result expected in place of the right one, or the other way round."""
+    other = kernel.as_upstream() if kernel.is_fixed else kernel.fixed()
+    return other, replace(case, expected=_reference(other, case.launch))
 
 
 def _reference(kernel: Kernel, launch: Launch) -> dict[str, Expected]:

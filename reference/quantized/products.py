@@ -242,13 +242,15 @@ def indexed_moe_forward(
 ) -> dict[str, Expected]:
     """``all_outputs[task, row]`` for task = batch index * topk + k-th choice: rows of expert ``indices[task]``.
 
-    The distance between experts counts 256 weights to a block, as in Candle: wrong for q8_0, whose blocks have 32.
+    The distance between experts counts 256 weights to a block, as in Candle: wrong for q8_0, whose blocks have 32; with
+    ``expert-stride`` fixed it counts those of the type.
     Tasks of a batch share its input where ``input_dim1`` is 1; else each has its own.
     """
     qtype, rows, width = variant["qtype"], int(n), int(k)
     format_, tasks = FORMATS[qtype], int(batch) * int(topk)
     per_row, stride = width // format_.length, int(k_padded) // GROUP
-    distance = rows * width // SUPER * format_.size
+    counted = format_.length if variant.get("fixed") == "expert-stride" else SUPER
+    distance = rows * width // counted * format_.size
     starts = indices[:tasks].astype(np.int64) * distance
     data = all_weights[starts[:, None] + np.arange(rows * per_row * format_.size)]
     weights = format_.blocks(data.reshape(-1), tasks * rows * per_row).reshaped(tasks, rows, per_row)

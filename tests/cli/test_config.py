@@ -106,3 +106,74 @@ def test_new_knows_the_ports_names(cli, tmp_path: Path) -> None:
     file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')
     words = ("new", "usquare_f32", "--same-tolerance", "--like")
     assert cli(*words, "negated_f32", "--config", file).out == cli(*words, "uneg_f32").out
+
+
+FILL = """
+extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel) {
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < numel; i += (size_t)blockDim.x * gridDim.x)
+    buf[i] = value;
+}
+"""
+
+
+def test_a_known_failure_keeps_its_status_and_costs_no_exit_code(cli, port, tmp_path: Path) -> None:
+    folder = port(FILL.replace("= value", "= numel > 1000 ? 0 : value"), "fill.hip")
+    known = '[[known_failures]]\nkernels = "fill_u3*"\nreason = "short ones only"\nlink = "https://e.org/7"\n'
+    file = folder / "candle-parity.toml"
+    words = ("run", "--runtime", "cpu", "--kernels", folder, "fill_u32", "--order", "forward")
+    assert cli(*words).code == 1
+    file.write_text(known + 'case = "*shape=[*],*"\n')
+    md, junit = tmp_path / "r.md", tmp_path / "r.xml"
+    said = cli(*words, "--md", md, "--junit", junit)
+    assert said.code == 0, said.err
+    row = said.kernel("fill_u32")
+    assert (row["status"], row["known_reason"]) == ("fail", "short ones only (https://e.org/7)")
+    assert "note: 1 kernel fails for a known reason: short ones only (https://e.org/7) (fill_u32)" in said.out
+    text = md.read_text()
+    assert "### Known failures, declared by the port (1)" in text
+    assert "### Wrong answers" not in text
+    assert 'failures="1"' not in junit.read_text()
+    # Of one case nothing is said but that; a gate counts what passes.
+    assert cli(*words[:-3], "fill_u32(shape=[1],value=pattern)").code == 0
+    assert cli(*words, "--fail-under", "0.1").code == 1
+    file.write_text(known + 'case = "*shape=[1],*"\n')
+    said = cli(*words)
+    assert said.code == 1
+    assert f"{file}: known_failures, row 1 ('fill_u3*'): fill_u32 fails, but in no case like" in said.err
+    file.write_text(known.replace("fill_u3", "fill_u9"))
+    assert cli(*words).code == 2
+    port(FILL, "fill.hip")
+    file.write_text(known)
+    said = cli(*words)
+    assert said.code == 1
+    assert f"{file}: known_failures, row 1 ('fill_u3*'): fill_u32 passes; remove it" in said.err
+
+
+SATURATES = """
+extern "C" __global__ void cast_f32_u8(size_t numel, size_t num_dims, const size_t *info, const float *inp,
+                                       unsigned char *out) {
+  size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  if (i < numel) out[i] = inp[i] > 0 ? (inp[i] < 255 ? (unsigned char)(int)inp[i] : 255) : 0;
+}
+"""
+WIDE = "cast_f32_u8(shape=[257],values=wide)"
+
+
+def test_an_upstream_defect_that_the_port_fixes(cli, port) -> None:
+    folder = port(SATURATES, "cast.hip")
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 1
+    assert 'add fixes = ["byte-saturation"] to candle-parity.toml' in said.kernel("cast_f32_u8")["failures"][0]["why"]
+    assert "The port is right where Candle has a defect" in said.out
+    file = folder / "candle-parity.toml"
+    file.write_text('fixes = ["cast_f32_*"]\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 0, said.err
+    assert said.kernel("cast_f32_u8")["fixed"].startswith("Goes through u32 and keeps the low byte")
+    assert "note: fixed here, wrong upstream: Goes through u32" in said.out
+    port(SATURATES.replace("inp[i] < 255 ?", "true ?"), "cast.hip")
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
+    assert said.code == 1
+    assert "fixed here, wrong upstream" not in said.out.replace("to be fixed here, wrong upstream", "")
+    file.write_text('fixes = ["uneg_f32"]\n')
+    assert cli("run", "--runtime", "cpu", "--kernels", folder, WIDE).code == 2

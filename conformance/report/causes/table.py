@@ -71,6 +71,9 @@ class Cause:
 
 # fmt: off
 _FAULTS: tuple[Cause, ...] = (
+    Cause("fixes-upstream", "", "The port is right where Candle has a defect",
+          "name the defect under fixes in candle-parity.toml: the right result is judged then",
+          answers=("right where upstream is wrong",), part=True),
     Cause("null-input", "S07", "A null input is dereferenced",
           "where inp is null the kernel works in place: read from out",
           faults=("null pointer",), traits=("a null input",), part=True),
