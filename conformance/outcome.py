@@ -27,13 +27,38 @@ def _finite(value: object) -> object:
 Ulp = Annotated[float | None, BeforeValidator(_finite)]
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Evidence:
+    """How what a kernel answered to one case is related to what was expected.
+
+    ``elements`` has the kinds of the wrong elements (``conformance.verdict.elements``),
+    ``answers`` what holds for all of them together (``conformance.verdict.answers``), ``fault`` the kind of fault that
+    ended the launch (``conformance.verdict.faults``).
+    """
+
+    elements: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+NO_EVIDENCE = Evidence()
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Observation:
+    """The failing cases with the same evidence, as an id has them between its brackets."""
+
+    evidence: Evidence
+    cases: tuple[str, ...]
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
 class Failure:
     """A case that failed, by its worst element.
 
     ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
     representable steps of the buffer's type (``None`` where there is none, as between a number and NaN), ``reproduce``
-    a shell command.
+    a shell command. ``evidence`` tells how all wrong elements differ.
     """
 
     case: str
@@ -43,17 +68,37 @@ class Failure:
     expected: str | None = None
     ulp: Ulp = None
     reproduce: str = ""
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Robustness:
+    """What became of the cases that Candle's Rust side never launches; it has no part in the status.
+
+    ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
+    fewer. ``message`` says why cases were not run.
+    """
+
+    planned: int
+    cases: int
+    failed: int
+    failures: tuple[Failure, ...] = ()
+    message: str | None = None
 
 
 @dataclass
 class Outcome:
     """What became of one kernel.
 
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases and
-    ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
-    context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
-    their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
-    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full.
+    ``cases`` were run of ``planned`` and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over
+    all cases and ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
+    the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
+    launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
+    ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
+    cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
+    kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
+    expected. Of a kernel that failed, ``observations`` has every failing case and
+    ``passed`` every other one that was judged.
     """
 
     kernel: str
@@ -71,6 +116,17 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     compiler: str | None = None
     compiler_name: str | None = None
+    planned: int = 0
+    robustness: Robustness | None = None
+    port_name: str | None = None
+    fixed: str | None = None
+    observations: list[Observation] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+
+    @property
+    def failed_cases(self) -> list[str]:
+        """The ids of all cases that failed."""
+        return [f"{self.kernel}({case})" for one in self.observations for case in one.cases]
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

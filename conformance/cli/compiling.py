@@ -34,15 +34,16 @@ def compile_tree(
     options: BuildOptions,
     jobs: int,
     on_done: Callable[[Job], None] = lambda job: None,
+    more: Sequence[str] = (),
 ) -> list[Job]:
     """Every source for every target, ``jobs`` at a time, through the cache; a failure takes the place of its result.
 
-    ``on_done`` is called for each job that ends.
+    ``more`` are options for the compiler besides ``options``. ``on_done`` is called for each job that ends.
     """
 
     def one(source: KernelSource, target: Target) -> Job:
         try:
-            job = Job(source, target, compile_for(toolchain, source, target, options))
+            job = Job(source, target, compile_for(toolchain, source, target, options, more))
         except CompileFailure as failure:
             job = Job(source, target, failure)
         except SourceError as error:

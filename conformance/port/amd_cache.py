@@ -39,14 +39,16 @@ def amd_objects() -> ObjectFolder:
     return ObjectFolder(cache_folder() / "amd")
 
 
-def compile_for(toolchain: Toolchain, source: KernelSource, target: Target, options: BuildOptions) -> Compiled:
+def compile_for(
+    toolchain: Toolchain, source: KernelSource, target: Target, options: BuildOptions, more: Sequence[str] = ()
+) -> Compiled:
     """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
 
     Raises ``CompileFailure`` where nothing compiles, or the errors lead to no kernel, and ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     folders = dict.fromkeys((source.root, source.path.parent))
-    words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags()]
+    words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more]
     try:
         return compile_cached(toolchain, source.path, target, words)
     except CompileFailure as failure:

@@ -26,24 +26,42 @@ _HEADINGS: dict[Status, str] = {
     "known_failure": "Known failures",
 }
 
+_DECLARED = "Known failures, declared by the port"
+
+
+def _undeclared(status: Status) -> Callable[[KernelResult], bool]:
+    return lambda row: row.status == status and row.known_reason is None
+
+
+_SECTIONS: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
+    *((heading, _undeclared(status)) for status, heading in _HEADINGS.items()),
+    (_DECLARED, lambda row: row.known_reason is not None),
+)
+
 
 def failure_lines(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[str]:
     """Every kernel with a verdict other than pass, by status; kernels with the same message are listed together."""
     lines: list[str] = []
-    for status, heading in _HEADINGS.items():
+    for heading, belongs in _SECTIONS:
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
-            if row.status == status:
+            if belongs(row):
                 # Wrong answers differ per kernel; a compiler's error is often one for a whole file.
-                key = row.name if row.failures or not row.message else row.message
+                key = row.known_reason or (row.name if row.failures or not row.message else row.message)
                 groups.setdefault(key, []).append(row)
         if not groups:
             continue
         count = sum(map(len, groups.values()))
         lines += [*([""] if lines else []), f"### {heading} ({count})"]
-        for group in groups.values():
-            lines += ["", *_group(record, group, specs)]
+        for reason, group in groups.items():
+            known = group[0].known_reason is not None
+            lines += ["", *(_known(reason, group) if known else _group(record, group, specs))]
     return lines or ["Nothing: no kernel that was judged failed."]
+
+
+def _known(reason: str, group: Sequence[KernelResult]) -> list[str]:
+    names = ", ".join(f"{code(row.name)} ({row.status}, {row.failed} of {row.cases} cases)" for row in group)
+    return [f"- {plain(reason)}: {names}"]
 
 
 def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[str]:
@@ -52,7 +70,7 @@ def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[
     places = [f"source {code(first.source)}"] if first.source else []
     places += [f"upstream {link(first.upstream, upstream_url(first, specs))}"]
     if first.cases:
-        places.append(f"{first.failed} of {first.cases} cases failed, largest error {ulps(first.max_ulp)}")
+        places.append(f"{first.counts}, largest error {ulps(first.max_ulp)}")
     lines += ["", f"{'; '.join(places)}."]
     if first.message:
         text = first.message

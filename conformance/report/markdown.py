@@ -8,9 +8,12 @@ from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.causes import cause_section
+from conformance.report.declared import choice_lines
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
+from conformance.report.robustness import robustness_lines
 from conformance.report.tally import (
     Tally,
     grid,
@@ -37,6 +40,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "",
         *(_headline(*column, specs) for column in zip(names, found, map(tally, rows), strict=True)),
         *_remarks(found, names, rows, specs),
+        *cause_section(names, rows, specs),
         "",
         "## What was run",
         "",
@@ -66,6 +70,11 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
+        own = choice_lines(part)
+        if own:
+            lines += ["", f"## The port's own choices{_of(name, found)}", "", *own]
+        if any(row.robustness for row in part):
+            lines += ["", f"## Robustness{_of(name, found)}", "", *robustness_lines(part, specs)]
         annotated = [
             f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
         ]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from conformance.record import KernelResult, Record
+from conformance.report.declared import fixes, known_failures
+from conformance.report.robustness import robustness_note
 from conformance.spec.load import Specs
 
 _NAMED = 5
@@ -33,8 +35,10 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in run.infrastructure),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
+        *(("note", text) for text in (*known_failures(rows), *fixes(rows))),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
+        ("note", robustness_note(rows, specs)),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]

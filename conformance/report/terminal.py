@@ -8,6 +8,7 @@ from conformance.outcome import STATUSES
 from conformance.record import KernelResult
 from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
+from conformance.report.causes import cause_lines, find_causes
 from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
 from conformance.spec.load import Specs
@@ -58,6 +59,8 @@ def render_terminal(records: Records, specs: Specs) -> str:
         for remark in remarks(record, part, specs):
             lines += _indented(one_line(str(remark)))
         lines += [f"  {one_line(target)}: {compiles(part, target)}" for target in record.run.builds]
+        causes = cause_lines(find_causes(part, specs))
+        lines += ["", *causes] if causes else []
     return "\n".join(line.rstrip() for line in lines)
 
 

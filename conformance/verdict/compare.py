@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import DType
+from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.verdict.ordinals import distance, is_nan, ordinals
 from reference.expected import Expected
 
@@ -19,6 +20,7 @@ class Mismatch:
     """The worst element of a buffer that is not as expected.
 
     ``ulp`` is its distance in representable steps, ``None`` where there is no such thing (a NaN on one side).
+    ``evidence`` is about all wrong elements.
     """
 
     why: str
@@ -26,6 +28,23 @@ class Mismatch:
     got: str
     expected: str
     ulp: float | None
+    evidence: Evidence = NO_EVIDENCE
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The wrong elements of a buffer: their indices, what they are and were to be, all of the buffer's dtype.
+
+    ``untouched`` are those that had to keep their content, ``steps`` the distances in ulps, ``bounds`` the ordinals of
+    the interval and of the value: (low, value, high) each.
+    """
+
+    at: NDArray[np.int64]
+    got: NDArray[Any]
+    expected: NDArray[Any]
+    untouched: NDArray[np.bool_]
+    steps: NDArray[np.float64]
+    bounds: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 def judge(
@@ -35,9 +54,39 @@ def judge(
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
-    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Elements that the reference
-    leaves poisoned must be bit-equal.
+    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
+    so any value is right. Elements that the reference leaves poisoned must be bit-equal. Wrong integers have no
+    distance, for many are indices.
     """
+    wrong, largest = wrong_elements(got, expected, before, dtype, ulp)
+    if wrong is None:
+        return None, largest
+    is_float = dtype.kind == "float"
+    one_nan = is_nan(wrong.expected, dtype) | is_nan(wrong.got, dtype)
+    worst = int(np.argmax(np.where(one_nan, np.inf, wrong.steps)))
+    no_distance = bool(one_nan[worst]) or not is_float
+    if wrong.untouched[worst]:
+        rule = "this element must not be touched"
+    elif one_nan[worst]:
+        rule = "NaN equals only NaN"
+    elif is_float:
+        low, value, high = (int(bound[worst]) for bound in wrong.bounds)
+        rule = f"{wrong.steps[worst]:.0f} ulp off, {_allowed(low, value, high, ulp)}"
+    else:
+        rule = "must be equal"
+    index = int(wrong.at[worst])
+    why = f"{name}[{index}] {rule}; {wrong.at.size} of {got.size} elements wrong"
+    distance_of_worst = None if no_distance else float(wrong.steps[worst])
+    mismatch = Mismatch(
+        why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst
+    )
+    return mismatch, max(largest, distance_of_worst or 0.0)
+
+
+def wrong_elements(
+    got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int
+) -> tuple[Wrong | None, float]:
+    """The elements that ``judge`` calls wrong, ``None`` where there is none, and the largest distance of the others."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
     differs = got_bits != value_bits
     if not differs.any():
@@ -57,26 +106,14 @@ def judge(
         near &= ~((value_ord + actual_ord == -1) & ((value_ord == 0) | (value_ord == -1)))
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     compared = right & ~right_nan
+    if expected.free is not None:
+        right |= expected.free[at] & ~untouched
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if right.all():
         return None, largest
-    wrong = np.flatnonzero(~right)
-    one_nan = nan_value[wrong] | nan_actual[wrong]
-    worst = wrong[int(np.argmax(np.where(one_nan, np.inf, steps[wrong])))]
-    index = int(at[worst])
-    no_distance = bool(nan_value[worst] | nan_actual[worst])
-    allowed = _allowed(int(low[worst]), int(value_ord[worst]), int(high[worst]), ulp)
-    if untouched[worst]:
-        rule = "this element must not be touched"
-    elif no_distance:
-        rule = "NaN equals only NaN"
-    else:
-        rule = f"{steps[worst]:.0f} ulp off, {allowed}" if dtype.kind == "float" else "must be equal"
-    why = f"{name}[{index}] {rule}; {wrong.size} of {got.size} elements wrong"
-    mismatch = Mismatch(
-        why, index, show(actual[worst], dtype), show(value[worst], dtype), None if no_distance else float(steps[worst])
-    )
-    return mismatch, max(largest, 0.0 if no_distance else float(steps[worst]))
+    bad = np.flatnonzero(~right)
+    bounds = (low[bad], value_ord[bad], high[bad])
+    return Wrong(at[bad], actual[bad], value[bad], untouched[bad], steps[bad], bounds), largest
 
 
 def _poison(dtype: DType) -> Any:

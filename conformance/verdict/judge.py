@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
-from conformance.outcome import Outcome, Status
+from conformance.outcome import Evidence, Outcome, Status
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch, judge
+from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers
 from conformance.verdict.operands import operands
-from conformance.verdict.trials import TrialCase, with_equivalents
-from reference.expected import Expected
+from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents
+from reference.expected import Expected, Faults
 
 TIE_ORDER_DIFFERS = (
     "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
 )
+
+RIGHT_ANSWER = "right where upstream is wrong"
+"""What a failing case answers that has the right result, and not Candle's."""
 
 ONLY_EMPTY = "only empty cases were selected: nothing was judged"
 
@@ -41,7 +45,9 @@ class Judging:
         """The first buffer that is not as expected; notes the largest error."""
         mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers)
         outcome.max_ulp = max(outcome.max_ulp, largest)
-        if tie_order_differs:
+        if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
+            mismatch = _of_defect(self._kernel, case, buffers, mismatch)
+        if tie_order_differs and self._kernel.module == "sort":
             outcome.message = TIE_ORDER_DIFFERS
         return mismatch
 
@@ -93,7 +99,7 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatc
     """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order."""
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
-        return Mismatch(why, 0, "no fault", "a fault", None), 0.0, False
+        return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), 0.0, False
     largest, tie_order_differs = 0.0, False
     for argument in case.launch.args:
         if not isinstance(argument, Buffer):
@@ -116,8 +122,29 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatc
             tie_order_differs = mismatch is None
         if mismatch is not None:
             read = operands(case.launch, mismatch.index)
-            return replace(mismatch, why=f"{mismatch.why}; {read}") if read else mismatch, largest, False
+            why = f"{mismatch.why}; {read}" if read else mismatch.why
+            evidence = evidence_of(kernel, case.launch, argument, got[start:], expected)
+            return replace(mismatch, why=why, evidence=evidence), largest, False
     return None, largest, tie_order_differs
+
+
+def _of_defect(kernel: Kernel, case: TrialCase, buffers: Buffers, mismatch: Mismatch) -> Mismatch:
+    """``mismatch`` with what it has to do with the upstream defect of ``kernel``, if it has."""
+    assert kernel.fix is not None
+    try:
+        if _compare(*otherwise_fixed(kernel, case), buffers)[0] is not None:
+            return mismatch
+    except (Faults, ValueError):  # the one result is defined, the other is not
+        return mismatch
+    if kernel.is_fixed:
+        said, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
+    else:
+        answer = RIGHT_ANSWER
+        said = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
+        said += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
+    evidence = mismatch.evidence
+    answers = (answer, *evidence.answers) if answer else evidence.answers
+    return replace(mismatch, why=f"{mismatch.why}; {said}", evidence=replace(evidence, answers=answers))
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:
@@ -128,4 +155,5 @@ def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:
     index = int(changed[0])
     where = "before the start of" if argument.role != "in" else "of input"
     why = f"element {index} {where} {argument.name} was overwritten; {changed.size} elements in all"
-    return Mismatch(why, index, str(got[index]), str(before[index]), None)
+    where = "before the start" if argument.role != "in" else "input overwritten"
+    return Mismatch(why, index, str(got[index]), str(before[index]), None, Evidence(elements=(where,)))

@@ -15,13 +15,14 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
+from conformance.verdict.evidence import Observed, evidence_of_fault, in_one_order_only
 from conformance.verdict.trials import TrialCase
 
 KEPT_FAILURES = 20
 """Failures written out per kernel; all are counted."""
 
-FAULTS_BEFORE_GIVING_UP = 3
-"""Where the process survives a fault; elsewhere the first fault is the last."""
+TIMEOUTS_BEFORE_GIVING_UP = 3
+"""Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
 Buffers = dict[str, NDArray[Any]]
 """Every buffer's whole content after a launch, by parameter name."""
@@ -73,15 +74,16 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. Cases that must fault and are not run for it are ``left_out``.
-    ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
+    A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
+    does not survive it) the kernel's remaining cases are not run. Cases that must fault and are not run for it are
+    ``left_out``. ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
     """
     started = time.perf_counter()
     outcome = Outcome(kernel.name, "pass")
     faults: list[Status] = []
+    observed = Observed()
     for case in cases:
         if case.must_fault and not answers.must_fault:
             outcome.left_out += 1
@@ -89,21 +91,35 @@ def run_cases(
         begin(case.id)
         handler.begin(case)
         outcome.cases += 1
-        failure = _run_case(case, answers, handler, command, outcome, faults)
-        if failure is not None:
+        failure = _run_case(kernel, case, answers, handler, command, outcome, faults)
+        if failure is None:
+            observed.passed(case.case)
+        else:
+            observed.failed(case.case, failure.evidence)
             outcome.failed += 1
-            if len(outcome.failures) < KEPT_FAILURES:
-                outcome.failures.append(failure)
-        if len(faults) >= (FAULTS_BEFORE_GIVING_UP if answers.survives_faults else 1):
-            outcome.message = f"given up after {len(faults)} faults"
-            outcome.poisoned = not answers.survives_faults
+            _keep(outcome.failures, failure)
+        outcome.poisoned = bool(faults) and not answers.survives_faults
+        if outcome.poisoned or faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
+            outcome.message = f"given up after {_counted(faults)}"
             break
+    observed.note(outcome)
     handler.finish(outcome, faults)
+    if outcome.status in ("crash", "timeout"):  # what the status is about stands first
+        outcome.failures.sort(key=lambda failure: failure.evidence.fault is None)
     outcome.seconds = time.perf_counter() - started
     return outcome
 
 
+def _keep(failures: list[Failure], failure: Failure) -> None:
+    """Add ``failure`` while there is room; the first fault always has some."""
+    if len(failures) < KEPT_FAILURES:
+        failures.append(failure)
+    elif failure.evidence.fault and not any(kept.evidence.fault for kept in failures):
+        failures[-1] = failure
+
+
 def _run_case(
+    kernel: Kernel,
     case: TrialCase,
     answers: Answers,
     handler: AnswerHandler,
@@ -127,16 +143,42 @@ def _run_case(
             if case.must_fault and error.is_fault:
                 continue
             faults.append(status_of(case, error, outcome.launches > 1))
-            return Failure(case.id, str(error), reproduce=_reproduce(command, case, order if several else None))
+            evidence = evidence_of_fault(kernel, case.launch, str(error))
+            evidence = in_one_order_only(evidence) if right is not None else evidence
+            again = _reproduce(command, case, order if several else None)
+            return Failure(case.id, str(error), reproduce=again, evidence=evidence)
         except Damage as error:
-            return Failure(case.id, str(error), reproduce=_reproduce(command, case, order if several else None))
+            evidence = evidence_of_fault(kernel, case.launch, str(error))
+            again = _reproduce(command, case, order if several else None)
+            return Failure(case.id, str(error), reproduce=again, evidence=evidence)
         if mismatch is None:
             right = buffers
             continue
         why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
-        reproduce = _reproduce(command, case, order if several else None)
-        return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, reproduce)
+        again = _reproduce(command, case, order if several else None)
+        differs = right is not None or _right_later(case, answers, handler, order, buffers)
+        evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
+        return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
     return None
+
+
+def _counted(faults: Sequence[Status]) -> str:
+    """``2 faults and 3 time-outs``."""
+    late = faults.count("timeout")
+    counts = ((len(faults) - late, "fault"), (late, "time-out"))
+    return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count)
+
+
+def _right_later(case: TrialCase, answers: Answers, handler: AnswerHandler, order: str, wrong: Buffers) -> bool:
+    """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one."""
+    for later in answers.orders[answers.orders.index(order) + 1 :]:
+        try:
+            buffers = answers.get(case, later)
+            if buffers is not wrong and handler.take(case, buffers, Outcome(case.case.kernel, "fail")) is None:
+                return True
+        except (HipError, Damage):
+            return False
+    return False
 
 
 def _reproduce(command: str, case: TrialCase, order: str | None = None) -> str:

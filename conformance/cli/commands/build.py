@@ -13,12 +13,12 @@ from time import monotonic
 from tabulate import tabulate
 
 from conformance.cli.compiling import Job, compile_tree, first_error, missing_header
-from conformance.cli.preparing import build_options, progress
+from conformance.cli.preparing import progress, tree_from
 from conformance.cli.settings import Settings
-from conformance.files import kernels_folder
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
-from conformance.port.check.objects import ObjectFile, check_objects, read_objects
+from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
+from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_record
 from conformance.record.builds import build_record
@@ -33,11 +33,11 @@ def command(arguments: argparse.Namespace) -> int:
     """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installation lacks a header."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
-    path = arguments.kernels or kernels_folder()
+    tree = tree_from(Settings.of(vars(arguments)), specs)
+    path = tree.path
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    options = build_options(Settings.of(vars(arguments)), path)
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
@@ -47,11 +47,11 @@ def command(arguments: argparse.Namespace) -> int:
             done.append(job)
             on_progress(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
-        jobs = compile_tree(toolchain, sources, targets, options, arguments.jobs or 2, ended)
-    objects = _placed(jobs, sources, arguments.out)
+        jobs = compile_tree(toolchain, sources, targets, tree.options, arguments.jobs or 2, ended)
+    objects = _placed(jobs, sources, arguments.out, tree.declared.names)
     record = build_record(
         specs,
-        path,
+        tree,
         toolchain.name,
         started,
         monotonic() - clock,
@@ -62,6 +62,11 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_record(record, arguments.json)
     findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
+    if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
+        # Else what does not compile may have them.
+        missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
+        said = tree.declared.names.unmatched(missing)
+        findings += [Finding("unmatched_alias", "", text, tree.declared.file) for text in said]
     _print(specs, jobs, objects, targets, findings, toolchain, arguments.out)
     failed = [job for job in jobs if isinstance(job.result, CompileFailure) or job.result.broken]
     if any(missing_header(job, toolchain) is None for job in failed) or any(not found.is_warning for found in findings):
@@ -69,18 +74,21 @@ def command(arguments: argparse.Namespace) -> int:
     return 2 if failed else 0
 
 
-def _placed(jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path) -> list[tuple[Job, ObjectFile]]:
-    """Writes each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it."""
-    names = _names(sources)
+def _placed(
+    jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path, names: Names
+) -> list[tuple[Job, ObjectFile]]:
+    """Writes each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it; its kernels are under Candle's ``names``."""
+    files_of = _names(sources)
     found = []
     for job in jobs:
-        output = out / job.target.name / names[job.source]
+        output = out / job.target.name / files_of[job.source]
         if isinstance(job.result, CompileFailure):
             # An object of older sources must not be taken for this one's.
             output.unlink(missing_ok=True)
             continue
         write_bytes(output, job.result.code)
-        found += [(job, file) for file in read_objects(output, job.source.label)]
+        files = read_objects(output, job.source.label)
+        found += [(job, object_under_candles_names(file, names)) for file in files]
     return found
 
 
@@ -153,7 +161,8 @@ def _print(
             print(visible(line), file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
-        line = f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}"
+        where = f"{finding.place} [{finding.target}]: {finding.kernel}" if finding.target else str(finding.place)
+        line = f"{mark}{where} {finding.message}"
         print(visible(line), file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}

@@ -244,7 +244,9 @@ def _headers(source: KernelSource, options: BuildOptions, own: Sequence[Path]) -
     content: list[bytes] = []
     folders = (*options.include_dirs, source.root)
     try:
-        found = reached([source.path, *options.forced], (source.path.parent, *folders, *own))
+        places = (source.path.parent, *folders, *own)
+        forced = [place / header for header in options.forced for place in places if (place / header).is_file()]
+        found = reached([source.path, *forced], places)
         headers = set(found.files)
         if not found.complete:
             headers |= {file for folder in folders for file in folder.rglob("*") if file.suffix in HEADER_SUFFIXES}

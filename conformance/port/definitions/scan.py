@@ -17,15 +17,21 @@ Result = TypeVar("Result")
 
 
 def defined_kernels(
-    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
 ) -> list[Definition]:
     """Every ``__global__`` function that the source ``path`` defines, headers included, in the order of definition.
 
-    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives. ``forced``
-    are headers included before the first line. A name that the source defines twice comes twice. Raises ``ScanError``
-    for a file that cannot be read, preprocessed or parsed, naming file and line.
+    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
+    ``undefines`` are taken back. ``forced`` are headers included before the first line, ``std`` the standard of C++. A
+    name that the source defines twice comes twice. Raises ``ScanError`` for a file that cannot be read, preprocessed
+    or parsed, naming file and line.
     """
-    source = preprocess(path, include_dirs, defines, forced)
+    source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
 
 

@@ -1,0 +1,217 @@
+"""From the failing kernels of a record to causes, each with its kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from conformance.outcome import Evidence, Status
+from conformance.record import KernelResult
+from conformance.report.causes.table import CAUSES, Cause
+from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
+from conformance.spec.load import Specs
+
+MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
+UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
+
+_JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
+_TYPES = re.compile(
+    r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
+    r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
+)
+_PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A failing case: how an id has it between its brackets, and its evidence."""
+
+    text: str
+    evidence: Evidence
+    traits: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A kernel under a cause: the failing cases that the cause explains, and the kernel's cases that do not fail."""
+
+    kernel: KernelResult
+    cases: tuple[Case, ...]
+    passed: tuple[frozenset[str], ...]
+
+
+@dataclass
+class Finding:
+    """A cause and the kernels that have it.
+
+    ``detail`` tells causes of one row apart, such as compile errors; ``place`` is where the first one is.
+    """
+
+    cause: Cause
+    shares: list[Share] = field(default_factory=list)
+    detail: str = ""
+    place: str | None = None
+
+    @property
+    def failed(self) -> int:
+        """How many cases it explains."""
+        return sum(len(share.cases) for share in self.shares)
+
+
+def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
+    """The causes of all failing kernels among ``rows``, that of most kernels first; what is not recognised is last.
+
+    A kernel with several causes is listed under each, one whose failures the port declares under none.
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for row in rows:
+        for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
+            place, text = _place(row), detail.partition(": ")[2]
+            made = Finding(cause, detail=text, place=place) if place else Finding(cause, detail=detail)
+            finding = found.setdefault((cause.id, detail), made)
+            finding.shares.append(share)
+    last = (MIXED.id, UNKNOWN.id)
+    order = {key: number for number, key in enumerate(found)}
+    return [
+        found[key]
+        for key in sorted(
+            found, key=lambda key: (key[0] in last and last.index(key[0]) + 1, -len(found[key].shares), order[key])
+        )
+    ]
+
+
+def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Share]]:
+    if row.status == "compile_error":
+        cause, detail = _compile_error(row)
+        yield cause, detail, Share(row, (), ())
+    elif row.status == "signature":
+        text = re.sub(r" \(.*", "", row.message or "other parameters than Candle's")
+        cause = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
+        yield cause, _TYPES.sub("T", text), Share(row, (), ())
+    elif row.status in _JUDGED:
+        kernel = specs.kernels[row.name]
+        failing = _failing(row)
+        passed = tuple(traits_of(text) for text in row.passed)
+        variant = kernel.variant
+        for cause, detail, cases in _assigned(failing, passed, kernel.launch, variant.get("dtype", "")):
+            yield cause, detail, Share(row, cases, passed)
+        if not failing:
+            yield UNKNOWN, "", Share(row, (), ())
+
+
+def _failing(row: KernelResult) -> tuple[Case, ...]:
+    """The failing cases of a kernel; of records without observations those whose failures were written out."""
+    observed = [(text, group.evidence) for group in row.observations for text in group.cases]
+    kept = [(failure.case.partition("(")[2].removesuffix(")"), failure.evidence) for failure in row.failures]
+    return tuple(Case(text, evidence, traits_of(text)) for text, evidence in observed or kept)
+
+
+Passed = tuple[frozenset[str], ...]
+
+
+def _assigned(
+    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str, every: tuple[Case, ...] | None = None
+) -> list[tuple[Cause, str, tuple[Case, ...]]]:
+    """``cases`` under their causes: one for all of them if there is one, else those that may take a part.
+
+    ``every`` are all failing cases of the kernel.
+    """
+    if not cases:
+        return []
+    every = every or cases
+    for cause in CAUSES:
+        fitting = _fitting(cause, cases, launch, dtype)
+        if len(fitting) == len(cases) and _hold(cause, fitting, every, passed):
+            return [(cause, "", fitting)]
+    for cause in CAUSES:
+        fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
+        if fitting and _hold(cause, fitting, cases, passed):
+            taken = cases if "spreads" in cause.holds else fitting
+            rest = tuple(case for case in cases if case not in taken)
+            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
+    named = [
+        next((cause for cause in CAUSES if _fitting(cause, (case,), launch, dtype) and not cause.holds), None)
+        for case in cases
+    ]
+    if None in named:
+        return [(UNKNOWN, "", cases)]
+    titles = sorted({cause.title.partition(":")[0] for cause in named if cause is not None})
+    return [(MIXED, "; ".join(titles), cases)]
+
+
+def _fitting(cause: Cause, cases: Sequence[Case], launch: str, dtype: str) -> tuple[Case, ...]:
+    return tuple(case for case in cases if cause.fits(case.evidence, case.traits, launch, dtype))
+
+
+def _hold(cause: Cause, fitting: Sequence[Case], cases: Sequence[Case], passed: Passed) -> bool:
+    return all(_HOLDS[name](cause, fitting, cases, passed) for name in cause.holds)
+
+
+def _none_passes(passed: Passed, traits: Iterable[str]) -> bool:
+    """Whether no case passes that has one of ``traits`` and elements to be wrong."""
+    return not any(EMPTY not in case and not case.isdisjoint(traits) for case in passed)
+
+
+def _no_fault_without(cause: Cause, fitting: Sequence[Case], cases: Sequence[Case], _: Passed) -> bool:
+    return all(case in fitting for case in cases if case.evidence.fault in cause.faults)
+
+
+def _one_answer(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+    return bool(frozenset.intersection(*(cause.matching(case.evidence) for case in fitting)))
+
+
+def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Passed) -> bool:
+    kinds = {kind for case in fitting for kind in case.evidence.elements}
+    return "sign of zero" in kinds and len(kinds) > 1
+
+
+_HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool]] = {
+    "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
+    "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
+    "not without the trait": _no_fault_without,
+    "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
+    "both kinds": _both_kinds,
+    "one answer": _one_answer,
+    "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
+    "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
+    "spreads": lambda *_: True,
+}
+"""Conditions on all cases of a kernel, by the names that the table has."""
+
+
+def _compile_error(row: KernelResult) -> tuple[Cause, str]:
+    """One cause per error of the compiler, whatever number of kernels it costs."""
+    text = (row.message or "does not compile").splitlines()[0]
+    place = _PLACE.match(text)
+    detail = text if place is None else f"{place['file']}: {place['text']}"
+    return Cause("compile error", "", "Does not compile", "mend the line; every kernel behind it is lost by it"), detail
+
+
+def _place(row: KernelResult) -> str | None:
+    """Where the compiler saw its error: not where the kernel is that it costs."""
+    found = _PLACE.match(row.message or "") if row.status == "compile_error" else None
+    return f"{found['file']}:{found['line']}" if found else None
+
+
+def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
+    """What all failing cases of ``finding`` have and fewest others: the trait, cases that fail and that pass with it.
+
+    ``None`` where nothing tells them from the cases that pass.
+    """
+    failing = [case.traits for share in finding.shares for case in share.cases]
+    passed = [case for share in finding.shares for case in share.passed if EMPTY not in case]
+    if not failing:
+        return None
+    common = frozenset.intersection(*failing) - {EMPTY}
+    ranked = sorted(common, key=lambda name: (sum(name in case for case in passed), name not in TRAITS, name))
+    if not ranked:
+        return None
+    with_it = sum(ranked[0] in case for case in passed)
+    return None if with_it == len(passed) else (ranked[0], len(failing), with_it)
+
+
+def without_reproduction(row: KernelResult) -> KernelResult:
+    """``row`` without what differs between two runs that fail alike."""
+    failures = tuple(replace(failure, reproduce="") for failure in row.failures)
+    return row.model_copy(update={"failures": failures, "seconds": None})

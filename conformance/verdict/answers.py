@@ -1,0 +1,218 @@
+"""What holds for all wrong elements of a buffer together: a mistake that explains them, where they lie, their operands.
+
+Computed of failures only, where the verdict is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import reference
+from conformance.cases.launch import Launch
+from conformance.dtypes import DType
+from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import judge
+from conformance.verdict.conversions import CONVERSIONS
+from conformance.verdict.elements import Elements
+from conformance.verdict.mistakes import mistakes
+from conformance.verdict.operand_values import Operand, operand_values, rows_of
+from conformance.verdict.ordinals import is_nan
+from reference.expected import Expected
+
+PACK = 16
+"""Elements that a vectorised kernel takes at a time, at most."""
+
+_CANCELLING = 8
+"""Units of the operand's last place: what subtracting near values leaves as an error."""
+
+
+@dataclass(frozen=True)
+class WrongBuffer:
+    """A buffer with wrong elements: what the kernel left in it from its start on, and what was expected."""
+
+    kernel: Kernel
+    launch: Launch
+    name: str
+    got: NDArray[Any]
+    expected: Expected
+    before: NDArray[Any]
+    elements: Elements
+
+    @property
+    def dtype(self) -> DType:
+        return self.elements.dtype
+
+    @cached_property
+    def operands(self) -> list[Operand]:
+        return operand_values(self.launch, self.elements.wrong.at)
+
+    @cached_property
+    def rows(self) -> Operand | None:
+        return rows_of(self.launch, self.kernel.launch, self.elements.wrong.at)
+
+
+def answers(buffer: WrongBuffer) -> tuple[str, ...]:
+    """The names of everything that holds for all wrong elements of ``buffer``."""
+    found: list[str] = []
+    with np.errstate(all="ignore"):
+        found += (name for name in _made_mistakes(buffer))
+        found += _position(buffer)
+        found += (name for name, holds in _WHOLE if holds(buffer))
+        found += _factor(buffer)
+        known = bool(buffer.operands) or buffer.rows is not None
+        found += ["NaN only from NaN"] if known and _rule_for_nan(buffer) else []
+        found += (name for name, holds in _OPERANDS if buffer.operands and holds(buffer))
+        found += (name for name, holds in _ROWS if buffer.rows is not None and holds(buffer.rows))
+        found += ["no value of the row"] if _from_nowhere(buffer) else []
+        family = buffer.kernel.launch
+        found += (name for name, families, holds in CONVERSIONS if family in families and holds(buffer))
+    return tuple(found)
+
+
+def _made_mistakes(buffer: WrongBuffer) -> Iterator[str]:
+    """The mistakes with which the reference gives just what the kernel has written."""
+    kernel, row = buffer.kernel, buffer.dtype
+    for name, arguments in mistakes(kernel, buffer.launch):
+        try:
+            answer = reference.evaluate(
+                kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, arguments()
+            )[buffer.name]
+            mismatch, _ = judge(buffer.name, buffer.got, answer, buffer.before, row, kernel.tolerance.ulp)
+        except (reference.Faults, ValueError, IndexError, KeyError, TypeError, ZeroDivisionError, OverflowError):
+            continue  # with that mistake the launch has no answer
+        if mismatch is None:
+            yield name
+
+
+def _position(buffer: WrongBuffer) -> Iterator[str]:
+    """Where the wrong elements lie, if they are everything that is written from some element on."""
+    bits = buffer.dtype.bits
+    written = np.flatnonzero(buffer.expected.value.view(bits) != buffer.before.view(bits))
+    at = buffer.elements.wrong.at
+    first = int(at[0])
+    if buffer.elements.wrong.untouched.any() or not np.array_equal(at, written[written >= first]):
+        return
+    grid, block = buffer.launch.grid, buffer.launch.block
+    threads = int(np.prod(grid)) * int(np.prod(block))
+    if at.size == written.size:
+        yield "all elements"
+    elif first == threads:
+        yield "from the number of threads on"
+    elif first in (1 << 15, 1 << 16):
+        yield f"from element {first} on"
+    if at.size < PACK:
+        yield "last elements"
+
+
+def _shifted(buffer: WrongBuffer, by: int) -> bool:
+    """Whether each wrong element has what was expected of the element ``by`` further on."""
+    at = buffer.elements.wrong.at
+    bits = buffer.dtype.bits
+    there = at + by
+    inside = (there >= 0) & (there < buffer.got.size)
+    if np.count_nonzero(inside) < max(2, at.size - 1):
+        return False
+    got, expected = buffer.got[at[inside]], buffer.expected.value[there[inside]]
+    same = (got.view(bits) == expected.view(bits)) | (is_nan(got, buffer.dtype) & is_nan(expected, buffer.dtype))
+    return bool(same.all())
+
+
+def _permuted(buffer: WrongBuffer) -> bool:
+    bits = buffer.dtype.bits
+    wrong = buffer.elements.wrong
+    got, expected = (np.sort(values.view(bits)) for values in (wrong.got, wrong.expected))
+    return wrong.at.size > 1 and bool((got == expected).all())
+
+
+def _factor(buffer: WrongBuffer) -> Iterator[str]:
+    """The one factor by which the wrong elements are off; numbers at the ends of the range may not show it."""
+    e = buffer.elements
+    ratio = e.got / e.expected
+    least = e.least_normal if e.is_float else 1.0
+    usable = np.isfinite(ratio) & (np.abs(e.got) >= least) & (np.abs(e.expected) >= least)
+    ends = [np.isinf(values) | (np.abs(values) < least) for values in (e.got, e.expected)]
+    if not usable.any() or not (usable | ends[0] | ends[1]).all() or (e.nan_got != e.nan_expected).any():
+        return
+    middle = float(np.median(ratio[usable]))
+    precision = 2.0 ** -(e.dtype.floating.mantissa if e.is_float else 6)
+    if abs(middle - 1) > 0.02 and bool((np.abs(ratio[usable] / middle - 1) <= 4 * precision).all()):
+        yield f"factor {middle:.3g}"
+
+
+def _cancelled(buffer: WrongBuffer) -> bool:
+    """Whether each error is small against the operand, though not against the result."""
+    e = buffer.elements
+    if not e.is_float or len(buffer.operands) != 1:
+        return False
+    unit = 2.0**-e.dtype.floating.mantissa
+    operand = np.abs(buffer.operands[0].values.astype(np.float64))
+    return bool((np.abs(e.got - e.expected) <= _CANCELLING * unit * operand).all())
+
+
+_WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
+    ("value of the next element", lambda b: _shifted(b, 1)),
+    ("value of the element before", lambda b: _shifted(b, -1)),
+    ("other order", _permuted),
+    ("error small against the operand", _cancelled),
+)
+
+
+def _from_nowhere(buffer: WrongBuffer) -> bool:
+    """Whether a maximum or minimum is no value of its row: what the search started from."""
+    if buffer.rows is None or buffer.kernel.variant.get("op") not in ("max", "min"):
+        return False
+    got = buffer.elements.wrong.got.view(buffer.dtype.bits)
+    return not bool((buffer.rows.values.view(buffer.dtype.bits) == got[:, None]).any())
+
+
+def _each(test: Callable[[Operand], NDArray[np.bool_]]) -> Callable[[WrongBuffer], bool]:
+    """Whether every wrong element has an operand that passes ``test``."""
+    return lambda buffer: bool(np.any([test(operand) for operand in buffer.operands], axis=0).all())
+
+
+def _nan(operand: Operand) -> NDArray[np.bool_]:
+    return is_nan(operand.values, operand.dtype)
+
+
+def _wide(operand: Operand) -> NDArray[np.float64]:
+    return operand.values.astype(np.float64)
+
+
+def _subnormal(operand: Operand) -> NDArray[np.bool_]:
+    values = np.abs(_wide(operand))
+    if operand.dtype.format is None:
+        return np.zeros(values.shape, np.bool_)
+    least = np.array([1 << operand.dtype.floating.mantissa], operand.dtype.bits).view(operand.dtype.numpy)
+    return np.asarray((values != 0) & (values < float(least.astype(np.float64)[0])))
+
+
+def _rule_for_nan(buffer: WrongBuffer) -> bool:
+    """Whether a NaN is missing, or has come, only where an operand or the row has one; zeros aside."""
+    e = buffer.elements
+    changed = e.nan_got != e.nan_expected
+    if not (changed | ((e.got == 0) & (e.expected == 0))).all():
+        return False
+    if buffer.rows is not None:
+        return bool((_nan(buffer.rows).any(axis=1) | ~changed).all())
+    return bool((np.any([_nan(operand) for operand in buffer.operands], axis=0) | ~changed).all())
+
+
+_OPERANDS: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
+    ("operand NaN", _each(_nan)),
+    ("operand infinite", _each(lambda operand: np.isinf(_wide(operand)))),
+    ("operand zero", _each(lambda operand: _wide(operand) == 0)),
+    ("operand subnormal", _each(_subnormal)),
+    ("operand negative", _each(lambda operand: _wide(operand) < 0)),
+)
+
+_ROWS: tuple[tuple[str, Callable[[Operand], bool]], ...] = (
+    ("row with NaN", lambda rows: bool(_nan(rows).any(axis=1).all())),
+    ("row of infinities", lambda rows: bool(np.isinf(_wide(rows)).all(axis=1).all())),
+    ("row with infinities", lambda rows: bool(np.isinf(_wide(rows)).any(axis=1).all())),
+)

@@ -1,0 +1,70 @@
+"""The evidence of a kernel's failures, and which of its cases failed with which: what causes are named from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from conformance.cases.case import Case
+from conformance.cases.launch import Buffer, Launch
+from conformance.dtypes import dtype
+from conformance.outcome import NO_EVIDENCE, Evidence, Observation, Outcome
+from conformance.spec.kernel import Kernel
+from conformance.verdict.answers import WrongBuffer, answers
+from conformance.verdict.compare import wrong_elements
+from conformance.verdict.elements import Elements, kinds
+from conformance.verdict.faults import fault_kind
+from conformance.verdict.mistakes import leaving_the_buffer
+from reference.expected import Expected
+
+RIGHT_IN_ANOTHER_ORDER = "right in another thread order"
+"""What holds of an answer that depends on the order in which threads run."""
+
+_ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
+
+
+def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected) -> Evidence:
+    """The evidence in a buffer with wrong elements; ``got`` is its content from the argument's start on."""
+    row, before = dtype(argument.dtype), argument.data[argument.start :]
+    wrong, _ = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
+    if wrong is None:
+        return NO_EVIDENCE
+    elements = Elements(wrong, before[wrong.at], row)
+    return Evidence(
+        kinds(elements), answers(WrongBuffer(kernel, launch, argument.name, got, expected, before, elements))
+    )
+
+
+def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
+    """The evidence in a fault with ``message``."""
+    kind = fault_kind(message)
+    return Evidence(answers=leaving_the_buffer(kernel, launch) if kind in _ADDRESS_FAULTS else (), fault=kind)
+
+
+def in_one_order_only(evidence: Evidence) -> Evidence:
+    """``evidence`` of a case that was right in another thread order."""
+    return replace(evidence, answers=(RIGHT_IN_ANOTHER_ORDER, *evidence.answers))
+
+
+class Observed:
+    """What became of each case of a kernel; nothing is kept but the cases."""
+
+    def __init__(self) -> None:
+        self._passed: list[Case] = []
+        self._failed: dict[Evidence, list[Case]] = {}
+
+    def passed(self, case: Case) -> None:
+        self._passed.append(case)
+
+    def failed(self, case: Case, evidence: Evidence) -> None:
+        self._failed.setdefault(evidence, []).append(case)
+
+    def note(self, outcome: Outcome) -> None:
+        """Put it into the outcome of a kernel that failed."""
+        if self._failed:
+            outcome.passed = [case.text for case in self._passed]
+            outcome.observations = [
+                Observation(evidence, tuple(case.text for case in cases)) for evidence, cases in self._failed.items()
+            ]

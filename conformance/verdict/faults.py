@@ -1,0 +1,34 @@
+"""Of what kind a fault is, by what the runtimes say of it."""
+
+from __future__ import annotations
+
+import re
+
+_KINDS: tuple[tuple[str, str], ...] = (
+    (r"ended without a fault, but upstream stops", "no fault"),
+    (r"a null pointer", "null pointer"),
+    (r"found after kernel .* wrote|bytes before and \d+ bytes after the buffer were overwritten", "canary overwritten"),
+    (r"(past the end|before|into) .*(__shared__|dynamic shared memory)", "outside of shared memory"),
+    (r"out-of-bounds read, .* past the end", "read past the end"),
+    (r"out-of-bounds write, .* past the end", "write past the end"),
+    (r"out-of-bounds read, .* bytes before", "read before the start"),
+    (r"out-of-bounds write, .* bytes before", "write before the start"),
+    (r"out-of-bounds (read|write)", "wild address"),
+    (r"non-canonical address", "misaligned or wild address"),
+    (r"is out of bounds of an array|access outside a local array|past the end of a local array", "outside of an array"),
+    (r"stack overflow", "stack overflow"),
+    (r"barrier divergence", "barrier divergence"),
+    (r"lanes are missing from a collective|calls a collective .* which does not include it", "lanes missing"),
+    (r"division by zero", "integer division"),
+    (r"assertion failed|hipErrorAssert", "assertion"),
+    (r"still running after|no answer within|hipErrorLaunchTimeOut", "no end"),
+    (r"which is forbidden in kernels", "forbidden call"),
+    (r"blocks of at most \d+ threads|hipErrorInvalidConfiguration|hipErrorInvalidValue", "launch refused"),
+    (r"hipErrorIllegalAddress|Memory access fault", "illegal address"),
+    (r"process", "process lost"),
+)
+
+
+def fault_kind(message: str) -> str:
+    """A word or two for the fault that ``message`` tells; ``other`` for what is not known."""
+    return next((kind for pattern, kind in _KINDS if re.search(pattern, message, re.DOTALL)), "other")

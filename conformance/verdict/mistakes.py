@@ -1,0 +1,176 @@
+"""Mistakes that can be tried out: what the reference answers where a kernel would make them.
+
+A mistake is a change of the kernel's arguments: strides as if everything were contiguous, a dilation of 1, two
+parameters in each other's slot. Where the reference then gives what the kernel has written, the mistake explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.cases.layouts import row_major
+from conformance.spec.kernel import Kernel
+
+Arguments = dict[str, Any]
+
+INPUT_ORDER = "input order"
+"""The name of the mistake in which every operand is read, or written, as if it were contiguous."""
+
+# Per launch family: the operands whose strides follow the dimensions in the info argument.
+_ONE_SHAPE: dict[str, tuple[str, ...]] = {
+    "unary": ("inp",),
+    "unary1": ("inp",),
+    "affine": ("inp",),
+    "cast": ("inp",),
+    "const_set": ("out",),
+    "index_select": ("inp",),
+    "fast_reduce": ("src",),
+    "sum": ("inp",),
+    "binary": ("lhs", "rhs"),
+    "compare": ("lhs", "rhs"),
+    "where": ("ids", "t", "f"),
+}
+
+# Those whose info has dimensions and strides of each operand in turn, and their rank.
+_OWN_SHAPES: dict[str, tuple[int, tuple[str, ...]]] = {
+    "conv1d": (3, ("src", "kernel")),
+    "conv2d": (4, ("src", "kernel")),
+    "conv_transpose1d": (3, ("src", "kernel")),
+    "conv_transpose2d": (4, ("src", "kernel")),
+    "im2col1d": (3, ("src",)),
+    "im2col": (4, ("src",)),
+    "avg_pool2d": (4, ("src",)),
+    "max_pool2d": (4, ("src",)),
+    "upsample_nearest2d": (4, ("src",)),
+    "upsample_bilinear2d": (4, ("src",)),
+}
+
+_INFO = ("info", "dims_and_strides")
+
+# A parameter that a kernel may lose: its name and the value that this comes to.
+_LOST: tuple[tuple[str, int], ...] = (("dilation", 1), ("padding", 0), ("stride", 1), ("out_padding", 0), ("eps", 0))
+
+_SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
+    (("mul", "add"),),
+    (("h_k", "w_k"),),
+    (("h_stride", "w_stride"),),
+    (("h_out", "w_out"),),
+    (("h_scale", "w_scale"),),
+    (("h_k", "w_k"), ("h_stride", "w_stride")),
+    (("scale_h_factor", "scale_w_factor"),),
+    (("cos", "sin"),),
+    (("alpha", "beta"),),
+    (("t", "f"),),
+    (("lhs", "rhs"),),
+    (("src_s", "dst_s"),),
+)
+
+_NULLED = ("alpha", "beta")
+
+
+def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[], Arguments]]]:
+    """The mistakes that make a difference to the arguments of ``launch``: a name, and the arguments with it made."""
+    given = launch.reference_arguments()
+    yield from _of_strides(kernel, launch, given)
+    for name, value in _LOST:
+        if name in given and given[name] != value:
+            yield f"{name} ignored", partial(_with, given, name, type(given[name])(value))
+    for pairs in _SWAPPED:
+        if all(name in given for pair in pairs for name in pair):
+            swapped = {**given}
+            for left, right in pairs:
+                swapped[left], swapped[right] = given[right], given[left]
+            text = " and ".join(f"{left} with {right}" for left, right in pairs)
+            if _differ(given, swapped):
+                yield f"{text} swapped", partial(dict, swapped)
+    for name in _NULLED:
+        if given.get(name) is not None:
+            yield f"{name} ignored", partial(_with, given, name, None)
+
+
+def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
+    """The mistakes with strides by which an element outside of an operand's allocation would be accessed."""
+    described = _described(kernel, launch)
+    if described is None:
+        return ()
+    _, groups = described
+    sizes = {arg.name: arg.data.size - arg.start for arg in launch.args if isinstance(arg, Buffer)}
+    found = []
+    for name, made in _wrong_strides(kernel, groups):
+        for operand, dims, strides, at in groups:
+            last = sum((size - 1) * step for size, step in zip(dims, made.get(at, strides), strict=True))
+            if operand in sizes and 0 not in dims and last >= sizes[operand]:
+                found.append(name)
+                break
+    return tuple(found)
+
+
+_Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
+"""An operand: its name, dimensions, strides, and where these begin in the info argument."""
+
+
+def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | None:
+    """The name of the info argument and the operands that it describes; ``None`` where it is null or has none."""
+    info = next((arg for arg in launch.args if arg.name in _INFO), None)
+    if not isinstance(info, Buffer):
+        return None
+    numbers = [int(number) for number in info.data[info.start :]]
+    groups: list[_Group] = []
+    if kernel.launch in _ONE_SHAPE:
+        rank = next(int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "num_dims")
+        for number, name in enumerate(_ONE_SHAPE[kernel.launch], 1):
+            at = rank * number
+            groups.append((name, tuple(numbers[:rank]), tuple(numbers[at : at + rank]), at))
+    elif kernel.launch in _OWN_SHAPES:
+        rank, names = _OWN_SHAPES[kernel.launch]
+        for number, name in enumerate(names):
+            at = 2 * rank * number
+            groups.append((name, tuple(numbers[at : at + rank]), tuple(numbers[at + rank : at + 2 * rank]), at + rank))
+    if not groups or any(len(strides) != len(dims) for _, dims, strides, _ in groups):
+        return None
+    return info.name, groups
+
+
+def _of_strides(kernel: Kernel, launch: Launch, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
+    described = _described(kernel, launch)
+    if described is None or given.get("inp", 0) is None:
+        return
+    name, groups = described
+    for mistake, strides in _wrong_strides(kernel, groups):
+        yield mistake, partial(_with_strides, given, name, strides)
+
+
+def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[str, dict[int, tuple[int, ...]]]]:
+    """The mistakes with strides: a name, and the strides that are taken, by their place in the info argument."""
+    every = {at: row_major(dims) for _, dims, _, at in groups}
+    if any(every[at] != strides for _, _, strides, at in groups):
+        yield INPUT_ORDER, every
+    if len(groups) == 1:
+        return
+    for operand, _, strides, at in groups:
+        if every[at] != strides:
+            yield f"{operand} in input order", {at: every[at]}
+    if kernel.launch in _ONE_SHAPE and len({strides for _, _, strides, _ in groups}) > 1:
+        for operand, _, strides, _ in groups:
+            yield f"strides of {operand} for all", {at: strides for _, _, _, at in groups}
+
+
+def _with(given: Arguments, name: str, value: Any) -> Arguments:
+    return {**given, name: value}
+
+
+def _with_strides(given: Arguments, name: str, strides: Mapping[int, Sequence[int]]) -> Arguments:
+    info: NDArray[np.uint64] = given[name].copy()
+    for at, numbers in strides.items():
+        info[at : at + len(numbers)] = numbers
+    return {**given, name: info}
+
+
+def _differ(left: Arguments, right: Arguments) -> bool:
+    return any(not np.array_equal(np.asarray(left[name]), np.asarray(right[name])) for name in left)
