@@ -113,7 +113,7 @@ class Library:
         A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
         there and the other seems to define it.
         """
-        name = self._port_names.port(kernel.name)
+        name = self.port_name(kernel)
         broken: Found | None = None
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
@@ -145,6 +145,10 @@ class Library:
         own = name != kernel.name
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
         return broken or Found(None, "missing", None, said)
+
+    def port_name(self, kernel: Kernel) -> str:
+        """What the port calls ``kernel``."""
+        return self._port_names.port(kernel.name)
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""

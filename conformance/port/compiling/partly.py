@@ -117,7 +117,8 @@ class _Taking:
         own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
         defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
-        found = declarations(source.path, folders, (*defines, *options.defines), options.forced)
+        every = (*defines, *options.defines)
+        found = declarations(source.path, folders, every, options.forced, options.undefines, options.std)
         self._units = units(found, self._text)
         self._taken: dict[Unit, Way] = {}
         self._why: dict[Unit, str] = {}
