@@ -11,6 +11,7 @@ from pathlib import Path
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
+from conformance.port.code_objects import parse
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly, overlaid
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
@@ -44,7 +45,7 @@ def compile_for(
 ) -> Compiled:
     """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
 
-    Raises ``CompileFailure`` where nothing compiles, or the errors lead to no kernel, and ``SourceError``.
+    Raises ``CompileFailure`` where no kernel compiles, or the errors lead to none, and ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     folders = dict.fromkeys((source.root, source.path.parent))
@@ -53,7 +54,7 @@ def compile_for(
         return compile_cached(toolchain, source.path, target, words)
     except CompileFailure as failure:
         rest = _compile_rest(toolchain, source, target, words, options, failure.log)
-        if rest is None:
+        if rest is None or not parse(rest.code, source.label).kernels:
             raise
         return rest
 
