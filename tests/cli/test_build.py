@@ -119,6 +119,14 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_of_its_file_are_b
     assert (code, "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out) == (1, True)
 
 
+def test_a_source_for_hiprtc_needs_no_include(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = AFFINE.replace("#include <hip/hip_runtime.h>", "__device__ half twice(half x) { return x + x; }")
+    (port / "sub/affine.hip").write_text(text)
+    if find_toolchain(targets_of("gfx942")).minimal_headers:
+        pytest.skip("NOTHING SUPPLIED: HIP's own headers were not found")
+    assert build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")[0] == 0
+
+
 def test_a_header_that_the_installation_lacks_is_not_the_ports_fault(
     port: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
