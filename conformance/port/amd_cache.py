@@ -19,6 +19,7 @@ from conformance.port.sources import KernelSource
 from conformance.toolchains.amd import SECONDS, CompileFailure, Toolchain
 from conformance.toolchains.targets import Target
 
+_MAIN = "hip/hip_runtime.h"
 OF_HIPRTC = tuple(word for name in ("runtime", "fp16", "bfloat16") for word in ("-include", f"hip/hip_{name}.h"))
 """What hiprtc gives a source without an ``#include``."""
 
@@ -49,14 +50,14 @@ def compile_for(
 ) -> Compiled:
     """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
 
-    A source that includes none of HIP's headers and does not compile is tried with those that hiprtc supplies. Raises
+    A source without hip/hip_runtime.h that does not compile is tried with the headers that hiprtc supplies. Raises
     ``CompileFailure`` where no kernel compiles, or the errors lead to none, and ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     folders = dict.fromkeys((source.root, source.path.parent))
     words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more]
     ways = [words]
-    if not toolchain.minimal_headers and not _includes_hip(source, options):
+    if not toolchain.minimal_headers and not _is_for_hipcc(source, options):
         ways.append([*words, *OF_HIPRTC])
     failures: list[CompileFailure] = []
     for way in ways:
@@ -71,10 +72,10 @@ def compile_for(
     raise failures[-1]
 
 
-def _includes_hip(source: KernelSource, options: BuildOptions) -> bool:
-    """Whether a source names a header of HIP's; one that does not may be written for hiprtc, which supplies them."""
+def _is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
+    """Whether a source names HIP's main header; one that does not may be written for hiprtc, which supplies it."""
     starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
-    return reached(starts, folders).includes_hip or any(str(header).startswith("hip/") for header in options.forced)
+    return _MAIN in reached(starts, folders).hip or any(str(header) == _MAIN for header in options.forced)
 
 
 def _compile_rest(

@@ -104,7 +104,7 @@ def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
         return False
     starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
     try:
-        return not reached(starts, folders).includes_hip
+        return not reached(starts, folders).hip
     except (SourceError, OSError):
         return True
 
