@@ -9,7 +9,7 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.causes import cause_section
-from conformance.report.failures import failure_lines, missing_lines
+from conformance.report.failures import Told, failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
 from conformance.report.tally import (
@@ -65,8 +65,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
         lines.append(
             "✅ all at parity, ❌ not (passing/all), – no source or not run, blank: Candle has no such kernel."
         )
+    told: Told = {}
     for name, record, part in zip(names, found, rows, strict=True):
-        lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
+        lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs, name, told)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
         annotated = [
             f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
@@ -210,9 +210,3 @@ def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
         return None
     with_it = sum(ranked[0] in case for case in passed)
     return None if with_it == len(passed) else (ranked[0], len(failing), with_it)
-
-
-def without_reproduction(row: KernelResult) -> KernelResult:
-    """``row`` without what differs between two runs that fail alike."""
-    failures = tuple(replace(failure, reproduce="") for failure in row.failures)
-    return row.model_copy(update={"failures": failures, "seconds": None})
