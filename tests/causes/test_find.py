@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from conformance.spec.load import SPEC_FOLDER
 from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.causes.lines import SCREEN, WIDTH
 from conformance.report.causes.table import CAUSES
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
-from conformance.spec.load import load_specs
+from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.elements import KINDS
 
 SPECS_LOADED = load_specs()
