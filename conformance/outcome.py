@@ -71,16 +71,34 @@ class Failure:
     evidence: Evidence = NO_EVIDENCE
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Robustness:
+    """What became of the cases that Candle's Rust side never launches; it has no part in the status.
+
+    ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
+    fewer. ``message`` says why cases were not run.
+    """
+
+    planned: int
+    cases: int
+    failed: int
+    failures: tuple[Failure, ...] = ()
+    message: str | None = None
+
+
 @dataclass
 class Outcome:
     """What became of one kernel.
 
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases and
-    ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
-    context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
-    their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
-    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. Of a kernel that failed,
-    ``observations`` has every failing case and ``passed`` every other one that was judged.
+    ``cases`` were run of ``planned`` and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over
+    all cases and ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
+    the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
+    launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
+    ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
+    cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
+    kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
+    expected. Of a kernel that failed, ``observations`` has every failing case and
+    ``passed`` every other one that was judged.
     """
 
     kernel: str
@@ -98,8 +116,17 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     compiler: str | None = None
     compiler_name: str | None = None
+    planned: int = 0
+    robustness: Robustness | None = None
+    port_name: str | None = None
+    fixed: str | None = None
     observations: list[Observation] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
+
+    @property
+    def failed_cases(self) -> list[str]:
+        """The ids of all cases that failed."""
+        return [f"{self.kernel}({case})" for one in self.observations for case in one.cases]
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.gate import BAD_INPUT, Decision, decide
-from conformance.cli.preparing import setup_from, tree_from
+from conformance.cli.preparing import config_from, setup_from, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeGenerated
@@ -74,6 +74,9 @@ class KernelItem(pytest.Item):
         gated = self.config.getoption("--parity-fail-under") is not None
         if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        known = parity.known_reason(outcome)
+        if known is not None:
+            pytest.skip(f"{outcome.status}, known: {known}")
         if outcome.status != "pass":
             raise NotAtParity(outcome)
 
@@ -110,7 +113,7 @@ class Parity:
         self._config = config
         options = vars(config.option)
         self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
-        self._kernels = self._settings.kernels
+        self._kernels = self._settings.kernels or self._configured()
         self._gate: float | None = config.getoption("--parity-fail-under")
         self._asked = self._kernels is not None or self._gate is not None or config.getoption("--parity-json")
         if self._kernels is not None:
@@ -128,6 +131,14 @@ class Parity:
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
         self.started = datetime.now(UTC)
+
+    def _configured(self) -> Path | None:
+        """The tree that ``--parity-config`` names; raises ``pytest.UsageError`` for a file that cannot be used."""
+        try:
+            config = None if self._settings.config is None else config_from(self._settings)
+        except SourceError as error:
+            raise pytest.UsageError(f"--parity-config: {error}") from None
+        return None if config is None else config.kernels
 
     @property
     def specs(self) -> Specs:
@@ -152,7 +163,7 @@ class Parity:
     def mode(self) -> JudgeGenerated:
         """What is done with the kernels; raises ``SourceError``."""
         if self._mode is None:
-            self._mode = JudgeGenerated(tree_from(self._settings))
+            self._mode = JudgeGenerated(tree_from(self._settings, self.specs))
         return self._mode
 
     def outcome_of(self, kernel: Kernel) -> Outcome:
@@ -162,6 +173,11 @@ class Parity:
         (outcome,) = self._pool.answers([RunCases(kernel.name, None, {})])
         assert isinstance(outcome, Outcome)
         return outcome
+
+    def known_reason(self, outcome: Outcome) -> str | None:
+        """Why the kernel fails, where the port declares all of its failures."""
+        result = replace(self.result(), outcomes={outcome.kernel: outcome})
+        return result.settled(self.specs.kernels).reasons.get(outcome.kernel)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -235,7 +251,9 @@ class Parity:
     def decision(self) -> Decision:
         """What the verdicts come to."""
         rows = [row for row in self.record().kernels if row.name in self.outcomes]
-        return decide(rows, len(self.specs.kernels), self._gate, self._config.getoption("--parity-strict"))
+        problems = self.result().settled(self.specs.kernels).problems
+        strict = self._config.getoption("--parity-strict")
+        return decide(rows, len(self.specs.kernels), self._gate, strict, problems=problems)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

@@ -26,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="put the kernels of PATH, a folder or file of .hip, .cu or .hsaco, on trial: an item per kernel",
     )
     group.addoption(
+        "--parity-config", type=Path, metavar="FILE", help="what the port says of itself (default: candle-parity.toml)"
+    )
+    group.addoption(
         "--parity-fail-under", type=float, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
     )
     group.addoption("--parity-strict", action="store_true", help="with a gate: a failure is exit 1 all the same")

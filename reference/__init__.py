@@ -23,7 +23,8 @@ def evaluate(
 
     ``arguments`` holds the kernel's own arguments by name: scalars as numpy or ml_dtypes scalars, null pointers as
     ``None``, buffers as 1-D arrays (their content before the launch, from the address that the kernel is given).
-    ``variant`` and ``library_ulp`` are those of the spec (``Kernel.variant``, ``Tolerance.library_ulp``).
+    ``variant`` and ``library_ulp`` are those of the spec (``Kernel.variant``, ``Tolerance.library_ulp``). Where
+    upstream is wrong the answer is upstream's; that of a variant whose ``fixed`` names the defect is the right one.
 
     Raises ``NoReference`` where ``reference/MODULE.py`` or its function ``FAMILY`` is missing, and ``Faults`` for a
     launch that upstream stops with an assert.

@@ -35,11 +35,17 @@ def cast(
     inp: Array | None,
     out: Array,
 ) -> dict[str, Expected]:
-    """``inp`` has ``src_dtype`` and ``out`` ``dst_dtype``. Same type: a copy of the bits."""
+    """``inp`` has ``src_dtype`` and ``out`` ``dst_dtype``. Same type: a copy of the bits.
+
+    With ``byte-saturation`` fixed floats beyond a byte become its nearest value, and NaN 0.
+    """
     src, dst = variant["src_dtype"], variant["dst_dtype"]
+    saturates = variant.get("fixed") == "byte-saturation"
     x = one_operand(numel, num_dims, info, inp, out)
     if src == dst:
         value = x
+    elif saturates:
+        value = np.nan_to_num(np.clip(ARITHMETIC[src].load(x).astype(np.float64), 0, 255), nan=0).astype(out.dtype)
     elif x.dtype.itemsize <= 2:
         value = _table(src, dst, x.dtype, out.dtype)[bits(x)]
     else:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
 from reference.image import tensors, written
+from reference.result import placed
 from reference.strided import bits
+from reference.summation import along, any_order, storing
 
 Array = NDArray[Any]
 
@@ -79,9 +82,9 @@ def col2im1d(
     src: Array,
     dst: Array,
 ) -> dict[str, Expected]:
-    """Source (b, l_in, c_out, k) to (b, c_out, l_out): what reaches a position, added in the type.
+    """Source (b, l_in, c_out, k) to (b, c_out, l_out): what reaches a position, added in the type or a wider one.
 
-    From the last source position that reaches it down, so with the tap growing.
+    Candle adds from the last source position that reaches it down, so with the tap growing; floats in any order.
     """
     length, last, channels, taps, step = (int(n) for n in (l_out, l_in, c_out, k_size, stride))
     batch = int(dst_el) // max(channels * length, 1)
@@ -89,15 +92,21 @@ def col2im1d(
     x = src[: batch * last * channels * taps].reshape(batch, last, channels, taps)
     x = x if kind is None else kind.load(x.reshape(-1)).reshape(x.shape)
     total = np.zeros((batch, channels, length), x.dtype)
+    terms = np.zeros((-(-taps // step), *total.shape), x.dtype)
     position, rest = np.divmod(np.arange(length), step)
     for turn in range(-(-taps // step)):
         at, tap = position - turn, rest + turn * step
         on = np.flatnonzero((tap < taps) & (at >= 0) & (at < last))
         part, more = total[:, :, on], x[:, at[on], :, tap[on]].transpose(1, 2, 0)
+        terms[turn][:, :, on] = more
         total[:, :, on] = (
             part + more if kind is None else kind.add(part.reshape(-1), more.reshape(-1)).reshape(part.shape)
         )
-    return written(dst, total if kind is None else kind.store(total.reshape(-1)))
+    if kind is None:
+        return written(dst, total)
+    name = variant["dtype"]
+    value = kind.store(total.reshape(-1)).reshape(total.shape)
+    return {"dst": placed(dst, any_order(along(terms, 0), dtype(name), value, storing(name)))}
 
 
 def _positions(

@@ -1,15 +1,21 @@
-"""conv1d, conv2d and their transposes: per output one sum, tap by tap and in a tap channel by channel, fused."""
+"""conv1d, conv2d and their transposes: per output one sum, tap by tap and in a tap channel by channel, fused.
+
+A float sum may be added up in any order in the type that Candle keeps it in, with products fused or not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
-from reference.image import SUMS, Sum, tensors, written
+from reference.image import SUMS, tensors, written
+from reference.result import placed
+from reference.summation import Products, accumulator, any_order, last_bit, storing
 
 Array = NDArray[Any]
 Index = NDArray[np.int64]
@@ -34,14 +40,15 @@ def conv1d(
 ) -> dict[str, Expected]:
     """``num_dims`` is the length of the output; source (b, c_in, l), kernel (c_out, c_in, k), output (b, c_out, l).
 
-    The dilation multiplies the whole position, as in Candle: right for 1 only.
+    The dilation multiplies the whole position, as in Candle: right for 1 only. With ``dilation`` fixed it is the
+    distance of taps.
     """
-    kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 3, src, kernel)
     at = np.arange(int(num_dims)) * int(stride)
-    taps = [_taking((at + tap) * int(dilation) - int(padding), x.shape[2]) for tap in range(k.shape[2])]
-    total = _convolved(kind, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
-    return written(dst, kind.store(total))
+    apart, before = int(dilation), int(padding)
+    whole = 1 if variant.get("fixed") == "dilation" else apart
+    taps = [_taking(at * whole + tap * apart - before, x.shape[2]) for tap in range(k.shape[2])]
+    return _convolved(variant, dst, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
 
 
 @np.errstate(all="ignore")
@@ -61,14 +68,13 @@ def conv2d(
     dst: Array,
 ) -> dict[str, Expected]:
     """Source (b, c_in, h, w), kernel (c_out, c_in, h, w), output (b, c_out, h, w)."""
-    kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 4, src, kernel)
     step, before, apart = int(stride), int(padding), int(dilation)
     columns, rows = (
         [_taking(np.arange(int(n)) * step + tap * apart - before, x.shape[axis]) for tap in range(k.shape[axis])]
         for n, axis in ((w_out, 3), (h_out, 2))
     )
-    return written(dst, kind.store(_convolved(kind, x, k, columns, rows, (int(h_out), int(w_out)))))
+    return _convolved(variant, dst, x, k, columns, rows, (int(h_out), int(w_out)))
 
 
 @np.errstate(all="ignore")
@@ -88,14 +94,10 @@ def conv_transpose1d(
     dst: Array,
 ) -> dict[str, Expected]:
     """Source (b, c_in, l), kernel (c_in, c_out, k), output (b, c_out, l). ``out_padding`` shows in ``l_out`` only."""
-    kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 3, src, kernel)
-    taps = [
-        _reaching(np.arange(int(l_out)) + int(padding) - tap * int(dilation), int(stride), x.shape[2])
-        for tap in range(k.shape[2])
-    ]
+    taps = _reaching(l_out, k.shape[2], stride, padding, dilation, x.shape[2])
     swapped = k.swapaxes(0, 1)[:, :, None]
-    return written(dst, kind.store(_convolved(kind, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))))
+    return _convolved(variant, dst, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))
 
 
 @np.errstate(all="ignore")
@@ -116,17 +118,11 @@ def conv_transpose2d(
     dst: Array,
 ) -> dict[str, Expected]:
     """Source (b, c_in, h, w), kernel (c_in, c_out, h, w), output (b, c_out, h, w)."""
-    kind = SUMS[variant["dtype"]]
     x, k = tensors(info, 4, src, kernel)
     columns, rows = (
-        [
-            _reaching(np.arange(int(n)) + int(padding) - tap * int(dilation), int(stride), x.shape[axis])
-            for tap in range(k.shape[axis])
-        ]
-        for n, axis in ((w_out, 3), (h_out, 2))
+        _reaching(n, k.shape[axis], stride, padding, dilation, x.shape[axis]) for n, axis in ((w_out, 3), (h_out, 2))
     )
-    total = _convolved(kind, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
-    return written(dst, kind.store(total))
+    return _convolved(variant, dst, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
 
 
 def _single() -> list[Tap]:
@@ -140,30 +136,57 @@ def _taking(at: Index, size: int) -> Tap:
     return out, at[out]
 
 
-def _reaching(distance: Index, stride: int, size: int) -> Tap:
-    """Outputs that some source position reaches: ``distance`` is a multiple of ``stride`` from 0 on."""
-    quotient, rest = np.divmod(distance, stride)
-    out = np.flatnonzero((rest == 0) & (quotient >= 0) & (quotient < size))
-    return out, quotient[out]
+def _reaching(out: int, taps: int, stride: int, padding: int, dilation: int, size: int) -> list[Tap]:
+    """Per tap the outputs that a source position reaches: their distance is a multiple of ``stride`` from 0 on."""
+    distance = np.arange(int(out)) + int(padding) - np.arange(taps)[:, None] * int(dilation)
+    quotient, rest = np.divmod(distance, int(stride))
+    reached = (rest == 0) & (quotient >= 0) & (quotient < size)
+    return [(np.flatnonzero(on), at[on]) for on, at in zip(reached, quotient, strict=True)]
 
 
 def _convolved(
-    kind: Sum, x: Array, k: Array, columns: Sequence[Tap], rows: Sequence[Tap], size: tuple[int, int]
-) -> Array:
-    """The sums (b, c_out, h, w) of ``x`` (b, c_in, h, w) and ``k`` (c_out, c_in, h, w).
+    variant: Mapping[str, str],
+    dst: Array,
+    x: Array,
+    k: Array,
+    columns: Sequence[Tap],
+    rows: Sequence[Tap],
+    size: tuple[int, int],
+) -> dict[str, Expected]:
+    """The sums (b, c_out, h, w) of ``x`` (b, c_in, h, w) and ``k`` (c_out, c_in, h, w), in ``dst``.
 
     Columns of taps outermost, then rows, then channels; a tap outside the source is left out, not added as 0.
     """
-    x, k = kind.load(x), kind.load(k)
-    total = np.zeros((x.shape[0], k.shape[0], *size), kind.carrier)
+    name = variant["dtype"]
+    kind, shape = SUMS[name], (x.shape[0], k.shape[0], *size)
+    total = np.zeros(shape, kind.carrier)
+    parts = list(_taps(columns, rows))
+    carried_x, carried_k = kind.load(x), kind.load(k)
+    for to, source, weight in parts:
+        taken, weights, part = carried_x[source], carried_k[weight], total[to]
+        for c in range(x.shape[1]):
+            part = kind.fma(taken[:, None, c], weights[None, :, c, None, None], part)
+        total[to] = part
+    value = kind.store(total)
+    if name not in ARITHMETIC:
+        return written(dst, value)
+    products = Products(shape, accumulator(name))
+    wide_x, wide_k = carried_x.astype(products.wide), carried_k.astype(products.wide)
+    # Over the channels: no product has a bit below those of the source's element and the weight that have the lowest.
+    unit_x, unit_k = (last_bit(part).min(axis=1) for part in (wide_x, wide_k))
+    for to, source, weight in parts:
+        b, _, h, w = source
+        units = unit_x[b, h, w][:, None] * unit_k[:, *weight[2:]][None, :, None, None]
+        products.add(to, wide_x[source][:, None], wide_k[weight][None, ..., None, None], units, axis=2)
+    found = any_order(products.terms(), accumulator(name), value, storing(name))
+    return {"dst": placed(dst, found)}
+
+
+def _taps(columns: Sequence[Tap], rows: Sequence[Tap]) -> Iterator[tuple[Any, Any, Any]]:
+    """Per tap that takes part anywhere: the index of outputs, of the source elements for them, and of its weights."""
+    everything = slice(None)
     for across, (w_to, w_from) in enumerate(columns):
         for down, (h_to, h_from) in enumerate(rows):
-            if not w_to.size or not h_to.size:
-                continue
-            to = (slice(None), slice(None), h_to[:, None], w_to)
-            taken = x[:, :, h_from[:, None], w_from]
-            part = total[to]
-            for c in range(x.shape[1]):
-                part = kind.fma(taken[:, None, c], k[None, :, c, down, across, None, None], part)
-            total[to] = part
-    return total
+            if w_to.size and h_to.size:
+                to = (everything, everything, h_to[:, None], w_to)
+                yield to, (everything, everything, h_from[:, None], w_from), (everything, everything, down, across)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 
@@ -21,10 +22,12 @@ class Expected:
     """The expected content of one written buffer, all of it, in the buffer's dtype.
 
     ``low`` and ``high`` bound each element where a library function inside the formula may differ by some ulps
-    (``Tolerance.library_ulp``); both ``None`` where the value alone is the answer. ``low <= value <= high`` holds
-    elementwise, NaN excepted.
+    (``Tolerance.library_ulp``) or a sum be added in another order; both ``None`` where the value alone is the answer.
+    ``free`` marks elements that may be any number or NaN: sums that overflow in some orders. What is neither stays as
+    it is in ``value``.
     """
 
     value: NDArray[Any]
     low: NDArray[Any] | None = None
     high: NDArray[Any] | None = None
+    free: NDArray[np.bool_] | None = None

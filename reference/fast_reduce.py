@@ -1,4 +1,7 @@
-"""fast_sum, fast_min, fast_max, fast_argmin, fast_argmax: every block reduces one row by a fixed tree."""
+"""fast_sum, fast_min, fast_max, fast_argmin, fast_argmax: every block reduces one row by a fixed tree.
+
+A float sum may be added up in any order, in the type itself or in a wider one.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype as dtype_row
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
-from reference.result import contiguous
+from reference.result import contiguous, placed
 from reference.strided import layout, read
+from reference.summation import along, any_order, storing
 
 Array = NDArray[Any]
 
@@ -53,9 +58,12 @@ def fast_reduce(
     x = read(src, numel, dims, strides).reshape(rows, length)
     op, dtype = variant["op"], variant["dtype"]
     if op in ("argmin", "argmax"):
-        value = _position(x, op == "argmax", dims[-1] if dims else 1)
+        value = _position(x, op == "argmax", dims[-1] if dims else 1, variant.get("fixed") == "lowest-index")
     elif op == "sum":
         value = _sum(x, dtype)
+        if dtype in ARITHMETIC:
+            found = any_order(along(x, 1), dtype_row(dtype), value, storing(dtype))
+            return {"dst": placed(dst, found)}
     else:
         value = _extreme(x, dtype, op == "max")
     return {"dst": contiguous(dst, value)}
@@ -67,7 +75,7 @@ def _starts(length: int, threads: int) -> range:
 
 
 def _sum(x: Array, dtype: str) -> Array:
-    """Accumulated in the type itself: float16 and bfloat16 round at every step, integers wrap."""
+    """In Candle's order. In the type itself: float16 and bfloat16 round at every step, integers wrap."""
     a = ARITHMETIC.get(dtype)
     settle = (lambda part: part) if a is None else a.settle
     values = x if a is None else a.load(x)
@@ -106,8 +114,11 @@ def _extreme(x: Array, dtype: str, greatest: bool) -> Array:
     return signed.astype(x.dtype)
 
 
-def _position(x: Array, greatest: bool, innermost: int) -> Array:
-    """A thread takes its first element whatever it is and then strictly better ones; so does the tree."""
+def _position(x: Array, greatest: bool, innermost: int, lowest: bool) -> Array:
+    """A thread takes its first element whatever it is and then strictly better ones; so does the tree.
+
+    With ``lowest`` it is the first of the best elements, but for rows with a NaN.
+    """
     values = _comparable(x)
     rows, length = x.shape
     threads = threads_of(length)
@@ -124,6 +135,9 @@ def _position(x: Array, greatest: bool, innermost: int) -> Array:
         taken = _better(held[:, threads:], held[:, :threads], greatest)
         held = np.where(taken, held[:, threads:], held[:, :threads])
         at = np.where(taken, at[:, threads:], at[:, :threads])
+    if lowest and length:
+        nan = np.isnan(values).any(axis=1) if values.dtype.kind == "f" else np.zeros(rows, bool)
+        at[:, 0] = np.where(nan, at[:, 0], values.argmax(axis=1) if greatest else values.argmin(axis=1))
     # The position in the row-major order of all elements, modulo the innermost dimension.
     flat = np.arange(rows) * length + at[:, 0]
     return np.where(at[:, 0] < 0, IDLE, flat % innermost).astype(np.uint32)

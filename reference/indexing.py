@@ -6,16 +6,19 @@ for "none": it selects zero and adds or stores nothing. Any other id outside the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected, Faults
-from reference.result import contiguous
+from reference.result import contiguous, placed
 from reference.strided import bits, layout
+from reference.summation import LONG, any_order, grouped, storing
 
 Array = NDArray[Any]
 Places = NDArray[np.int64]
@@ -39,16 +42,19 @@ def index_select(
     """``out[l, k, r] = inp[l, ids[k], r]``.
 
     ``info`` holds the dims and strides of the ids. Candle reads ids without them and, where they are not contiguous,
-    walks the source offset through them instead, each dimension wrapping. Raises ``Faults`` for an id out of range,
+    walks the source offset through them instead, each dimension wrapping; with ``strided-ids`` fixed they are the
+    strides of the ids, where info describes as many as there are. Raises ``Faults`` for an id out of range,
     ``ValueError`` for an offset beyond the source, which has no defined result.
     """
     flat = np.arange(int(numel), dtype=np.int64)
     src_dim, ids_dim, right = int(src_dim_size), int(ids_dim_size), int(right_size)
     rest, r = np.divmod(flat, max(right, 1))
     left, k = np.divmod(rest, max(ids_dim, 1))
+    shape = layout(info, num_dims)
+    if variant.get("fixed") == "strided-ids" and shape is not None and math.prod(shape[0]) == ids_dim:
+        k, shape = _walked(k, shape[0], shape[1][0]), None
     id_, none = _checked(ids[k], src_dim, "src_dim_size")
     source = (left * src_dim + id_) * right + r
-    shape = layout(info, num_dims)
     if shape is not None and not _is_contiguous(shape[0], shape[1][0]):
         source = _walked(source, shape[0], shape[1][0])
     return {"out": contiguous(out, _selected(inp, source, none))}
@@ -88,11 +94,14 @@ def index_add(
     dst_dim_size: int,
     right_size: int,
 ) -> dict[str, Expected]:
-    """``out[l, ids[j], r] += inp[l, j, r]`` for j in order, in the type. Raises ``Faults`` for an id out of range."""
-    left, count, right = int(left_size), int(ids_dim_size), int(right_size)
-    each = np.broadcast_to(ids[:count].reshape(1, count, 1), (left, count, right)).reshape(-1)
-    to, taken = _destinations(each, left, count, int(dst_dim_size), right)
-    return {"out": Expected(_added(variant["dtype"], out, to, inp[: each.size][taken]))}
+    """``out[l, ids[j], r] += inp[l, j, r]``, in the type or a wider one, floats in any order of j.
+
+    Raises ``Faults`` for an id out of range.
+    """
+    count = int(ids_dim_size)
+    each = np.broadcast_to(ids[:count].reshape(1, count, 1), (int(left_size), count, int(right_size))).reshape(-1)
+    to, values = _destinations(each, inp, left_size, count, dst_dim_size, right_size)
+    return {"out": _added(variant["dtype"], out, to, values)}
 
 
 def scatter_add(
@@ -107,10 +116,12 @@ def scatter_add(
     dst_dim_size: int,
     right_size: int,
 ) -> dict[str, Expected]:
-    """``out[l, ids[l, j, r], r] += inp[l, j, r]`` for j in order, in the type. Raises as ``index_add``."""
-    left, count, right = int(left_size), int(src_dim_size), int(right_size)
-    to, taken = _destinations(ids[: left * count * right], left, count, int(dst_dim_size), right)
-    return {"out": Expected(_added(variant["dtype"], out, to, inp[: left * count * right][taken]))}
+    """``out[l, ids[l, j, r], r] += inp[l, j, r]``, in the type or a wider one, floats in any order of j.
+
+    Raises as ``index_add``.
+    """
+    to, values = _destinations(ids, inp, left_size, src_dim_size, dst_dim_size, right_size)
+    return {"out": _added(variant["dtype"], out, to, values)}
 
 
 def scatter(
@@ -126,13 +137,11 @@ def scatter(
     right_size: int,
 ) -> dict[str, Expected]:
     """``out[l, ids[l, j, r], r] = inp[l, j, r]`` for j in order: the last wins. Raises as ``index_add``."""
-    left, count, right = int(left_size), int(src_dim_size), int(right_size)
-    to, taken = _destinations(ids[: left * count * right], left, count, int(dst_dim_size), right)
-    values = bits(inp)[: left * count * right][taken]
+    to, values = _destinations(ids, inp, left_size, src_dim_size, dst_dim_size, right_size)
     content = out.copy()
     # The first of the reversed order is the last of the order.
     places, last = np.unique(to[::-1], return_index=True)
-    bits(content)[_within(places, content)] = values[::-1][last]
+    bits(content)[_within(places, content)] = bits(values)[::-1][last]
     return {"out": Expected(content)}
 
 
@@ -179,16 +188,33 @@ def _walked(flat: Places, dims: Sequence[int], strides: Sequence[int]) -> Places
     return offset
 
 
-def _destinations(ids: Array, left: int, count: int, dst_dim: int, right: int) -> tuple[Places, NDArray[np.bool_]]:
-    """Where each element of the source (left x count x right) that has an id goes, and which those are."""
-    id_, none = _checked(ids, dst_dim, "dst_dim_size")
-    flat = np.arange(left * count * right, dtype=np.int64)
+def _destinations(
+    ids: Array, inp: Array, left_size: int, count: int, dst_dim_size: int, right_size: int
+) -> tuple[Places, Array]:
+    """The elements of the source (left x count x right) that have an id, and where each of them goes."""
+    count, dst_dim, right = int(count), int(dst_dim_size), int(right_size)
+    flat = np.arange(int(left_size) * count * right, dtype=np.int64)
+    id_, none = _checked(ids[: flat.size], dst_dim, "dst_dim_size")
     to = (flat // max(count * right, 1) * dst_dim + id_) * right + flat % max(right, 1)
-    return to[~none], ~none
+    return to[~none], inp[: flat.size][~none]
 
 
-def _added(name: str, out: Array, to: Places, values: Array) -> Array:
-    """``out`` with ``values`` added at ``to``, one after the other where places are equal, rounding every time.
+def _added(name: str, out: Array, to: Places, values: Array) -> Expected:
+    """``out`` with ``values`` added at ``to``, and of floats the interval of all orders in which they may be."""
+    content = _one_after_the_other(name, out, to, values)
+    if name not in ARITHMETIC or not to.size:
+        return Expected(content)
+    written, group = np.unique(to, return_inverse=True)
+    load = ARITHMETIC[name].load
+    terms = grouped(
+        np.concatenate([load(part).astype(LONG) for part in (out[written], values)]),
+        np.concatenate([np.arange(written.size), group]),
+    )
+    return placed(content, any_order(terms, dtype(name), content[written], storing(name)), written)
+
+
+def _one_after_the_other(name: str, out: Array, to: Places, values: Array) -> Array:
+    """``out`` with ``values`` added at ``to``, rounding every time, in order where places are equal: as Candle does it.
 
     A round takes the n-th value of every place, so that there are as many rounds as the most frequent place has values.
     """

@@ -1,4 +1,8 @@
-"""rmsnorm and layernorm over the last dimension: a block a row, float32 inside whatever the type."""
+"""rmsnorm and layernorm over the last dimension: a block a row, float32 inside whatever the type.
+
+The value is in Candle's order of operations. The interval is that of every other order: the bound of each sum from its
+own terms, and a rounding for every operation after it, carried through the formula by its derivatives.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype
 from reference.butterfly import in_order, over_block, strips
 from reference.expected import Expected
 from reference.fma import fma_f32
 from reference.result import contiguous
+from reference.rounding import rounded
 from reference.softmax import bounds, whole_rows
+from reference.summation import Terms, along
 
 Array = NDArray[Any]
 F32 = np.dtype(np.float32)
+UNIT = 2.0**-24
+"""The largest relative error of one rounding to float32."""
 
 
 @np.errstate(all="ignore")
@@ -33,20 +42,22 @@ def rmsnorm(
     """``(x * scale) * alpha`` with scale = 1 / sqrt(mean of squares + eps); null ``alpha`` is left out.
 
     ``src`` is all rows, row-major; raises ``ValueError`` where it is not a whole number of rows. ``library_ulp`` bounds
-    the reciprocal square root, in steps of float32.
+    the reciprocal square root, in steps of float32. The squares may be added in any order in float32, each of them
+    rounded before or not, and the mean of them be a quotient or a product with 1 / n.
     """
     columns = int(n_cols)
     rows = whole_rows(src, columns)
     x = src.astype(np.float32).reshape(rows, columns)
     squares = over_block(_sum_of_squares(strips(x, int(block_size))))
-    scales = _rsqrt(squares / np.float32(columns) + np.float32(eps), library_ulp)
-    weight = None if alpha is None else alpha[:columns].astype(np.float32)
-
-    def result(scale: Array) -> Array:
-        scaled = scale[:, None] * x
-        return scaled if weight is None else scaled * weight
-
-    return {"dst": _interval(dst, [result(scale) for scale in scales])}
+    scale = _rsqrt(squares / np.float32(columns) + np.float32(eps))
+    weight = np.ones(columns, np.float32) if alpha is None else alpha[:columns].astype(np.float32)
+    value = scale[:, None] * x if alpha is None else scale[:, None] * x * weight
+    _, low, high = _scales(*_mean(along(x.astype(np.float64) ** 2, 1, products=True), columns), eps, library_ulp)
+    exact = x * weight.astype(np.float64)
+    # Two products after the scale.
+    spread = 1 + np.array([[-2], [2]]) * UNIT
+    ends = [exact * (end * factor)[:, None] for end, factor in zip((low, high), spread, strict=True)]
+    return {"dst": _between(dst, value, np.minimum(*ends), np.maximum(*ends))}
 
 
 @np.errstate(all="ignore")
@@ -64,10 +75,10 @@ def layernorm(
 ) -> dict[str, Expected]:
     """``((x - mean) * scale) * alpha + beta`` with scale = 1 / sqrt(variance + eps).
 
-    The variance is the mean of squares less the squared mean. Null ``alpha`` or ``beta`` is left out. The value has
-    every multiplication that an addition follows fused with it, as CUDA compiles it; the interval also covers the last
-    one and the one in the variance unfused, and the ``library_ulp`` steps of the reciprocal square root. Raises
-    ``ValueError`` as ``rmsnorm``.
+    Candle's variance is the mean of squares less the squared mean; two passes or Welford's algorithm are as good. Null
+    ``alpha`` or ``beta`` is left out. The value has every multiplication that an addition follows fused with it, as
+    CUDA compiles it; the interval allows for none, for any order of the sums in float32, for ``library_ulp`` steps of
+    the reciprocal square root, and for the form x * factor + offset. Raises ``ValueError`` as ``rmsnorm``.
     """
     columns = int(n_cols)
     rows = whole_rows(src, columns)
@@ -76,22 +87,32 @@ def layernorm(
     count = np.float32(columns)
     mean = over_block(in_order(terms)) / count
     square = over_block(_sum_of_squares(terms)) / count
-    variances = (_fma(-mean, mean, square), square - mean * mean)
-    scales = [scale for v in variances for scale in _rsqrt(v + np.float32(eps), library_ulp)]
+    scale = _rsqrt(_fma(-mean, mean, square) + np.float32(eps))[:, None]
     centred = x - mean[:, None]
-    weight = None if alpha is None else alpha[:columns].astype(np.float32)
-    offset = None if beta is None else beta[:columns].astype(np.float32)
+    weight = np.ones(columns, np.float32) if alpha is None else alpha[:columns].astype(np.float32)
+    offset = np.zeros(columns, np.float32) if beta is None else beta[:columns].astype(np.float32)
+    if beta is None:
+        value = centred * scale if alpha is None else centred * scale * weight
+    else:
+        value = _fma(centred, scale, offset) if alpha is None else _fma(centred * scale, weight, offset)
 
-    def results(scale: Array) -> list[Array]:
-        wide = np.broadcast_to(scale[:, None], centred.shape)
-        normal = centred * wide
-        if offset is None:
-            return [normal if weight is None else normal * weight]
-        if weight is None:
-            return [_fma(centred, wide, offset), normal + offset]
-        return [_fma(normal, weight, offset), normal * weight + offset]
-
-    return {"dst": _interval(dst, [result for scale in scales for result in results(scale)])}
+    middle, mean_error = _mean(along(x, 1), columns)
+    squares, square_error = _mean(along(x.astype(np.float64) ** 2, 1, products=True), columns)
+    deviation = x - middle[:, None]
+    variance = (deviation**2).mean(axis=1)
+    # One pass rounds the squared mean and the difference; two passes add up other squares, about a mean with an error.
+    square_error = np.maximum(square_error, columns * UNIT * variance) + 3 * UNIT * squares + 4 * UNIT * variance
+    square_error += (2 * np.abs(middle) + mean_error) * mean_error
+    exact, low, high = _scales(variance, square_error, eps, library_ulp)
+    result = deviation * exact[:, None] * weight + offset
+    size = np.abs(weight.astype(np.float64))
+    stretch = np.abs(deviation) * size
+    # Of the deviation; and of x and the mean, each times the scale, where the formula is x * factor + offset.
+    shift = mean_error[:, None] + 2 * UNIT * (np.abs(x) + np.abs(middle)[:, None])
+    error = shift * size * high[:, None] + 4 * UNIT * (stretch * high[:, None] + np.abs(offset))
+    error += stretch * np.maximum(high - exact, exact - low)[:, None]
+    ends = (result - error, result + error)
+    return {"dst": _between(dst, value, *ends)}
 
 
 def _sum_of_squares(terms: Array) -> Array:
@@ -110,16 +131,34 @@ def _fma(x: Array, y: Array, z: Array) -> Array:
     return np.asarray(fma_f32(*flat).reshape(shape))
 
 
-def _rsqrt(x: Array, ulp: int) -> list[Array]:
-    """The reciprocal square root of float32, and ``ulp`` steps below and above it; 0, infinity and NaN are exact."""
-    value = (1 / np.sqrt(x.astype(np.float64))).astype(np.float32)
-    # Positive and far from the limits of float32: steps are steps of the bits.
-    steps = np.where(np.isfinite(value) & (value > 0), np.int32(ulp), np.int32(0))
-    pattern = value.view(np.int32)
-    return [value, *((pattern + sign * steps).view(np.float32) for sign in (np.int32(-1), np.int32(1)))]
+def _rsqrt(x: Array) -> Array:
+    """The reciprocal square root of float32, rounded once."""
+    return np.asarray((1 / np.sqrt(x.astype(np.float64))).astype(np.float32))
 
 
-def _interval(dst: Array, results: list[Array]) -> Expected:
-    """The first result, in ``dst``'s type, between the least and the greatest of all."""
-    stored = [result.astype(dst.dtype).reshape(-1) for result in results]
-    return contiguous(dst, *bounds(stored))
+def _mean(sums: Terms, count: int) -> tuple[Array, Array]:
+    """The mean of ``count`` terms, and how far from it the quotient of a float32 sum, or the product with 1 / n, is."""
+    mean, radius = sums.total / count, sums.radius(dtype("f32")) / count
+    exact = (radius == 0) & (count & (count - 1) == 0)
+    return mean, np.where(exact, 0, radius + 2 * UNIT * np.abs(mean))
+
+
+def _scales(x: Array, error: Array, eps: Any, library_ulp: int) -> tuple[Array, Array, Array]:
+    """1 / sqrt(x + eps) exactly, and the least and the greatest that float32 makes of an ``x`` with that error.
+
+    The sum with eps is rounded, and a step of the result is at most two units.
+    """
+    exact = x + np.float64(eps)
+    ends = [1 / np.sqrt(np.maximum(exact + side * (error + UNIT * exact), 0)) for side in (1, -1)]
+    steps = 1 + np.array([-2, 2]) * max(library_ulp, 1) * UNIT
+    return 1 / np.sqrt(exact), ends[0] * steps[0], ends[1] * steps[1]
+
+
+def _between(dst: Array, value: Array, low: Array, high: Array) -> Expected:
+    """``value`` in ``dst``'s type, between ``low`` and ``high`` where these are numbers."""
+    stored = value.astype(dst.dtype).reshape(-1)
+    ends = []
+    for end in (low, high):
+        narrowed = rounded(end.astype(np.float64).reshape(-1), F32).astype(dst.dtype)
+        ends.append(np.where(np.isnan(narrowed) | ~np.isfinite(stored), stored, narrowed))
+    return contiguous(dst, *bounds([stored, *ends]))

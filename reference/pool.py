@@ -12,6 +12,9 @@ from reference.arithmetic import ARITHMETIC
 from reference.binary import FLOAT, INTEGER
 from reference.expected import Expected
 from reference.image import SUMS, tensors, to_unsigned, written
+from reference.result import placed
+from reference.softmax import bounds
+from reference.summation import accumulator, along, any_order, storing
 
 Array = NDArray[Any]
 
@@ -30,19 +33,30 @@ def avg_pool2d(
     src: Array,
     dst: Array,
 ) -> dict[str, Expected]:
-    """The sum of the window, times 1 / (w_k * h_k) rounded to float32, float64 too. The sum of u8 and u32 wraps."""
-    kind = SUMS[variant["dtype"]]
+    """The sum of the window, times 1 / (w_k * h_k) rounded to float32, float64 too. The sum of u8 and u32 wraps.
+
+    Floats may be added in any order and, but for float64, divided by the size of the window as well. With
+    ``pool-scale`` fixed the scale of float64 is a float64.
+    """
+    name = variant["dtype"]
+    kind = SUMS[name]
     (x,) = tensors(info, 4, src)
-    total: Array | None = None
-    for part in _windows(kind.load(x), int(w_k), int(h_k), int(w_stride), int(h_stride)):
-        # From 0, as Candle starts: a window of -0 gives 0.
-        total = (np.zeros_like(part) if total is None else total) + part
-    assert total is not None
-    scale = np.float32(1) / np.float32(int(w_k) * int(h_k))
-    if variant["dtype"] == "f64":
-        return written(dst, total * np.float64(scale))
-    value = total.astype(np.float32) * scale
-    return written(dst, to_unsigned(value, dst.dtype) if dst.dtype.kind == "u" else kind.store(value))
+    parts = np.stack(list(_windows(kind.load(x), int(w_k), int(h_k), int(w_stride), int(h_stride))))
+    # From 0, as Candle starts: a window of -0 gives 0.
+    total = np.add.accumulate(np.concatenate([np.zeros_like(parts[:1]), parts]), axis=0, dtype=parts.dtype)[-1]
+    size = np.float32(int(w_k) * int(h_k))
+    scale = np.float32(1) / size
+    if name not in ARITHMETIC:
+        return written(dst, to_unsigned(total.astype(np.float32) * scale, dst.dtype))
+    wide = accumulator(name)
+    sums = any_order(along(parts, 0), wide, total, storing(wide.name))
+    ends = (sums.value, sums.low, sums.high)
+    fixed = variant.get("fixed") == "pool-scale"
+    factor = 1 / np.float64(size) if fixed else wide.numpy.type(scale)
+    results = [kind.store(end * factor) for end in ends if end is not None]
+    if fixed or name != "f64":
+        results += [kind.store(end / size) for end in ends if end is not None]
+    return {"dst": placed(dst, Expected(*bounds(results), sums.free))}
 
 
 @np.errstate(all="ignore")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from reference.expected import Expected
@@ -15,6 +16,27 @@ Array = NDArray[Any]
 def contiguous(before: Array, value: Array, low: Array | None = None, high: Array | None = None) -> Expected:
     """``before`` with its first elements replaced: ``value``, ``low`` and ``high`` are 1-D, of its dtype."""
     return Expected(*(None if part is None else _head(before, part) for part in (value, low, high)))  # type: ignore[arg-type]
+
+
+def placed(before: Array, part: Expected, at: Array | slice = slice(None)) -> Expected:
+    """``before`` with its elements ``at`` (the first ones) replaced by ``part``, of any shape and its dtype."""
+    count = part.value.size
+    places = np.arange(before.size)[:count] if isinstance(at, slice) else at
+    ends: list[Array | None] = []
+    for one in (part.value, part.low, part.high):
+        if one is None:
+            ends.append(None)
+            continue
+        content = before.copy()
+        bits(content)[places] = bits(np.ascontiguousarray(one).reshape(-1))
+        ends.append(content)
+    value, low, high = ends
+    assert value is not None
+    if part.free is None:
+        return Expected(value, low, high)
+    free = np.zeros(before.size, np.bool_)
+    free[places] = part.free.reshape(-1)
+    return Expected(value, low, high, free)
 
 
 def _head(before: Array, part: Array) -> Array:

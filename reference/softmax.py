@@ -16,6 +16,7 @@ from reference.result import contiguous
 
 Array = NDArray[Any]
 F32 = np.dtype(np.float32)
+LONG = np.longdouble
 
 
 @np.errstate(all="ignore")
@@ -24,22 +25,49 @@ def softmax(
 ) -> dict[str, Expected]:
     """``src`` is all rows: rows x n_cols, row-major; raises ``ValueError`` where it is not a whole number of rows.
 
-    ``library_ulp`` bounds exp in steps of the type that it is computed in: float32 for float16 and bfloat16. The sum
-    and the quotient only grow with their terms, so the interval of exp gives one of the result.
+    ``library_ulp`` bounds exp in steps of the type that it is computed in: float32 for float16 and bfloat16. The value
+    is in Candle's order of operations. The interval allows for any order of the sum, for a sum that is rescaled
+    whenever a larger element is met, and for differences, powers and quotient of float16 and bfloat16 that stay in
+    float32 until the end.
     """
     a = arithmetic(variant["dtype"])
     columns = int(n_cols)
     rows = whole_rows(src, columns)
     x = a.load(src)
     greatest = x.reshape(rows, columns).max(axis=1)  # a NaN makes its row NaN, here or through the sum
-    powers = _exp(a, a.sub(x, np.repeat(greatest, columns)), library_ulp)
-    scales = [_reciprocal_of_sum(a, power.reshape(rows, columns)) for power in powers]
-    # The lowest result has the lowest power over the greatest sum.
-    value, low, high = (
-        a.store(a.mul(power, np.repeat(scale, columns)))
-        for power, scale in zip(powers, (scales[0], scales[2], scales[1]), strict=True)
-    )
-    return {"dst": contiguous(dst, value, low, high)}
+    difference = a.sub(x, np.repeat(greatest, columns))
+    power = a.settle(_exp(a, difference, 0)[0].astype(a.carrier, copy=False))
+    scale = _reciprocal_of_sum(a, power.reshape(rows, columns))
+    value = a.store(a.mul(power, np.repeat(scale, columns)))
+    ends = _ends(a, x.reshape(rows, columns), greatest[:, None], difference.reshape(rows, columns), library_ulp)
+    stored = [np.where(np.isnan(end) | np.isnan(value), value, a.store(end)) for end in ends]
+    return {"dst": contiguous(dst, *bounds([value, *stored]))}
+
+
+def _ends(a: Arithmetic, x: Array, greatest: Array, difference: Array, library_ulp: int) -> list[Array]:
+    """The least and the greatest result that any kernel has to offer, flat, before they are stored.
+
+    The powers' interval gives that of the sum and that of the quotient, which only grow with their terms.
+    """
+    wide = F32 if a.kind.itemsize < F32.itemsize else a.kind
+    unit = np.finfo(wide).eps / 2
+    exact = (x - greatest).astype(wide)
+    powers = [power for d in (difference.astype(wide), exact) for power in _exp(a, d.reshape(-1), library_ulp)]
+    powers += [a.settle(power.astype(a.carrier)) for power in powers]
+    least, most = (end.reshape(x.shape).astype(LONG) for end in (np.min(powers, axis=0), np.max(powers, axis=0)))
+    terms = np.count_nonzero(most, axis=1)[:, None]
+    # A random order has ln n new maxima; each costs a power, a product and a difference that is rounded.
+    rescalings = (2 * library_ulp + 1) * np.frexp(terms)[1]
+    roundings = terms - 1 + rescalings + np.where(most > 0, np.abs(exact), 0)
+    sums = [(end * (1 + side * unit * roundings)).sum(axis=1)[:, None] for side, end in ((-1, least), (1, most))]
+    results = []
+    for side, power, total in ((-1, least, sums[1]), (1, most, sums[0])):
+        # A reciprocal and a product with it, or a quotient.
+        scale = (1 + side * 2 * unit) / total
+        either = [scale, a.settle(scale.reshape(-1).astype(a.carrier)).reshape(scale.shape)]
+        chosen = np.minimum(*either) if side < 0 else np.maximum(*either)
+        results.append((power * chosen).reshape(-1).astype(a.carrier))
+    return results
 
 
 def whole_rows(x: Array, columns: int) -> int:
@@ -63,10 +91,8 @@ def bounds(results: Sequence[Array]) -> tuple[Array, Array, Array]:
 
 
 def _exp(a: Arithmetic, x: Array, ulp: int) -> list[Array]:
-    """exp as values of the type, with the least and the greatest that ``ulp`` allows; three arrays."""
-    kind = a.kind if a.kind.itemsize >= F32.itemsize else F32
-    found = [a.settle(power.astype(a.carrier, copy=False)) for power in library.call("exp", (x,), kind, ulp)]
-    return found if len(found) == 3 else found * 3
+    """exp in float32 or float64, with ``ulp`` also the least and the greatest that it allows."""
+    return library.call("exp", (x,), a.kind if a.kind.itemsize >= F32.itemsize else F32, ulp)
 
 
 def _reciprocal_of_sum(a: Arithmetic, powers: Array) -> Array:

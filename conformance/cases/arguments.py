@@ -153,6 +153,20 @@ def info(fields: Fields, name: str, layouts: Sequence[Layout], nullable: bool = 
     return Buffer(name, "size_t", "in", array)
 
 
+def indexed(
+    fields: Fields, layouts: Sequence[Layout], name: str = "info", nullable: bool = True
+) -> dict[str, Argument]:
+    """The arguments from which a thread finds its elements: ``numel``, ``num_dims`` and the info argument ``name``.
+
+    Raises ``ValueError`` as ``info``.
+    """
+    return {
+        "numel": size_t("numel", layouts[0].numel),
+        "num_dims": size_t("num_dims", len(layouts[0].shape)),
+        name: info(fields, name, layouts, nullable),
+    }
+
+
 def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Argument], strides: bool = True) -> Launch:
     """A launch of ``ceil(threads / block)`` blocks, at least one, with the arguments in the kernel's own order.
 

@@ -106,6 +106,7 @@ _LAYOUTS: dict[str, tuple[int, Callable[[Shape], tuple[Shape, int]]]] = {
     "narrowed_all": (1, lambda shape: _stored(shape, _axes(shape), _axes(shape))),
     "narrowed_transposed": (2, lambda shape: _stored(shape, _swapped(shape, -2, -1), _axes(shape))),
     "stepped": (1, lambda shape: (tuple(3 * step for step in row_major(shape)), 1)),  # one column of three
+    "stepped_by_2": (1, lambda shape: (tuple(2 * step for step in row_major(shape)), 1)),
     "broadcast": (1, _broadcast),
     "broadcast_first": (1, lambda shape: _frozen(shape, 0)),
     "broadcast_middle": (1, lambda shape: _frozen(shape, len(shape) // 2)),  # only the middle stride is off

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.values import scalar
 from conformance.dtypes import DType
 
 Array = NDArray[Any]
@@ -58,6 +59,20 @@ def _high(rows: Array, kind: DType) -> None:
         rows[rows == rows.dtype.type(-(1 << (8 * kind.size - 1)))] = -1
 
 
+def _limit(upper: bool) -> RowPattern:
+    """The finite limit of the type in every place."""
+
+    def write(rows: Array, kind: DType) -> None:
+        rows[...] = scalar(kind.name, "max" if upper else "min")
+
+    return write
+
+
+def _far_below(rows: Array, kind: DType) -> None:
+    """Numbers near -200."""
+    rows[...] = (rows.astype(np.float64) - 200).astype(kind.numpy)
+
+
 def _without_nan(rows: Array, _: DType) -> None:
     with np.errstate(invalid="ignore"):
         rows[np.isnan(rows.astype(np.float64))] = 1.0
@@ -66,6 +81,16 @@ def _without_nan(rows: Array, _: DType) -> None:
 def _offset(rows: Array, kind: DType) -> None:
     """Numbers near 30: squares whose mean is far greater than the variance."""
     rows[...] = (rows.astype(np.float64) + 30).astype(kind.numpy)
+
+
+def _sparse(rows: Array, _: DType) -> None:
+    """Numbers in some 60 columns of each row, 0 elsewhere: few enough that values=ties add up exactly in bfloat16."""
+    count = rows.shape[1]
+    kept = np.zeros(count, np.bool_)
+    kept[np.linspace(0, count - 1, 60).astype(np.int64)] = True
+    rows[:, ~kept] = 0.0
+    met = rows[:, kept]
+    rows[:, kept] = np.where(met == 0, rows.dtype.type(1), met)
 
 
 _FLOAT_PATTERNS: dict[str, RowPattern] = {
@@ -80,9 +105,16 @@ _FLOAT_PATTERNS: dict[str, RowPattern] = {
     "zeros": _zeros,
     "no_nan": _without_nan,
     "offset": _offset,
+    "far_below": _far_below,
+    "sparse": _sparse,
 }
 
-_PATTERNS: dict[str, RowPattern] = {"equal": _equal, "high": _high}
+_PATTERNS: dict[str, RowPattern] = {
+    "equal": _equal,
+    "high": _high,
+    "lowest": _limit(upper=False),
+    "greatest": _limit(upper=True),
+}
 
 ROW_PATTERN_NAMES: tuple[str, ...] = (*_PATTERNS, *_FLOAT_PATTERNS)
 

@@ -3,7 +3,8 @@
 A comment names what a row is there to catch: the ids are those of the list of known port bugs (S strides, L launch, I
 ids, N numerics, F small floats). ``{v}`` is the distribution that shows a misread element best in the family,
 ``{special}`` the length of the type's table of special values, ``{all}`` the number of its bit patterns, ``{side}`` the
-square root of that, ``{core}`` and ``{pairs}`` the length of the short table and its square.
+square root of that, ``{core}`` and ``{pairs}`` the length of the short table and its square,
+``{nans}``, ``{nan_pairs}`` and ``{twice}`` likewise of the tables of these names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 from conformance.cases.arguments import Row
 from conformance.cases.case import parse_fields
-from conformance.cases.specials import core, special
+from conformance.cases.specials import core, nans, special, twice
 from conformance.dtypes import dtype
 
 # Every type. 1023..1025 and 31..65 are block and wave sizes and their neighbours.
@@ -38,6 +39,8 @@ GEOMETRY: tuple[str, ...] = (
     "shape=[3,29,31],layout=transposed,values={v},grid=2",  # L10 with strides
     "shape=[1000],values={v},block=96,grid=3",  # L10; a block that is not a power of two
     "shape=[7],values={v},block=4,grid=2",  # L10; more elements after the last whole vector than a block has threads
+    "shape=[20011],values={v},grid=1",  # L21: no one step of 1,024 packs has all of it
+    "shape=[200,140],layout=transposed,values={v},grid=2",  # L21, W14: several tiles of 64 x 64 a block
 )
 
 STRIDED: tuple[str, ...] = (
@@ -50,10 +53,20 @@ STRIDED: tuple[str, ...] = (
     "shape=[5,6,8],layout=narrowed_middle,values={v}",  # L09, S04: the outermost stride only
     "shape=[3,4,5,6],layout=narrowed_transposed,values={v}",  # L08, L09, S01
     "shape=[45],layout=stepped,values={v}",  # S04: rank 1
+    "shape=[48],layout=stepped_by_2,values={v},start=0",  # S04
     "shape=[4,9,5],layout=broadcast,values={v}",  # S03
     "shape=[4,3,2,3,2],layout=broadcast_first,values={v}",  # S03, S04; rank 5
     "shape=[4,5,6],layout=broadcast_middle,values={v}",  # S03, S04: the middle stride only
     "shape=[4,5,6],layout=broadcast_last,values={v}",  # S03, S04: the last stride only
+    "shape=[2,6,8],layout=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
+    "shape=[4,2,6],layout=broadcast_middle,values={v}",  # S04: only that of the middle two
+    "shape=[5,4,2],layout=broadcast_last,values={v}",  # S04: only that of the innermost two
+    "shape=[6,13],layout=narrowed,values={v},start=16",  # S14: the pitch is a whole number of packs, the length is not
+    "shape=[6,16],layout=narrowed,values={v},start=16",  # S14: the other way round
+    "shape=[2,3,2,3,2,3],layout=reversed,values={v}",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
+    "shape=[257,257],layout=transposed,values={v}",  # S12
     "shape=[70],layout=scalar,values={v}",  # S03
     "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],layout=transposed,values={v},info=given",  # L11
@@ -62,7 +75,10 @@ STRIDED: tuple[str, ...] = (
     "shape=[3,5,7],values={v},info=given",  # S06: contiguous, yet described
 )
 
-OFFSETS: tuple[str, ...] = ("shape=[261],values={v},start=1",)  # L08, L09; 16-byte loads would be misaligned
+OFFSETS: tuple[str, ...] = (
+    "shape=[261],values={v},start=1",  # L08, L09; 16-byte loads would be misaligned
+    "shape=[2500],values={v},start=1,grid=1",  # L09, L21: what is not aligned goes another way, and round again
+)
 
 IN_PLACE: tuple[str, ...] = (
     "shape=[105],values={v},inp=null",  # S07
@@ -73,6 +89,8 @@ IN_PLACE: tuple[str, ...] = (
 SPECIAL: tuple[str, ...] = ("shape=[{special}],values=special",)  # N*, F*
 
 FLOATS: tuple[str, ...] = ("shape=[200],values=subnormal",)  # N13
+
+NANS: tuple[str, ...] = ("shape=[{nans}],values=nans",)  # N22: types whose patterns are too many to try them all
 
 EXHAUSTIVE: tuple[str, ...] = ("shape=[{all}],values=exhaustive",)  # N*, F*
 
@@ -88,6 +106,9 @@ def filled(rows: Sequence[str], name: str, distribution: str = "unit") -> list[s
     """``rows`` with their placeholders filled in for dtype ``name`` and the distribution ``distribution``."""
     bits = 8 * dtype(name).size
     numbers = {"special": len(special(name)), "core": len(core(name)), "pairs": len(core(name)) ** 2}
+    numbers |= {"twice": len(twice(name))}
+    if dtype(name).kind == "float":
+        numbers |= {"nans": len(nans(name)), "nan_pairs": len(nans(name)) ** 2}
     return [row.format(v=distribution, all=1 << bits, side=1 << bits // 2, **numbers) for row in rows]
 
 
@@ -98,5 +119,6 @@ def one_operand(name: str, extra: Sequence[str] = (), null_input: bool = False) 
     rows += IN_PLACE if null_input else ()
     rows += SPECIAL
     rows += FLOATS if kind.kind == "float" else ()
+    rows += NANS if kind.kind == "float" and kind.size > 2 else ()
     rows += (*EXHAUSTIVE, *EXHAUSTIVE_STRIDED) if kind.size <= 2 else ()
     return filled([*rows, *extra], name)

@@ -123,6 +123,49 @@ def special(name: str) -> NDArray[Any]:
     return _read_only(_distinct(np.concatenate([core(name).view(kind.bits), both])).view(kind.numpy))
 
 
+# Fraction bits of a result, and of a type that a wrong conversion goes through: f8, bf16, f16, f32.
+_NARROWED: tuple[tuple[int, int], ...] = ((3, 7), (3, 10), (3, 23), (7, 10), (7, 23), (10, 23))
+
+# Where subnormal results are tied, and where results overflow: f8, f16, bf16, f32.
+_EDGE_TIES: tuple[float, ...] = (2.0**-10, 2.0**-25, 2.0**-134, 2.0**-150, 464.0, 65520.0, 3.3961775292304601e38)
+
+
+@lru_cache
+def twice(name: str) -> NDArray[Any]:
+    """Numbers of dtype ``name`` a step off a tie, which is lost in a narrower type on the way: read-only, 1-D."""
+    kind = dtype(name)
+    if kind.kind != "float":
+        steps = ((1 << top, 1 << top - fraction - 1) for top in (31, 40, 62) for fraction in (3, 7, 10, 23))
+        return _integers(kind, (273, *(point for one, tie in steps for point in (one + tie + 1, one + 3 * tie - 1))))
+    points = [1 + 2.0 ** -(to + 1) + 2.0 ** -(via + 2) for to, via in _NARROWED]
+    points += [1 + 3 * 2.0 ** -(to + 1) - 2.0 ** -(via + 2) for to, via in _NARROWED]
+    points = [point * scale for point in points for scale in (1.0, 0.015625, 96.0)]
+    points += [tie * (1 + sign * 2.0**-step) for tie in _EDGE_TIES for step in (12, 22, 30) for sign in (1, -1)]
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.array([*points, *(-point for point in points)]).astype(kind.numpy)
+    return _read_only(_distinct(values.view(kind.bits)).view(kind.numpy))
+
+
+@lru_cache
+def nans(name: str) -> NDArray[Any]:
+    """NaN patterns of the float dtype ``name``, and numbers that they are told from: read-only, 1-D.
+
+    A test that looks at some of the bits only, or loses the payload, takes one of them for infinity or a number.
+    """
+    kind = dtype(name)
+    if kind.kind != "float":
+        raise ValueError(f"values=nans needs a float type, not {name}")
+    fmt = kind.floating
+    infinity, every = fmt.largest + 1, (1 << fmt.mantissa) - 1
+    quiet, middle = (every + 1) >> 1, 1 << fmt.mantissa // 2
+    payloads = (1, every, quiet, quiet | 1, every ^ quiet, middle, middle - 1, every - 1)
+    one = fmt.bias << fmt.mantissa
+    patterns = [*(infinity | payload for payload in payloads), infinity, 0, one, one + every, fmt.largest]
+    sign = 1 << (fmt.exponent + fmt.mantissa)
+    bits = np.array([pattern | flipped for pattern in patterns for flipped in (0, sign)], dtype=np.uint64)
+    return _read_only(_distinct(bits.astype(kind.bits)).view(kind.numpy))
+
+
 @lru_cache
 def exhaustive(name: str) -> NDArray[Any]:
     """Every bit pattern of dtype ``name``, in order; raises ``ValueError`` for types of more than 16 bits."""

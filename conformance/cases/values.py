@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.layouts import MAX_ELEMENTS
-from conformance.cases.specials import core, exhaustive, integer_limits, special
+from conformance.cases.specials import core, exhaustive, integer_limits, nans, special, twice
 from conformance.dtypes import DType, dtype
 
 
@@ -139,7 +139,13 @@ def _table(table: Callable[[str], NDArray[Any]]) -> Distribution:
     return draw
 
 
-TABLES: dict[str, Callable[[str], NDArray[Any]]] = {"core": core, "special": special, "exhaustive": exhaustive}
+TABLES: dict[str, Callable[[str], NDArray[Any]]] = {
+    "core": core,
+    "special": special,
+    "twice": twice,
+    "nans": nans,
+    "exhaustive": exhaustive,
+}
 """The distributions that go through a fixed table in order."""
 
 _DISTRIBUTIONS: dict[str, Distribution] = {

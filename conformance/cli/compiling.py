@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.notices import take_warnings
-from conformance.port.amd_cache import Compiled, compile_cached
+from conformance.port.amd_cache import Compiled, compile_for
+from conformance.port.installation import lacked
+from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.bounded import stop_all
 from conformance.text import one_line
@@ -29,21 +31,19 @@ def compile_tree(
     toolchain: Toolchain,
     sources: Sequence[KernelSource],
     targets: Sequence[Target],
-    options: Sequence[str],
+    options: BuildOptions,
     jobs: int,
     on_done: Callable[[Job], None] = lambda job: None,
+    more: Sequence[str] = (),
 ) -> list[Job]:
     """Every source for every target, ``jobs`` at a time, through the cache; a failure takes the place of its result.
 
-    ``on_done`` is called for each job that ends.
+    ``more`` are options for the compiler besides ``options``. ``on_done`` is called for each job that ends.
     """
 
     def one(source: KernelSource, target: Target) -> Job:
-        folders = dict.fromkeys((source.root, source.path.parent))
-        words = [*(f"-I{folder}" for folder in folders), *options]
         try:
-            source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
-            job = Job(source, target, compile_cached(toolchain, source.path, target, words))
+            job = Job(source, target, compile_for(toolchain, source, target, options, more))
         except CompileFailure as failure:
             job = Job(source, target, failure)
         except SourceError as error:
@@ -63,6 +63,11 @@ def compile_tree(
                 job.cancel()
             stop_all()
             raise
+
+
+def missing_header(job: Job, toolchain: Toolchain) -> str | None:
+    """Which header of HIP's a source was not compiled for, because the installation lacks it, in words."""
+    return lacked(toolchain, job.result.log) if isinstance(job.result, CompileFailure) else None
 
 
 def first_error(failure: CompileFailure, folder: Path) -> str:

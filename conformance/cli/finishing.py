@@ -50,6 +50,7 @@ def finish(
         arguments.fail_under,
         strict=getattr(arguments, "strict", False),
         specs=given_specs(record.run, specs),
+        problems=result.settled(specs.kernels).problems,
     )
     if decision.line is not None:
         print(decision.line)
@@ -93,7 +94,8 @@ def _print_warnings(result: Result) -> None:
 
 def _print_failures(record: Record, result: Result, specs: Specs) -> None:
     """The first failure of the first kernel of each cause, then of further kernels, on standard output."""
-    bad = {row.name: row for row in record.kernels if row.name in result.outcomes and row.status in _EXPLAINED_STATUSES}
+    judged = [row for row in record.kernels if row.name in result.outcomes and row.known_reason is None]
+    bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
     firsts = [finding.shares[0].kernel.name for finding in find_causes(bad.values(), specs)]
     shown = list(dict.fromkeys([*firsts, *bad]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     for name in shown:

@@ -13,7 +13,7 @@ MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""
 
 FAILURES: tuple[Status, ...] = ("fail", "signature", "missing", "compile_error", "crash", "timeout")
-"""Failures that are not declared; a known failure is declared in its spec."""
+"""Failures, but for those that the specs declare, which have a status of their own."""
 
 _NAMED = 5
 
@@ -29,24 +29,31 @@ class Decision:
 
 
 def decide(
-    rows: Sequence[KernelResult], total: int, fail_under: float | None = None, strict: bool = False, specs: str = ""
+    rows: Sequence[KernelResult],
+    total: int,
+    fail_under: float | None = None,
+    strict: bool = False,
+    specs: str = "",
+    problems: Sequence[str] = (),
 ) -> Decision:
     """What the verdicts on the selected ``rows`` amount to, out of ``total`` kernels of the specs.
 
     A run that lost a kernel to something that is not its doing, or that judged nothing, is 2 whatever else holds. With
     ``fail_under`` the coverage in percent decides alone, compared unrounded; without it every selected kernel must have
     passed or have a declared failure. ``strict`` asks for both. ``specs`` follows the count of kernels where they are
-    not the harness's own: `` of the given specs DIR``.
+    not the harness's own: `` of the given specs DIR``. ``problems`` are what the port declares and does not hold, a
+    failure of the run each.
     """
     passed = sum(row.status == "pass" for row in rows)
     lost = _lost(rows)
     if lost is not None:
         line = None if fail_under is None else _line(passed, total, fail_under, specs, "not decided")
         return Decision(BAD_INPUT, line, (lost,))
-    failed = [row for row in rows if row.status in FAILURES]
+    failed = [row for row in rows if row.status in FAILURES and row.known_reason is None]
     idle = [row for row in rows if row.status == "not_run"]
-    clean = not failed and not idle
+    clean = not failed and not idle and not problems
     why: tuple[str, ...] = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
+    why += tuple(problems)
     if fail_under is None:
         missing = [row for row in failed if row.status == "missing"]
         why += (f"defined in no source: {_names(missing)}",) if missing else ()
@@ -55,7 +62,9 @@ def decide(
     met = reached and (clean or not strict)
     verdict = "met" if met else "NOT met"
     if reached and not met:
-        verdict = f"NOT met: --strict, and {len(failed) + len(idle)} of the selected kernels are not at parity"
+        count = len(failed) + len(idle)
+        what = f"{count} of the selected kernels are not at parity" if count else "the port's declarations do not hold"
+        verdict = f"NOT met: --strict, and {what}"
     return Decision(MET if met else NOT_MET, _line(passed, total, fail_under, specs, verdict), why)
 
 

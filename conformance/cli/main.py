@@ -93,6 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
     _selection(check)
     _compilation(check)
+    _dialect(check)
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
 
@@ -118,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     _checkout(wired)
     wired.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
     wired.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
+    _config(wired)
     wired.add_argument("--json", type=Path, metavar="F", help="write the wiring as JSON")
 
     new = commands.add_parser(
@@ -147,6 +149,7 @@ def build_parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--params", metavar="LIST", help="the parameters of its kernels, as in a spec (default: the last example's)"
     )
+    _config(new)
     new.add_argument("--write", action="store_true", help="write it")
     new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     return parser
@@ -187,13 +190,32 @@ def _compiler_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-D", "--define", dest="defines", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument(
+        "-U", "--undefine", dest="undefines", action="append", default=[], metavar="NAME", help="after every -D"
+    )
+    parser.add_argument(
         "--include",
         dest="forced",
         action="append",
         type=Path,
         default=[],
         metavar="HEADER",
-        help="include this header before each source",
+        help="include this header before each source: a file, or a name that the compiler finds (hip/hip_fp16.h)",
+    )
+    parser.add_argument("--std", metavar="STANDARD", help="the standard of C++ (c++20)")
+    _config(parser)
+
+
+def _dialect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dialect",
+        choices=DIALECTS,
+        help="language of the sources (default: .cu files without HIP's headers are CUDA)",
+    )
+
+
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="what the port says of itself (default: its candle-parity.toml)"
     )
 
 
@@ -220,11 +242,7 @@ def _launching(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     _compiler_options(parser)
-    parser.add_argument(
-        "--dialect",
-        choices=DIALECTS,
-        help="language of the sources (default: .cu files without HIP's headers are CUDA)",
-    )
+    _dialect(parser)
     parser.add_argument(
         "--compiler",
         choices=COMPILERS,

@@ -21,12 +21,15 @@ from conformance.engine.steps import ProgressCallback, no_progress
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
-from conformance.port.options import BuildOptions, options_for
+from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
+from conformance.port.declared.declared import declared_in
+from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
+from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
 
 DEFAULT_WAVE = 64
@@ -35,10 +38,41 @@ DEFAULT_ORDERS = ORDERS
 _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 
 
-def tree_from(settings: Settings) -> Tree:
-    """The tree of kernels that is compiled, with its options; raises ``SourceError``."""
-    path = settings.kernels or kernels_folder()
-    return Tree(path, build_options(settings, path))
+def config_from(settings: Settings) -> Config | None:
+    """What is declared of the tree under trial: in the file of ``--config``, else in the one in the tree or next to it.
+
+    Without ``--kernels`` one in the working directory counts where it names the tree. Raises ``SourceError``.
+    """
+    if settings.config is not None:
+        return read_config(settings.config)
+    if settings.kernels is not None:
+        return config_beside(settings.kernels)
+    here = read_config(Path(OPTIONS_FILE)) if Path(OPTIONS_FILE).exists() else None
+    return here if here is not None and here.kernels is not None else config_beside(kernels_folder())
+
+
+def tree_from(settings: Settings, specs: Specs) -> Tree:
+    """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
+    the file of ``config_from`` names, else the shipped one. Raises ``SourceError``."""
+    config = config_from(settings)
+    path = settings.kernels or (None if config is None else config.kernels) or kernels_folder()
+    return tree_at(settings, specs, path, config)
+
+
+def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None = None) -> Tree:
+    """The tree at ``path``, with what the settings and ``config``, else its own file, say; raises ``SourceError``."""
+    config = config or config_beside(path)
+    options = options_for(
+        path,
+        settings.include_dirs,
+        settings.defines,
+        settings.forced,
+        settings.dialect,
+        settings.undefines,
+        settings.std,
+        config,
+    )
+    return Tree(path, options, declared_in(config, specs.kernels))
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
@@ -119,16 +153,14 @@ def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerCho
     return asked
 
 
-def build_options(settings: Settings, kernels: Path) -> BuildOptions:
-    """What the settings and the tree's own file say of compiling; raises ``SourceError``."""
-    return options_for(kernels, settings.include_dirs, settings.defines, settings.forced, settings.dialect)
-
-
 def option_words(settings: Settings) -> list[str]:
     """The compiling options, as they were given."""
     words = [word for folder in settings.include_dirs for word in ("-I", str(folder))]
     words += [word for define in settings.defines for word in ("-D", define)]
+    words += [word for name in settings.undefines for word in ("-U", name)]
     words += [word for header in settings.forced for word in ("--include", str(header))]
+    words += ["--std", settings.std] if settings.std else []
+    words += ["--config", str(settings.config)] if settings.config else []
     return [*words, "--dialect", settings.dialect] if settings.dialect else words
 
 
@@ -137,7 +169,7 @@ def default_wave(tree: Tree) -> int:
     if tree.options.dialect == "hip":
         return DEFAULT_WAVE
     texts = [source for source in find_sources(tree.path) if not source.is_code_object]
-    cuda = bool(texts) and (tree.options.dialect == "cuda" or all(source.is_cuda for source in texts))
+    cuda = bool(texts) and all(is_cuda(source, tree.options) for source in texts)
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 
 

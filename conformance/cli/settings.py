@@ -28,6 +28,9 @@ class Settings:
     defines: tuple[str, ...] = ()
     forced: tuple[Path, ...] = ()
     dialect: str | None = None
+    undefines: tuple[str, ...] = ()
+    std: str | None = None
+    config: Path | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:

@@ -10,7 +10,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.target import Limits, Target
-from conformance.port.options import BuildOptions
+from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
@@ -55,20 +55,25 @@ class Compiler:
         self._ready = ready
         self._made: dict[str, Made] = {}
 
-    def compiled(self, source: KernelSource) -> bytes:
-        """The code object of ``source``; raises ``CompileError``, ``SourceError`` and ``InfrastructureError``."""
+    def compiled(self, source: KernelSource) -> Made:
+        """The code object of ``source``, and what does not compile of it.
+
+        Raises ``CompileError``, ``SourceError`` and ``InfrastructureError``.
+        """
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)
         target = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
         dialect = self._options.dialect
+        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
+            dialect = "hip"  # its compiler goes by the suffix
         extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else "hiprtc"
         found = made(source, target, self._supervisor, self._options, extra, limits, chosen)
         if kind.chooses_compiler:
             self._made[source.label] = found
-        return found.code
+        return found
 
     def sign(self, outcome: Outcome) -> None:
         """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""

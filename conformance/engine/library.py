@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,9 @@ from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.engine.tables import Defined, Table, amd_table, host_table, reported_table
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
+from conformance.port.compiling.cache import Made
+from conformance.port.compiling.partly import Broken
+from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
@@ -50,6 +53,8 @@ class Found:
     status: Status
     source: str | None
     message: str | None
+    refused: KernelSource | None = None
+    """The source that a compiler has refused, or this kernel of it."""
 
 
 class Library:
@@ -57,8 +62,8 @@ class Library:
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
     which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. ``begin``
-    gets what is looked into, ``arch`` says what devices that load AMD code objects are.
-    Raises ``SourceError`` when the path cannot be used.
+    gets what is looked into, ``arch`` says what devices that load AMD code objects are, ``names`` what the port calls
+    kernels. Raises ``SourceError`` when the path cannot be used.
     """
 
     def __init__(
@@ -66,10 +71,11 @@ class Library:
         path: Path,
         options: BuildOptions,
         runtime: str,
-        compiled: Callable[[KernelSource], bytes],
+        compiled: Callable[[KernelSource], Made],
         loader: Callable[[], Loader],
         begin: Callable[[str], None] = lambda _: None,
         arch: Callable[[], str] = lambda: "",
+        names: Names = OWN_NAMES,
     ) -> None:
         self.sources = find_sources(path)
         self.broken: dict[int, str] = {}
@@ -81,7 +87,9 @@ class Library:
         self._loader = loader
         self._begin = begin
         self._arch = arch
+        self._port_names = names
         self._code: dict[int, bytes] = {}
+        self._lacks: dict[int, Mapping[str, Broken]] = {}
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, int] = {}
         self._tables: dict[int, Table | None] = {}
@@ -105,29 +113,38 @@ class Library:
         A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
         there and the other seems to define it.
         """
+        name = self._port_names.port(kernel.name)
+        broken: Found | None = None
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
             if index in self.broken or index in self.unavailable:
                 continue
-            if source.path.stem != kernel.module and not self._may_define(index, kernel.name):
+            if source.path.stem != kernel.module and not self._may_define(index, name):
                 continue
             if not self._loaded(index):
                 continue
-            defined, label = self._defined(index, kernel.name)
+            lacking = self._lacks[index].get(name)
+            if lacking is not None:
+                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, self.sources[index])
+                continue
+            defined, label = self._defined(index, name)
             difference = None if defined is None else defined.difference(kernel)
             if difference is not None:
                 return Found(None, "signature", label, difference)
-            function = self._function(index, kernel.name)
+            function = self._function(index, name)
             if function is not None:
                 most = None if defined is None else defined.most_threads
                 return Found(replace(function, most_threads=most), "pass", label, None)
         for index, why in self.unavailable.items():
-            if self._would_define(index, kernel):
+            if self._would_define(index, name, kernel.module):
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
         for index, why in self.broken.items():
-            if self._would_define(index, kernel):
-                return Found(None, "compile_error", self.sources[index].label, why)
-        return Found(None, "missing", None, None)
+            if self._would_define(index, name, kernel.module):
+                refused = None if index in self.refused or why.startswith(COMPILER_LOST) else self.sources[index]
+                return Found(None, "compile_error", self.sources[index].label, why, refused)
+        own = name != kernel.name
+        said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
+        return broken or Found(None, "missing", None, said)
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""
@@ -154,10 +171,10 @@ class Library:
         self.broken[index] = str(error)
         self.refused.add(index)
 
-    def _would_define(self, index: int, kernel: Kernel) -> bool:
-        """Whether the broken source ``index`` is where ``kernel`` was meant to be."""
+    def _would_define(self, index: int, name: str, module: str) -> bool:
+        """Whether the broken source ``index`` is where kernel ``name`` was meant to be."""
         names = self._defined_names(index)
-        return self.sources[index].mentions(kernel.name, kernel.module) if names is None else kernel.name in names
+        return self.sources[index].mentions(name, module) if names is None else name in names
 
     def _may_define(self, index: int, name: str) -> bool:
         """Whether source ``index`` must be compiled to know if it defines ``name``."""
@@ -195,7 +212,8 @@ class Library:
             return
         source = self.sources[index]
         if index not in self._code:
-            code = self._compiled(source)
+            found = self._compiled(source)
+            code, self._lacks[index] = found.code, found.broken
             if source.is_code_object and self._kind.code == "host":
                 _refuse_foreign(source, self._kind.name)
             if self._kind.code == "amd":
@@ -223,7 +241,14 @@ def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str]
         return frozenset(
             definition.name
             for defines in (chosen if source.path.suffix == ".cu" else chosen[:1])
-            for definition in defined_kernels(source.path, folders, (*defines, *options.defines), options.forced)
+            for definition in defined_kernels(
+                source.path,
+                folders,
+                (*defines, *options.defines),
+                options.forced,
+                options.undefines,
+                options.std,
+            )
         )
     except (AmdError, ScanError):
         return None

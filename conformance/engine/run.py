@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -14,6 +14,8 @@ from conformance.engine.steps import Compilation, ProgressCallback, answers, com
 from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.port.declared.declared import NOTHING
+from conformance.port.declared.known import Settled, settle
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 
@@ -24,7 +26,7 @@ class Result:
 
     ``selected`` are the names of all kernels that were asked for: an interrupted run has outcomes of some of them.
     ``warnings`` is what went wrong without costing a verdict, ``printed`` what kernels printed. ``interrupted`` says
-    that the run was stopped before its end.
+    that the run was stopped before its end, ``partly`` names kernels of which only some cases were asked for.
     """
 
     setup: Setup
@@ -38,6 +40,16 @@ class Result:
     warnings: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     interrupted: bool = False
+    partly: tuple[str, ...] = ()
+
+    def settled(self, kernels: Collection[str]) -> Settled:
+        """What the port's declarations make of the outcomes; ``kernels`` are those of the specs."""
+        declared = self.mode.trees[0].declared if self.mode.trees else NOTHING
+        rows, runtime = declared.known_failures, self.setup.runtime
+        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch)
+        missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
+        problems = (*declared.names.unmatched(missing), *found.problems)
+        return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))
 
     @property
     def infrastructure(self) -> tuple[str, ...]:
@@ -79,6 +91,7 @@ def run(
     clock = time.perf_counter()
     result = Result(setup, mode, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)
     result.selected = tuple(kernel.name for kernel in kernels)
+    result.partly = tuple(cases or ())
     if journal is not None:
         result.outcomes |= journal.done
         result.started = journal.started or result.started

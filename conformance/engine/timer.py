@@ -82,6 +82,7 @@ class Timer:
                     compiler.compiled,
                     lambda: self._loader,
                     arch=lambda: self.ready.arch,
+                    names=tree.declared.names,
                 )
             )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,12 @@ class KernelObject:
 
 @dataclass(frozen=True)
 class CodeObject:
-    """The kernels of a code object by name; ``target`` is ``gfx942``, or ``gfx90a:xnack-`` with features."""
+    """The kernels of a code object by name; ``target`` is ``gfx942``, or ``gfx90a:xnack-`` with features. ``elf`` is
+    the file that they were read from."""
 
     target: str
     kernels: Mapping[str, KernelObject]
+    elf: bytes = field(default=b"", repr=False)
 
 
 # What the readers of ELF and msgpack raise on bytes that are neither.
@@ -144,14 +146,14 @@ def _parse(data: bytes, label: str) -> CodeObject:
     for segment in segments:
         for note in segment.iter_notes():
             if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE_METADATA, "NT_AMDGPU_METADATA"):
-                return _code_object(msgpack.unpackb(note["n_descdata"]))
+                return _code_object(msgpack.unpackb(note["n_descdata"]), data)
     raise AmdError(f"{label}: has no AMDGPU metadata; build it with -mcode-object-version=5 (3 or later is read)")
 
 
-def _code_object(metadata: Mapping[str, Any]) -> CodeObject:
+def _code_object(metadata: Mapping[str, Any], data: bytes) -> CodeObject:
     name = metadata.get("amdhsa.target", "").partition("amdgcn-amd-amdhsa--")[2] or UNKNOWN
     kernels = (_kernel(row) for row in metadata.get("amdhsa.kernels", ()))
-    return CodeObject(name, {kernel.name: kernel for kernel in kernels})
+    return CodeObject(name, {kernel.name: kernel for kernel in kernels}, data)
 
 
 def _kernel(row: Mapping[str, Any]) -> KernelObject:

@@ -23,7 +23,7 @@ _SUFFIXES = (*HEADER_SUFFIXES, *CODE_OBJECT_SUFFIXES)
 
 def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
     """16 hexadecimal digits over names and contents of the sources, headers and code objects at ``path``, and over
-    ``options``: macros, dialect, and the headers outside ``path`` that the sources reach through them.
+    ``options``: macros, dialect, standard, and the headers outside ``path`` that the sources reach through them.
 
     A file that cannot be read counts as such: the kernels in it report the consequence.
     """
@@ -42,7 +42,9 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
         outside = [file for file in _reached(starts, options.include_dirs) if file not in known]
         # By content alone: a record must not depend on where a shim lies.
         headers = sorted(map(_content, outside))
-        digest.update("\0".join([options.dialect, *options.defines, *headers]).encode())
+        extra = [f"-U{name}" for name in options.undefines] + ([] if options.std is None else [options.std])
+        extra += [str(header) for header in options.forced if not header.is_absolute()]
+        digest.update("\0".join([options.dialect, *options.defines, *extra, *headers]).encode())
     return digest.hexdigest()[:16]
 
 

@@ -1,50 +1,50 @@
-"""How a tree of kernels is compiled: include folders, macros, forced includes, dialect.
+"""How a tree of kernels is compiled: include folders, macros, forced includes, language standard, dialect.
 
-They come from the command line and from a file ``candle-parity.toml`` in the tree or next to it::
-
-    include_dirs = ["include", "../shim"]      # as -I, searched before the tree's own folders
-    defines = ["USE_HIP", "WARP_SIZE=64"]      # as -D
-    forced_includes = ["shim/cuda_to_hip.h"]   # as --include: read before the first line of every source
-    dialect = "hip"                            # "hip", "cuda", or "auto": .cu files that include no HIP header are CUDA
-
-Paths are relative to the file. No other key is known. The command line's folders are searched first, and its macros
-win.
+They come from the command line and from the tree's ``candle-parity.toml`` (``conformance.port.config``). The command
+line's folders are searched first, and its macros, standard and dialect win.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from conformance.port.sources import SourceError
-from conformance.reading import read_text, shortened
+from conformance.port.config import DIALECTS, OPTIONS_FILE, Config, config_beside
+from conformance.port.includes import reached
+from conformance.port.sources import KernelSource, SourceError
+from conformance.reading import shortened
 
-OPTIONS_FILE = "candle-parity.toml"
-DIALECTS = ("auto", "hip", "cuda")
+__all__ = ["DIALECTS", "NO_OPTIONS", "OPTIONS_FILE", "BuildOptions", "options_for"]
 
-_LISTS = ("include_dirs", "defines", "forced_includes")
 _DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
+_UNDEFINE = re.compile(r"[A-Za-z_]\w*")
+_STANDARD = re.compile(r"(c|gnu)\+\+\w{2}")
 _LONGEST = 10_000
-_MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
+
+# Headers that come with a compiler or an installation: where they are is for the compiler to know.
+_COMPILERS_OWN = re.compile(r"(hip|rocm?\w*|hip\w+|cub|thrust|simt)/[\w./+-]+|(cuda|hip|device_|math_)\w*\.(h|hpp|cuh)")
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What every source of a tree is compiled with; all paths are absolute."""
+    """What every source of a tree is compiled with; all paths are absolute but those of forced headers that are the
+    compiler's to find."""
 
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     forced: tuple[Path, ...] = ()
     dialect: str = "auto"
+    undefines: tuple[str, ...] = ()
+    std: str | None = None
 
     def compiler_flags(self, first: Sequence[Path] = (), last: Sequence[Path] = ()) -> list[str]:
         """As a compiler's options, without the dialect; ``first`` and ``last`` are folders to search around ours."""
         flags = [f"-I{folder}" for folder in dict.fromkeys((*first, *self.include_dirs, *last))]
+        flags += [] if self.std is None else [f"-std={self.std}"]
         flags += [f"-D{define}" for define in self.defines]
+        flags += [f"-U{name}" for name in self.undefines]
         return flags + [word for header in self.forced for word in ("-include", str(header))]
 
 
@@ -57,82 +57,85 @@ def options_for(
     defines: Sequence[str] = (),
     forced: Sequence[Path] = (),
     dialect: str | None = None,
+    undefines: Sequence[str] = (),
+    std: str | None = None,
+    config: Config | None = None,
 ) -> BuildOptions:
-    """The options of the tree at ``kernels``: those given, and those of its ``candle-parity.toml``.
+    """The options given on the command line, and those of ``config``, else of the file of the tree at ``kernels``.
 
-    Given paths are relative to the working directory; a forced include that is not there is looked for in the include
-    folders. Raises ``SourceError`` for a folder or header that does not exist, a malformed macro, and a file that is no
-    TOML or holds an unknown key or a value of the wrong kind.
+    Given paths are relative to the working directory. A forced include that is not there is looked for in the include
+    folders, and left to the compiler where it is named as ROCm's and CUDA's own headers are. Of one origin
+    ``undefines`` come after ``defines``. Raises ``SourceError`` for a folder or header that does not exist, a
+    malformed macro or standard, and a file that is not what ``read_config`` takes.
     """
-    file = _options_file(kernels)
-    read = _read(file) if file is not None else {}
-    base = file.parent if file is not None else kernels
-    where = str(file)
+    config = config or config_beside(kernels) or Config(Path(OPTIONS_FILE))
+    where = str(config.file)
     folders = [_folder(folder, "-I") for folder in include_dirs]
-    folders += [_folder(base / name, f"{where}: include_dirs") for name in read.get("include_dirs", ())]
-    named = [("-D", define) for define in defines]
-    macros = [(f"{where}: defines", define) for define in read.get("defines", ())] + named
-    for origin, define in macros:
-        if not _DEFINE.fullmatch(define) or len(define) > _LONGEST:
-            raise SourceError(f"{origin} {shortened(define)!r} is not a macro; expected NAME or NAME=VALUE")
-    headers = [_header(base / name, folders, f"{where}: forced_includes") for name in read.get("forced_includes", ())]
-    headers += [_header(header, folders, "--include") for header in forced]
+    folders += [_folder(folder, f"{where}: include_dirs") for folder in config.include_dirs]
+    for origin, words in ((f"{where}: defines", config.defines), ("-D", defines)):
+        _check(words, _DEFINE, origin, "a macro; expected NAME or NAME=VALUE")
+    for origin, words in ((f"{where}: undefines", config.undefines), ("-U", undefines)):
+        _check(words, _UNDEFINE, origin, "a macro's name")
+    for origin, word in ((f"{where}: std", config.std), ("--std", std)):
+        _check([word] if word is not None else [], _STANDARD, origin, "a standard of C++; expected one such as c++20")
+    base = config.file.parent
+    headers = [_header(base / name, name, folders, f"{where}: forced_includes") for name in config.forced_includes]
+    headers += [_header(header, str(header), folders, "--include") for header in forced]
+    # What is given takes back what the file says of the same macro.
+    defined, undefined = set(map(_name, defines)), set(undefines)
     return BuildOptions(
         tuple(dict.fromkeys(folders)),
-        tuple(define for _, define in macros),
+        (*(word for word in config.defines if _name(word) not in undefined), *defines),
         tuple(headers),
-        dialect or read.get("dialect", "auto"),
+        dialect or config.dialect or "auto",
+        tuple(dict.fromkeys((*(name for name in config.undefines if name not in defined), *undefines))),
+        std or config.std,
     )
 
 
-def _options_file(kernels: Path) -> Path | None:
-    """The tree's file: inside the folder (the file's folder, for a single file), else next to the folder."""
-    path = kernels.resolve()
-    folders = [path.parent] if path.is_file() else [path, path.parent]
-    return next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).exists()), None)
-
-
-def _read(file: Path) -> dict[str, Any]:
+def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
+    """Whether ``source`` is CUDA's: by the dialect that is named, else a .cu file that includes no HIP header, directly
+    or not, conditions ignored."""
+    if options.dialect != "auto":
+        return options.dialect == "cuda"
+    if source.path.suffix != ".cu":
+        return False
+    starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
     try:
-        content = tomllib.loads(read_text(file, _MOST_BYTES))
-    except OSError as error:
-        raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
-    except RecursionError:
-        raise SourceError(f"{file}: cannot be read as TOML (nested too deep)") from None
-    except ValueError as error:  # no UTF-8, no TOML, and an integer of more than 4,300 digits
-        raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
-    known = (*_LISTS, "dialect")
-    for key, value in content.items():
-        if key not in known:
-            raise SourceError(f"{file}: unknown key {shortened(key)!r}; expected one of {', '.join(known)}")
-        if key in _LISTS and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise SourceError(f"{file}: {key} must be a list of strings, not {_shown(value)}")
-        if key == "dialect" and not (isinstance(value, str) and value in DIALECTS):
-            raise SourceError(f"{file}: dialect must be one of {', '.join(DIALECTS)}, not {_shown(value)}")
-    return content
+        return not reached(starts, folders).includes_hip
+    except (SourceError, OSError):
+        return True
 
 
-def _shown(value: Any) -> str:
-    # Of the others no repr(): it may be too deep or too long for it.
-    return repr(shortened(value)) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+def _name(define: str) -> str:
+    return re.split(r"[(=]", define, maxsplit=1)[0]
+
+
+def _check(words: Sequence[str], pattern: re.Pattern[str], origin: str, wanted: str) -> None:
+    for word in words:
+        if not pattern.fullmatch(word) or len(word) > _LONGEST:
+            raise SourceError(f"{origin} {shortened(word)!r} is not {wanted}")
 
 
 def _folder(path: Path, origin: str) -> Path:
     try:
         if path.is_dir():
             return path.resolve()
-    except OSError:  # a name too long
+    except (OSError, ValueError):  # a name too long, or with a NUL
         pass
     raise SourceError(f"{origin} {shortened(str(path))} is not a folder; give one that holds headers")
 
 
-def _header(path: Path, folders: Sequence[Path], origin: str) -> Path:
-    for candidate in (path, *(folder / path.name for folder in folders if path.parent == Path())):
+def _header(path: Path, name: str, folders: Sequence[Path], origin: str) -> Path:
+    """``name`` as a file: at ``path``, or in one of ``folders``, or as it is where it is the compiler's own."""
+    for candidate in (path, *(folder / name for folder in folders)):
         try:
             if candidate.is_file():
                 return candidate.resolve()
-        except OSError:  # a name too long
+        except (OSError, ValueError):
             continue
+    if _COMPILERS_OWN.fullmatch(name):
+        return Path(name)
     raise SourceError(
         f"{origin} {shortened(str(path))} is not a file; give a header's path, or its name with its folder as -I"
     )

@@ -31,7 +31,8 @@ def assemble(
 
     ``recordings`` is what the trace files of a replay say of themselves.
     """
-    rows = [_row(specs, outcome) for outcome in result.outcomes.values()]
+    reasons = result.settled(specs.kernels).reasons
+    rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
     kind = known_kind(result.setup.runtime)
@@ -65,14 +66,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
     """A selected kernel that has no outcome: the run was interrupted, or lost it."""
     why = "interrupted before it was judged" if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
-    return KernelResult(
-        name=kernel.name,
-        module=kernel.module,
-        family=kernel.family,
-        status="not_run",
-        upstream=kernel.upstream,
-        message=why,
-    )
+    return KernelResult.not_run(kernel, message=why)
 
 
 def _recorded_on(recording: Mapping[str, Any]) -> str:
@@ -84,7 +78,7 @@ def _recorded_on(recording: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (*parts, git and f"port at {git}") if part)
 
 
-def _row(specs: Specs, outcome: Outcome) -> KernelResult:
+def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelResult:
     kernel = specs.kernels[outcome.kernel]
     return KernelResult(
         name=kernel.name,
@@ -103,6 +97,11 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
+        planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
+        robustness=outcome.robustness,
+        port_name=outcome.port_name,
+        known_reason=reasons.get(kernel.name),
+        fixed=outcome.fixed,
         observations=tuple(outcome.observations),
         passed=tuple(outcome.passed),
     )
@@ -140,6 +139,7 @@ def _run(
         sources=None if tree is None else tree_digest(tree.path, tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
+        config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
+from conformance.engine.modes import Tree
 from conformance.port.check.objects import ObjectFile
 from conformance.port.code_objects import KernelObject
 from conformance.port.digest import tree_digest
@@ -18,17 +18,19 @@ from conformance.spec.load import Specs
 
 def build_record(
     specs: Specs,
-    kernels: Path,
+    tree: Tree,
     compiler: str,
     started: datetime,
     seconds: float,
     objects: Mapping[str, Sequence[ObjectFile]],
     failed: Mapping[str, Mapping[str, str]],
+    broken: Mapping[str, Mapping[str, str]],
 ) -> Record:
     """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
 
-    ``objects`` has the code objects of each target, labelled with their source; ``failed`` the first error of each
-    source that does not compile. Kernels that no spec has are left out.
+    ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
+    ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
+    source's object. Kernels that no spec has are left out.
     """
     when = started.strftime("%Y-%m-%dT%H:%M:%SZ")
     compiled: dict[str, dict[str, Resources]] = {}
@@ -39,14 +41,11 @@ def build_record(
                 compiled.setdefault(name, {})[target] = _resources(kernel)
                 sources[name] = file.label
     rows = [
-        KernelResult(
-            name=name,
-            module=specs.kernels[name].module,
-            family=specs.kernels[name].family,
-            status="not_run",
+        KernelResult.not_run(
+            specs.kernels[name],
             source=sources[name],
-            upstream=specs.kernels[name].upstream,
             compiles_for=targets,
+            port_name=tree.declared.names.ports.get(name),
         )
         for name, targets in compiled.items()
         if name in specs.kernels
@@ -54,17 +53,23 @@ def build_record(
     run = RunInfo(
         runtime=BUILD,
         device="no device",
-        kernels=shown(kernels),
+        kernels=shown(tree.path),
         started=when,
         seconds=round(seconds, 3),
         upstream_commit=specs.upstream_commit,
-        git=commit_of(kernels),
+        git=commit_of(tree.path),
         harness=harness_commit(),
-        sources=tree_digest(kernels),
+        sources=tree_digest(tree.path),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         builds={
-            target: Build(compiler=compiler, started=when, failed=dict(failed.get(target, {}))) for target in objects
+            target: Build(
+                compiler=compiler,
+                started=when,
+                failed=dict(failed.get(target, {})),
+                broken=dict(broken.get(target, {})),
+            )
+            for target in objects
         },
     )
     return Record.of(run, every_kernel(specs, rows))

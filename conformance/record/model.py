@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Status, Ulp
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
@@ -40,26 +41,33 @@ class Resources(Row):
 class Build(Row):
     """One compilation of the sources for an AMD target: by what and when (ISO 8601 in UTC).
 
-    ``failed`` has the first error of each source file that does not compile.
+    ``failed`` has the first error of each source file that does not compile, ``broken`` that of each kernel which does
+    not in a file that compiles without it.
     """
 
     compiler: str
     started: str
     failed: dict[str, str] = {}
+    broken: dict[str, str] = {}
 
 
 class KernelResult(Row):
     """What became of one kernel.
 
     ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases.
+    ``planned`` is the number of cases that were selected, where not all were run (else 0). ``robustness`` has the cases
+    that Candle's Rust side never launches, which nothing else counts.
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
     kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
     ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
     selected cases that were not launched because their right answer is a fault, which the device would not survive.
     ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
-    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". Of a kernel that failed,
-    ``observations`` has every failing case with its evidence, and ``passed`` every other one that was judged.
+    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
+    calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
+    with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
+    why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
+    port declares that it is right there, which was judged then.
     """
 
     name: str
@@ -80,8 +88,26 @@ class KernelResult(Row):
     left_out: Count = 0
     compiler: str | None = None
     compiler_name: str | None = None
+    planned: Count = 0
+    robustness: Robustness | None = None
+    port_name: str | None = None
+    known_reason: str | None = None
+    fixed: str | None = None
     observations: tuple[Observation, ...] = ()
     passed: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> str:
+        """``3 of 53 cases failed, 12 not run``."""
+        missed = self.planned - self.cases if self.planned else 0
+        not_run = f", {missed} not run" if missed > 0 else ""
+        return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
+
+    @classmethod
+    def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
+        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
+        about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
+        return cls(status="not_run", **about, **fields)
 
     @property
     def lost(self) -> bool:
@@ -118,7 +144,8 @@ class RunInfo(Row):
     AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
     set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
-    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc".
+    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
+    port declares its choices in.
     """
 
     runtime: str
@@ -156,6 +183,7 @@ class RunInfo(Row):
     visible: tuple[str, ...] = ()
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
+    config: str | None = None
 
 
 class Summary(Row):
@@ -233,10 +261,4 @@ def every_kernel(specs: Specs, results: Iterable[KernelResult]) -> list[KernelRe
     unknown = sorted(given.keys() - specs.kernels.keys())
     if unknown:
         raise ValueError(f"a result for {unknown[0]}, which no spec has")
-    return [
-        given.get(name)
-        or KernelResult(
-            name=name, module=kernel.module, family=kernel.family, status="not_run", upstream=kernel.upstream
-        )
-        for name, kernel in specs.kernels.items()
-    ]
+    return [given.get(name) or KernelResult.not_run(kernel) for name, kernel in specs.kernels.items()]

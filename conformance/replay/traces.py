@@ -66,7 +66,7 @@ class _Module:
 
     def _read(self) -> Pool:
         if self.path.name.endswith(SUFFIX):
-            return _archived(read_archive, self.path)[1]
+            return _content(read_archive, self.path)[1]
         try:
             return read_npz(self.pool_path)
         except FileNotFoundError:
@@ -96,9 +96,13 @@ class Traces:
         """The names of the kernels that have a trace, in file order."""
         return [kernel for module in self._modules for kernel in module.cases]
 
+    def cases(self, kernel: str) -> list[Case]:
+        """The cases of ``kernel``, such as ``uexp_f32(trace=contig)``."""
+        return [_case(row) for module in self._modules for row in module.cases.get(kernel, ())]
+
     def ids(self, kernel: str) -> list[str]:
-        """The case ids of ``kernel``: ``uexp_f32(trace=contig)``."""
-        return [_case(row).id for module in self._modules for row in module.cases.get(kernel, ())]
+        """The case ids of ``kernel``."""
+        return [case.id for case in self.cases(kernel)]
 
     @property
     def recordings(self) -> list[dict[str, Any]]:
@@ -124,10 +128,10 @@ class Traces:
 def _read(path: Path) -> _Module:
     recording: dict[str, Any] = {}
     if path.name.endswith(SUFFIX):
-        header = _archived(read_header, path)
+        header = _content(read_header, path)
         rows, recording = header.cases, header.recording
     else:
-        rows = _json(path)
+        rows = _content(_json, path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
         raise TraceError(
             f"{path}: is not a list of trace cases with kernel and case (texts) and args (list of objects)"
@@ -145,15 +149,14 @@ def _is_case(row: dict[str, Any]) -> bool:
 
 
 def _json(path: Path) -> Any:
+    """The JSON of ``path``; raises ``ValueError`` where it holds none."""
     try:
         return read_json(path)
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise TraceError(f"{path}: cannot be read as JSON ({shortened(str(error))})") from None
+        raise ValueError(f"cannot be read as JSON ({shortened(str(error))})") from None
 
 
-def _archived(read: Callable[[Path], Read], path: Path) -> Read:
+def _content(read: Callable[[Path], Read], path: Path) -> Read:
     try:
         return read(path)
     except OSError as error:

@@ -92,6 +92,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
             words += ["--kernels", str(run.kernels)]
+        words += [] if run.config is None else ["--config", run.config]
     if run.specs is not None:
         words += ["--specs", run.specs]
     return shlex.join([*words, kernel])
@@ -130,6 +131,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
+        ("Declared in", run.config or ""),
         ("Commit of the port", run.git or "–"),
         ("Commit of the harness", run.harness or "–"),
         ("Compiled for", ", ".join(run.builds) or "–"),

@@ -43,10 +43,11 @@ def compilers(record: Record) -> list[str]:
 
 
 def failures(record: Record) -> list[tuple[str, str]]:
-    """Sources that do not compile, with their targets (``kernels/a.hip for gfx90a, gfx942``), and the first error."""
+    """Sources and kernels that do not compile, with their targets (``kernels/a.hip for gfx90a, gfx942``), and the first
+    error."""
     groups: dict[tuple[str, str], list[str]] = {}
     for target, build in record.run.builds.items():
-        for file, error in build.failed.items():
+        for file, error in (*build.failed.items(), *build.broken.items()):
             groups.setdefault((file, error), []).append(target)
     return [(f"{file} for {', '.join(targets)}", error) for (file, error), targets in groups.items()]
 

@@ -27,6 +27,18 @@ _HEADINGS: dict[Status, str] = {
     "known_failure": "Known failures",
 }
 
+_DECLARED = "Known failures, declared by the port"
+
+
+def _undeclared(status: Status) -> Callable[[KernelResult], bool]:
+    return lambda row: row.status == status and row.known_reason is None
+
+
+_SECTIONS: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
+    *((heading, _undeclared(status)) for status, heading in _HEADINGS.items()),
+    (_DECLARED, lambda row: row.known_reason is not None),
+)
+
 
 Told = dict[str, list[tuple[str, KernelResult]]]
 """The failing kernels that stand in a report already, each with the runs that they failed in."""
@@ -41,19 +53,20 @@ def failure_lines(
     ``label``.
     """
     rows, lines = _news(rows, label, {} if told is None else told)
-    for status, heading in _HEADINGS.items():
+    for heading, belongs in _SECTIONS:
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
-            if row.status == status:
+            if belongs(row):
                 # Wrong answers differ per kernel; a compiler's error is often one for a whole file.
-                key = row.name if row.failures or not row.message else row.message
+                key = row.known_reason or (row.name if row.failures or not row.message else row.message)
                 groups.setdefault(key, []).append(row)
         if not groups:
             continue
         count = sum(map(len, groups.values()))
         lines += [*([""] if lines else []), f"### {heading} ({count})"]
-        for group in groups.values():
-            lines += ["", *_group(record, group, specs)]
+        for reason, group in groups.items():
+            known = group[0].known_reason is not None
+            lines += ["", *(_known(reason, group) if known else _group(record, group, specs))]
     return lines or ["Nothing: no kernel that was judged failed."]
 
 
@@ -62,7 +75,7 @@ def _news(rows: Sequence[KernelResult], label: str, told: Told) -> tuple[list[Ke
     new: list[KernelResult] = []
     known: dict[str, list[str]] = {}
     for row in rows:
-        if row.status not in _HEADINGS:
+        if not any(belongs(row) for _, belongs in _SECTIONS):
             continue
         before = next((name for name, other in told.get(row.name, ()) if _alike(row, other)), None)
         if before is None:
@@ -92,13 +105,18 @@ def _alike(left: KernelResult, right: KernelResult) -> bool:
     return one == other
 
 
+def _known(reason: str, group: Sequence[KernelResult]) -> list[str]:
+    names = ", ".join(f"{code(row.name)} ({row.status}, {row.failed} of {row.cases} cases)" for row in group)
+    return [f"- {plain(reason)}: {names}"]
+
+
 def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[str]:
     first = group[0]
     lines = [f"**{', '.join(code(row.name) for row in group)}**"]
     places = [f"source {code(first.source)}"] if first.source else []
     places += [f"upstream {link(first.upstream, upstream_url(first, specs))}"]
     if first.cases:
-        places.append(f"{first.failed} of {first.cases} cases failed, largest error {ulps(first.max_ulp)}")
+        places.append(f"{first.counts}, largest error {ulps(first.max_ulp)}")
     lines += ["", f"{'; '.join(places)}."]
     if first.message:
         text = first.message

@@ -51,6 +51,8 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
 
 def _kind(row: KernelResult) -> str:
     # A message says that the kernel was selected, and why it has no verdict all the same.
+    if row.known_reason is not None:
+        return "skipped"
     return "error" if row.status == "not_run" and row.message else _ELEMENT.get(row.status, "")
 
 
@@ -81,14 +83,14 @@ def _suite(
             time=f"{row.seconds or 0:.3f}",
         )
         if kind:
-            first = row.message or (row.failures[0].why if row.failures else row.status)
+            first = row.known_reason or row.message or (row.failures[0].why if row.failures else row.status)
             detail = ElementTree.SubElement(case, kind, type=row.status, message=visible(first))
             if kind != "skipped":
                 detail.text = visible(_detail(record, row))
 
 
 def _detail(record: Record, row: KernelResult) -> str:
-    lines = [f"{row.status}: {row.failed} of {row.cases} cases failed; upstream {row.upstream}; source {row.source}"]
+    lines = [f"{row.status}: {row.counts}; upstream {row.upstream}; source {row.source}"]
     if row.message:
         lines.append(row.message)
     for failure in row.failures:

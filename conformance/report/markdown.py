@@ -9,9 +9,11 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.causes import cause_section
+from conformance.report.declared import choice_lines
 from conformance.report.failures import Told, failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
+from conformance.report.robustness import robustness_lines
 from conformance.report.tally import (
     Tally,
     grid,
@@ -69,6 +71,11 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs, name, told)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
+        own = choice_lines(part)
+        if own:
+            lines += ["", f"## The port's own choices{_of(name, found)}", "", *own]
+        if any(row.robustness for row in part):
+            lines += ["", f"## Robustness{_of(name, found)}", "", *robustness_lines(part, specs)]
         annotated = [
             f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
         ]

@@ -9,6 +9,7 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.causes import cause_page
+from conformance.report.declared import choices
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.remarks import remarks
 from conformance.report.tally import grid, of_module, results, tally, ulps
@@ -134,7 +135,7 @@ def _result(record: Record, row: KernelResult) -> str:
     status = f'<span class="{row.status}">{row.status}</span>'
     if row.cases:
         status += f" {row.cases - row.failed}/{row.cases} cases, {ulps(row.max_ulp)}"
-    details: list[str] = []
+    details = [f"<p>{html(line)}</p>" for line in choices(row)]
     if row.message:
         details.append(f"<pre>{html(row.message[:SHOWN_MESSAGE])}</pre>")
     for failure in row.failures:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from conformance.record import KernelResult, Record
+from conformance.report.declared import fixes, known_failures
+from conformance.report.robustness import robustness_note
 from conformance.spec.load import Specs
 
 _NAMED = 5
@@ -33,9 +35,12 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in run.infrastructure),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
+        *(("note", text) for text in (*known_failures(rows), *fixes(rows))),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         *(("note", text) for text in _of_passing(rows)),
+        ("note", robustness_note(rows, specs)),
+        *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]
@@ -82,6 +87,25 @@ def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
     return [
         f"{first[text]}{f' and {count - 1} kernels more' if count > 1 else ''}: {text}"
         for text, count in counts.items()
+    ]
+
+
+def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
+    """Kernels that were put on trial and that AMD's compiler refuses, by their errors."""
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for target, build in record.run.builds.items():
+        for row in rows:
+            tried = row.cases > 0 and target not in row.compiles_for
+            error = build.broken.get(row.name) or build.failed.get((row.source or "").rpartition(":")[0])
+            if tried and error is not None:
+                names, targets = groups.setdefault(error, ([], []))
+                names += [] if row.name in names else [row.name]
+                targets += [] if target in targets else [target]
+    return [
+        f"AMD's compiler refuses {len(names)} kernel{'' if len(names) == 1 else 's'} that "
+        f"{'was' if len(names) == 1 else 'were'} put on trial ({', '.join(names[:_NAMED])}"
+        f"{' ...' if len(names) > _NAMED else ''}), for {', '.join(targets)}: {error}"
+        for error, (names, targets) in groups.items()
     ]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
 from conformance.dtypes import DTYPES
-from conformance.spec.kernel import Kernel, Parameter, Role, Tolerance, Undefined
-from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, Workload
+from conformance.spec.kernel import Fix, Kernel, Parameter, Role, Tolerance, Undefined
+from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, UpstreamDefect, Workload
 from conformance.spec.nodes import Document, Location
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -17,7 +17,7 @@ _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 _KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row in conformance/dtypes.py"
 
-Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, Workload)
+Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, UpstreamDefect, Workload)
 
 
 def expand(document: Document, spec: SpecFile) -> Iterator[tuple[Kernel, Location]]:
@@ -143,6 +143,7 @@ class _Stanza:
             if not _C_NAME.match(name):
                 raise document.error((*self.place, "name"), f"{name!r} is not a C name", "correct the name template")
             known = self._matching(stanza.known_failures, variant)
+            defects = self._matching(stanza.upstream_defects, variant)
             kernel = Kernel(
                 name=name,
                 module=self.spec.module,
@@ -155,7 +156,9 @@ class _Stanza:
                 bench=self._bench(variant),
                 known_failure=" ".join(item.text for item in known) or None,
                 notes=tuple(item.text for item in self._matching(stanza.notes, variant)),
-                upstream_defects=tuple(item.text for item in self._matching(stanza.upstream_defects, variant)),
+                upstream_defects=tuple(item.text for item in defects),
+                fix=self._fix(defects),
+                wrong_upstream=tuple(pattern for item in defects for pattern in item.cases),
                 undefined=tuple(
                     Undefined(item.input, item.reason) for item in self._matching(stanza.undefined, variant)
                 ),
@@ -203,6 +206,13 @@ class _Stanza:
             self._steps(rule.library_ulp, variant, (*place, "library_ulp")),
             rule.source,
         )
+
+    def _fix(self, defects: Sequence[UpstreamDefect]) -> Fix | None:
+        found = [item for item in defects if item.fix is not None]
+        if len(found) > 1:
+            place = (*self.place, "upstream_defects", self.stanza.upstream_defects.index(found[1]), "fix")
+            raise self.document.error(place, "a second fix of one kernel", "a kernel has one at most; leave one out")
+        return Fix(str(found[0].fix), found[0].text) if found else None
 
     def _bench(self, variant: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         rules = self._matching(self.stanza.bench, variant)

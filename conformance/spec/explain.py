@@ -17,6 +17,7 @@ from conformance.spec.model import (
     SpecFile,
     ToleranceRule,
     UndefinedInput,
+    UpstreamDefect,
 )
 from conformance.spec.nodes import Document, Location
 
@@ -27,7 +28,7 @@ _INSIDE: dict[str, type[BaseModel]] = {
     "table": KernelTable,
     "tolerance": ToleranceRule,
     "notes": Remark,
-    "upstream_defects": Remark,
+    "upstream_defects": UpstreamDefect,
     "undefined": UndefinedInput,
     "known_failures": Remark,
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Literal
 
 Role = Literal["scalar", "in", "out", "inout"]
@@ -43,6 +44,18 @@ class Undefined:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """What upstream gets wrong, in words, and the name under which the reference has the right result."""
+
+    name: str
+    defect: str
+
+
+FIXED = "fixed"
+"""The key of a variant that asks the reference for the right result, by a fix's name."""
+
+
+@dataclass(frozen=True)
 class Kernel:
     """One of Candle's kernels.
 
@@ -65,7 +78,29 @@ class Kernel:
     known_failure: str | None = None
     notes: tuple[str, ...] = field(default=())
     upstream_defects: tuple[str, ...] = field(default=())
+    wrong_upstream: tuple[str, ...] = field(default=())
+    """Patterns of the cases, as the text between a case id's brackets, in which Candle's own kernel is wrong."""
+    fix: Fix | None = None
+    """The upstream defect for which the reference knows the right result."""
     undefined: tuple[Undefined, ...] = field(default=())
+
+    def is_wrong_upstream(self, case: str) -> bool:
+        """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""
+        return any(fnmatchcase(case, pattern) for pattern in self.wrong_upstream)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the right result is expected in place of Candle's."""
+        return FIXED in self.variant
+
+    def as_upstream(self) -> Kernel:
+        """The same kernel, of which Candle's result is expected, right or wrong."""
+        return replace(self, variant={axis: value for axis, value in self.variant.items() if axis != FIXED})
+
+    def fixed(self) -> Kernel:
+        """The same kernel, of which the right result is expected in place of Candle's; only where it has a fix."""
+        assert self.fix is not None
+        return replace(self, variant={**self.variant, FIXED: self.fix.name})
 
     def param(self, name: str) -> Parameter:
         """The parameter called ``name``; raises ``KeyError``."""

@@ -86,6 +86,21 @@ class Remark(Strict):
     text: Text = Field(description="one or more sentences of text")
 
 
+class UpstreamDefect(Remark):
+    """A remark on what upstream gets wrong. ``cases`` are those where the right result is expected all the same.
+
+    Each is a pattern of the text between a case id's brackets, as the shell has them. ``fix`` is the name under which
+    the reference knows the right result, for ports that say that they have it.
+    """
+
+    cases: list[Text] = Field(
+        default=[], description="a list of patterns of cases, such as *nrows=7,*, whose right result upstream misses"
+    )
+    fix: Text | None = Field(
+        default=None, description="the name under which the reference knows the right result, such as expert-stride"
+    )
+
+
 class Workload(Strict):
     """Cases that ``bench`` times for the kernels that ``when`` selects; each is the text between a case id's brackets.
 
@@ -129,8 +144,8 @@ class Family(Strict):
     )
     bench: list[Workload] = Field(default=[], description="a list of mappings with large, small and when")
     notes: list[Remark] = Field(default=[], description="a list of mappings with text and when")
-    upstream_defects: list[Remark] = Field(
-        default=[], description="a list of mappings with text and when: what upstream gets wrong"
+    upstream_defects: list[UpstreamDefect] = Field(
+        default=[], description="a list of mappings with text, when and cases: what upstream gets wrong"
     )
     undefined: list[UndefinedInput] = Field(default=[], description="a list of mappings with input, reason and when")
     known_failures: list[Remark] = Field(

@@ -54,8 +54,9 @@ def judge(
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
-    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Elements that the reference
-    leaves poisoned must be bit-equal. Wrong integers have no distance, for many are indices.
+    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
+    so any value is right. Elements that the reference leaves poisoned must be bit-equal. Wrong integers have no
+    distance, for many are indices.
     """
     wrong, largest = wrong_elements(got, expected, before, dtype, ulp)
     if wrong is None:
@@ -105,6 +106,8 @@ def wrong_elements(
         near &= ~((value_ord + actual_ord == -1) & ((value_ord == 0) | (value_ord == -1)))
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     compared = right & ~right_nan
+    if expected.free is not None:
+        right |= expected.free[at] & ~untouched
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if right.all():
         return None, largest

@@ -17,12 +17,15 @@ from conformance.verdict.compare import Mismatch, judge
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers
 from conformance.verdict.operands import operands
-from conformance.verdict.trials import TrialCase, with_equivalents
-from reference.expected import Expected
+from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents
+from reference.expected import Expected, Faults
 
 TIE_ORDER_DIFFERS = (
     "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
 )
+
+RIGHT_ANSWER = "right where upstream is wrong"
+"""What a failing case answers that has the right result, and not Candle's."""
 
 ONLY_EMPTY = "only empty cases were selected: nothing was judged"
 
@@ -42,7 +45,9 @@ class Judging:
         """The first buffer that is not as expected; notes the largest error."""
         mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers)
         outcome.max_ulp = max(outcome.max_ulp, largest)
-        if tie_order_differs:
+        if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
+            mismatch = _of_defect(self._kernel, case, buffers, mismatch)
+        if tie_order_differs and self._kernel.module == "sort":
             outcome.message = TIE_ORDER_DIFFERS
         return mismatch
 
@@ -121,6 +126,25 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatc
             evidence = evidence_of(kernel, case.launch, argument, got[start:], expected)
             return replace(mismatch, why=why, evidence=evidence), largest, False
     return None, largest, tie_order_differs
+
+
+def _of_defect(kernel: Kernel, case: TrialCase, buffers: Buffers, mismatch: Mismatch) -> Mismatch:
+    """``mismatch`` with what it has to do with the upstream defect of ``kernel``, if it has."""
+    assert kernel.fix is not None
+    try:
+        if _compare(*otherwise_fixed(kernel, case), buffers)[0] is not None:
+            return mismatch
+    except (Faults, ValueError):  # the one result is defined, the other is not
+        return mismatch
+    if kernel.is_fixed:
+        said, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
+    else:
+        answer = RIGHT_ANSWER
+        said = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
+        said += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
+    evidence = mismatch.evidence
+    answers = (answer, *evidence.answers) if answer else evidence.answers
+    return replace(mismatch, why=f"{mismatch.why}; {said}", evidence=replace(evidence, answers=answers))
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:

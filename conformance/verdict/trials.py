@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ import reference
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
+from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
 from conformance.processes import InfrastructureError
 from conformance.replay.traces import Trace, Traces
@@ -46,6 +47,31 @@ class TrialCase:
     @property
     def id(self) -> str:
         return self.case.id
+
+
+class Parts(NamedTuple):
+    """The ids of a kernel's cases: those that Candle's Rust side launches, and the others."""
+
+    launched: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def generated_parts(kernel: Kernel) -> Parts:
+    """All generated cases of ``kernel``, none where its family has no generator yet."""
+    return _parts(kernel, cases_for(kernel) if has_cases(kernel) else ())
+
+
+def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
+    """All recorded cases of ``kernel``; raises ``TraceError``."""
+    return _parts(kernel, _traces(traces).cases(kernel.name))
+
+
+def _parts(kernel: Kernel, cases: Iterable[Case]) -> Parts:
+    launched: list[str] = []
+    others: list[str] = []
+    for case in cases:
+        (others if never_launched(kernel.launch, case) else launched).append(case.id)
+    return Parts(tuple(launched), tuple(others))
 
 
 def generated(kernel: Kernel, ids: Iterable[str] | None, salt: str) -> Iterator[TrialCase]:
@@ -88,7 +114,8 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
     """The trial of a kernel by a recorded answer.
 
     The answer is expected; where the reference gives an interval (a library function, a free order of summation) the
-    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody.
+    kernel may lie anywhere in it, as the answer may. An answer outside what the reference allows judges nobody. Where
+    the port fixes an upstream defect the reference's answer is expected.
     """
     expected: dict[str, Expected] = {}
     flaw: str | None = None
@@ -105,7 +132,10 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
             mismatch, _ = judge(argument.name, answer, others, before, row, ulp)
         if mismatch is not None:
             flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
-        expected[argument.name] = Expected(answer, allowed.low, allowed.high)
+        if kernel.is_fixed:
+            expected[argument.name], flaw = allowed, None
+            continue
+        expected[argument.name] = Expected(answer, allowed.low, allowed.high, allowed.free)
     return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
 
 
@@ -121,6 +151,12 @@ def with_equivalents(
     masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
     mask = masks.get(name)
     return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
+
+
+def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]:
+    """``kernel`` and ``case`` with Candle's result expected in place of the right one, or the other way round."""
+    other = kernel.as_upstream() if kernel.is_fixed else kernel.fixed()
+    return other, replace(case, expected=_reference(other, case.launch))
 
 
 def _reference(kernel: Kernel, launch: Launch) -> dict[str, Expected]:

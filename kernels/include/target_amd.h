@@ -36,7 +36,11 @@ using portable::fma_bf16;
 
 __device__ inline f32 f16_to_f32(u16 x) { return f32(bit_cast<_Float16>(x)); }
 
-__device__ inline u16 f32_to_f16(f32 x) { return bit_cast<u16>(_Float16(x)); }
+// LLVM rounds a product that it sees as v_fma_mixlo_f16 a, b, +0, and -0 + +0 is +0 (llvm-project pull request 214544).
+__device__ inline u16 f32_to_f16(f32 x) {
+  asm("" : "+v"(x));
+  return bit_cast<u16>(_Float16(x));
+}
 
 __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
   return bit_cast<u16>(__builtin_fmaf16(bit_cast<_Float16>(a), bit_cast<_Float16>(b), bit_cast<_Float16>(c)));

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import dtype
 from reference.butterfly import butterfly
 from reference.expected import Expected
 from reference.quantized.blocks import GROUP, Q8_1_SIZE
 from reference.result import contiguous
+from reference.summation import along, any_order, storing
 
 Array = NDArray[Any]
 
@@ -22,13 +24,10 @@ def quantize_q8_1(
 ) -> dict[str, Expected]:
     """``x`` holds rows of ``kx`` values, ``vy`` gets rows of ``kx_padded`` / 32 blocks: as many rows as ``x`` has.
 
-    The sum adds up the values, not their quants; quants are divided by the scale before that is rounded to float16.
+    The sum adds up the values, in any order, not their quants; quants are divided by the scale before that is rounded
+    to float16.
     """
-    kept, padded = int(kx), int(kx_padded)
-    rows = x.size // kept if kept else 0
-    values = np.zeros((rows, padded), np.float32)
-    values[:, :kept] = x[: rows * kept].reshape(rows, kept)
-    groups = values.reshape(-1, GROUP)
+    groups = _groups(x, int(kx), int(kx_padded))
     largest = butterfly(np.abs(groups), np.fmax)
     sums = butterfly(groups)
     scale = largest / np.float32(127)
@@ -38,6 +37,30 @@ def quantize_q8_1(
     quants = _low_byte(groups / scale[:, None])
     blocks[:, 4:] = np.where(largest[:, None] == 0, 0, quants)
     return {"vy": contiguous(vy, blocks.reshape(-1))}
+
+
+@np.errstate(all="ignore")
+def sums_in_another_order(arguments: Mapping[str, Any], got: Mapping[str, Array]) -> dict[str, Array]:
+    """Which bytes of ``vy`` belong to a sum that some order of the float32 additions gives, and its rounding."""
+    groups = _groups(arguments["x"], int(arguments["kx"]), int(arguments["kx_padded"]))
+    terms = along(groups, 1)
+    wide = dtype("f32")
+    sums = any_order(terms, wide, butterfly(groups), storing(wide.name))
+    mask = np.zeros(got["vy"].size, np.bool_)
+    size = len(groups) * Q8_1_SIZE
+    blocks = got["vy"][:size].reshape(-1, Q8_1_SIZE)
+    written = np.ascontiguousarray(blocks[:, 2:4]).view(np.float16)[:, 0].astype(np.float32)
+    low, high = (np.asarray(end).astype(np.float16).astype(np.float32) for end in (sums.low, sums.high))
+    mask[:size].reshape(-1, Q8_1_SIZE)[:, 2:4] = ((written >= low) & (written <= high))[:, None]
+    return {"vy": mask}
+
+
+def _groups(x: Array, kept: int, padded: int) -> Array:
+    """The rows of ``kept`` values filled up with zeros to ``padded``, as groups of 32."""
+    rows = x.size // kept if kept else 0
+    values = np.zeros((rows, padded), np.float32)
+    values[:, :kept] = x[: rows * kept].reshape(rows, kept)
+    return values.reshape(-1, GROUP)
 
 
 def _half(x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""float32 sums in a given order, and how far another choice of fused products may move them."""
+"""float32 sums in a given order, and how far another order or another choice of fused products may move them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ Fma = Callable[[Array, Array, Array], Array]
 Seen = Callable[[Array], Array]
 """What a sum sees of its operands: them, or their magnitudes."""
 
+_PRODUCTS = 3
+
 _ROUNDING = 2.0**-24
 """Largest relative error of one rounding to float32."""
 
@@ -34,17 +36,18 @@ def _magnitude(a: Array, b: Array, c: Array) -> Array:
     return np.asarray(np.abs(a * b) + np.abs(c))
 
 
-def summed(before: Array, compute: Callable[[Fma, Seen], Array], depth: int) -> Expected:
+def summed(before: Array, compute: Callable[[Fma, Seen], Array], depth: int, terms: int) -> Expected:
     """The content of a buffer whose first elements are ``compute(fma, seen)``, flat; ``seen`` is for every operand.
 
     The value is CUDA's to the bit: its order, with those products fused that its code for compute capability 9.0
-    fuses. Compilers differ in what they fuse, so that each of the at most ``depth`` roundings between an operand and
-    the result may fall out otherwise: two such sums differ by at most 2 * depth * 2^-24 times the sum of the terms'
-    magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 4.2, to first order).
+    fuses. At most ``depth`` roundings lie between an operand and the result there, and at most ``terms`` where a kernel
+    adds up as many float32 terms one after the other, each of them a product of up to four factors. The two sums differ
+    by at most that many times 2^-24 times the sum of the terms' magnitudes (N. Higham, "Accuracy and Stability of
+    Numerical Algorithms", 4.2, to first order).
     """
     value = compute(fused, np.asarray).reshape(-1)
-    terms = compute(_magnitude, np.abs).reshape(-1).astype(np.float64)
-    radius = 2 * depth * _ROUNDING * terms
+    magnitudes = compute(_magnitude, np.abs).reshape(-1).astype(np.float64)
+    radius = (depth + terms - 1 + _PRODUCTS) * _ROUNDING * magnitudes
     # Infinities and NaN have no neighbourhood.
     radius = np.where(np.isfinite(radius) & np.isfinite(value), radius, 0)
     low, high = ((value + side * radius).astype(np.float32) for side in (-1.0, 1.0))

@@ -136,6 +136,11 @@ _VECTOR: dict[str, _Vector] = {
 }
 
 
+def _words(columns: int) -> int:
+    """float32 terms of a sum over ``columns`` weights: an integer product of four bytes, and a minimum for each."""
+    return columns // 2
+
+
 def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns) -> Expected:
     """Weights (batch, rows, blocks) times activations (batch, columns, groups), to (batch, columns, rows)."""
     how = _VECTOR[qtype]
@@ -193,7 +198,8 @@ def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activat
         return butterfly(lanes)
 
     # A part: at most three products and a sum for each piece; then steps, warps and the butterfly.
-    return summed(before, total, 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5)
+    depth = 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5
+    return summed(before, total, depth, _words(count * groups * GROUP))
 
 
 @np.errstate(all="ignore")
@@ -236,13 +242,15 @@ def indexed_moe_forward(
 ) -> dict[str, Expected]:
     """``all_outputs[task, row]`` for task = batch index * topk + k-th choice: rows of expert ``indices[task]``.
 
-    The distance between experts counts 256 weights to a block, as in Candle: wrong for q8_0, whose blocks have 32.
+    The distance between experts counts 256 weights to a block, as in Candle: wrong for q8_0, whose blocks have 32; with
+    ``expert-stride`` fixed it counts those of the type.
     Tasks of a batch share its input where ``input_dim1`` is 1; else each has its own.
     """
     qtype, rows, width = variant["qtype"], int(n), int(k)
     format_, tasks = FORMATS[qtype], int(batch) * int(topk)
     per_row, stride = width // format_.length, int(k_padded) // GROUP
-    distance = rows * width // SUPER * format_.size
+    counted = format_.length if variant.get("fixed") == "expert-stride" else SUPER
+    distance = rows * width // counted * format_.size
     starts = indices[:tasks].astype(np.int64) * distance
     data = all_weights[starts[:, None] + np.arange(rows * per_row * format_.size)]
     weights = format_.blocks(data.reshape(-1), tasks * rows * per_row).reshaped(tasks, rows, per_row)
@@ -350,4 +358,4 @@ def mmq(
         return acc
 
     # A term: at most three products and three sums.
-    return {"dst": summed(dst, in_order, 6 + steps)}
+    return {"dst": summed(dst, in_order, 6 + steps, _words(int(ncols_x)))}

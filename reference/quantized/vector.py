@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import Fma, as_f32, summed
+from reference.quantized.arithmetic import Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Blocks
 from reference.quantized.decoded import values
 
@@ -50,12 +50,20 @@ def dmmv(
     if format_.length == GROUP:
         weights = values(qtype, blocks).reshape(rows, per_row, GROUP)
         depth = per_row + 6  # a product and a sum of it, both for half of the blocks twice, then the butterfly
-        sums = summed(dst, lambda fma, seen: butterfly(_simple(fma, qtype, seen(weights), seen(numbers[:, 0]))), depth)
-        return {"dst": sums}
+
+        def simple(fma: Fma, seen: Seen) -> Array:
+            return butterfly(_simple(fma, qtype, seen(weights), seen(numbers[:, 0])))
+
+        return {"dst": summed(dst, simple, depth, width)}
     part, shaped = _PARTS[qtype], blocks.reshaped(rows, per_row)
     # Of a block at most three products and twelve sums, then half of the blocks, then the butterfly.
     depth = 15 + -(-per_row // 2) + 5
-    return {"dst": summed(dst, lambda fma, seen: butterfly(_super(fma, part, shaped.seen(seen), seen(numbers))), depth)}
+
+    def total(fma: Fma, seen: Seen) -> Array:
+        return butterfly(_super(fma, part, shaped.seen(seen), seen(numbers)))
+
+    # A product for each weight, and one with its minimum.
+    return {"dst": summed(dst, total, depth, 2 * width)}
 
 
 def _simple(fma: Fma, qtype: str, weights: Array, numbers: Array) -> Array:

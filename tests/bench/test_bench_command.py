@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from made import FOUR, record
 
 from conformance.cli.main import main
 from conformance.record.bench import BenchRecord, bench_text, read_bench
+from tests.commands import answer, refused
 
 UNARY = """#include <hip/hip_runtime.h>
 #define UNARY(NAME, VALUE) \\
@@ -29,25 +30,11 @@ extern "C" __global__ void affine_f32(size_t numel, size_t num_dims, const size_
 ONLY_OURS = "UNARY(usqr_f32, out[i] = inp[i] * inp[i])\n"
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def said(capfd: pytest.CaptureFixture[str]):
     """``said("--size", "small")``: what ``candle-parity bench`` with these words answers."""
 
-    def call(*words: object) -> Said:
-        capfd.readouterr()
-        code = main(["bench", *map(str, words)])
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return Said(code, out, err)
-
-    return call
+    return partial(answer, capfd, "bench")
 
 
 @pytest.fixture(scope="module")
@@ -106,15 +93,6 @@ def test_a_record_is_shown_again_without_measuring(said, tmp_path):
     assert shown.code == 0
     assert "uneg_f32(shape=[8])" in shown.out
     assert "## Families" in (tmp_path / "again.md").read_text()
-
-
-def refused(answer: Said, *words: object) -> None:
-    assert answer.code == 2
-    assert answer.out == ""
-    assert answer.err.startswith("candle-parity: ")
-    assert answer.err.strip().count("\n") == 0
-    for word in words:
-        assert str(word) in answer.err
 
 
 @pytest.mark.parametrize(

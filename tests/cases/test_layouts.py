@@ -57,6 +57,7 @@ VIEWS: dict[str, Callable[[tuple[int, ...]], View]] = {
         -1, -2
     ),
     "stepped": lambda s: _iota((*s, 3))[..., 1],
+    "stepped_by_2": lambda s: _iota((*s, 2))[..., 1],
     "broadcast": lambda s: np.broadcast_to(_iota(tuple(1 if a == len(s) // 2 else n for a, n in enumerate(s))), s),
     "broadcast_first": lambda s: _frozen(s, 0),
     "broadcast_middle": lambda s: _frozen(s, len(s) // 2),

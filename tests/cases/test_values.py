@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance import dtypes
-from conformance.cases.specials import core, exhaustive, special
+from conformance.cases.specials import core, exhaustive, nans, special, twice
 from conformance.cases.values import VALUE_NAMES, RandomStream, scalar, values
 from conformance.dtypes import DTYPES, dtype
 
@@ -53,6 +53,35 @@ def test_special_holds_the_edges_of_the_cast_targets() -> None:
         assert edge in f64
         assert math.nextafter(edge, math.inf) in f64
         assert math.nextafter(edge, -math.inf) in f64
+
+
+# From a wide type to a narrow one by way of a third.
+DETOURS = [("f64", "f32", "f16"), ("f64", "f16", "f8e4m3"), ("f64", "bf16", "f8e4m3")]
+DETOURS += [("f32", "f16", "f8e4m3"), ("f32", "bf16", "f8e4m3"), ("i64", "f64", "f32")]
+
+
+@pytest.mark.parametrize(("wide", "via", "narrow"), DETOURS)
+def test_numbers_that_round_wrongly_by_way_of_another_type(wide: str, via: str, narrow: str) -> None:
+    table = twice(wide)
+    middle, target = DTYPES[via].numpy, DTYPES[narrow].numpy
+    with np.errstate(all="ignore"):
+        once, again = table.astype(target), table.astype(middle).astype(target)
+    assert (once.view(DTYPES[narrow].bits) != again.view(DTYPES[narrow].bits)).sum() >= 2
+
+
+def test_integers_that_round_wrongly_as_floats() -> None:
+    assert {0x80800001, 0x817FFFFF} <= set(twice("u32").tolist())
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_no_test_of_some_bits_tells_all_nans(name: str) -> None:
+    bits, kind = nans(name).view(DTYPES[name].bits), dtype(name)
+    infinity, half = kind.floating.largest + 1, 4 * kind.size
+    payload = bits[np.isnan(nans(name))] & bits.dtype.type((1 << kind.floating.mantissa) - 1)
+    assert (payload >> half == 0).any(), "the upper half alone is infinity"
+    assert (payload & ((1 << half) - 1) == 0).any(), "the lower half alone is 0"
+    assert (payload == (1 << kind.floating.mantissa) - 1).any(), "rounding the payload up carries into the sign"
+    assert {infinity, infinity | 1 << (8 * kind.size - 1)} <= set(bits.tolist())
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "f8e4m3", "u8", "i16"])
@@ -105,7 +134,8 @@ def test_integer_scales_stay_inside_theirs() -> None:
 def test_every_way_has_the_length_and_type_asked_for(name: str) -> None:
     kind = DTYPES[name]
     for distribution in VALUE_NAMES:
-        if (distribution == "exhaustive" and kind.size > 2) or (distribution == "subnormal" and kind.kind != "float"):
+        of_floats = distribution in ("subnormal", "nans")
+        if (distribution == "exhaustive" and kind.size > 2) or (of_floats and kind.kind != "float"):
             continue
         for n in (0, 1, 33, 5000):
             drawn = values(distribution, kind, n, RandomStream(3))

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from conformance.cli.main import main
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a command answered."""
-
-    code: int
-    out: str
-    err: str
-    record: dict[str, Any] | None
-
-    def kernel(self, name: str) -> dict[str, Any]:
-        assert self.record is not None
-        return next(row for row in self.record["kernels"] if row["name"] == name)
+from tests.commands import Said, answer
 
 
 @pytest.fixture
@@ -34,14 +19,8 @@ def cli(capfd: pytest.CaptureFixture[str], tmp_path: Path):
         path = tmp_path / "said.json"
         path.unlink(missing_ok=True)
         extra = ["--json", str(path)] if words[0] in ("run", "replay") and "--json" not in words else []
-        capfd.readouterr()
-        try:
-            code = main([*map(str, words), *extra])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return Said(code, out, err, json.loads(path.read_text()) if path.exists() else None)
+        said = answer(capfd, *words, *extra)
+        return replace(said, record=json.loads(path.read_text()) if path.exists() else None)
 
     return call
 

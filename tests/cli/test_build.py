@@ -19,6 +19,7 @@ from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
 from conformance.writing import FileError
+from tests.commands import answer
 
 AFFINE = """
 #include <hip/hip_runtime.h>
@@ -50,9 +51,8 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    code = main(["build", *map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    said = answer(capsys, "build", *words)
+    return said.code, said.out, said.err
 
 
 def test_objects_lie_by_target_and_the_record_says_what_compiles(
@@ -157,17 +157,7 @@ def built(
     specs: Specs, *targets: str, names: tuple[str, ...] = ("affine_f32",), spills: int = 0, **changes: Any
 ) -> Record:
     said = Resources(vgpr=8, sgpr=16, spills=spills, lds=0, scratch=0, wave=64, kernarg=296)
-    rows = [
-        KernelResult(
-            name=name,
-            module=specs.kernels[name].module,
-            family=specs.kernels[name].family,
-            status="not_run",
-            upstream=specs.kernels[name].upstream,
-            compiles_for=dict.fromkeys(targets, said),
-        )
-        for name in names
-    ]
+    rows = [KernelResult.not_run(specs.kernels[name], compiles_for=dict.fromkeys(targets, said)) for name in names]
     builds = {target: Build(compiler="clang 19", started="2026-01-02T03:00:00Z") for target in targets}
     return Record.of(record(specs, "build", builds=builds, **changes).run, every_kernel(specs, rows))
 
@@ -223,3 +213,15 @@ def test_reports_have_a_column_per_target_that_says_compiles(specs: Specs) -> No
 
 def test_a_report_without_builds_says_nothing_of_targets(specs: Specs) -> None:
     assert "Compiles for AMD" not in render_markdown(record(specs, "cpu"), specs)
+
+
+def test_check_names_the_line_that_loses_the_sign_of_zero(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rounded = "_Float16((float)inp[threadIdx.x] * (float)numel)"
+    text = AFFINE.replace("float", "_Float16").replace("affine_f32", "affine_f16")
+    text = text.replace("inp[threadIdx.x] * mul + add", rounded)
+    (port / "sub/affine.hip").write_text(text)
+    code = main(["check", "--kernels", str(port), "affine_f16", "--arch", "gfx942"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "port/sub/affine.hip:5 [gfx942]: affine_f16 rounds a product to f16 by v_fma_mixlo_f16" in out
+    assert "-0 + +0 is +0" in out

@@ -16,6 +16,7 @@ from conformance.cli.usage import UsageError
 from conformance.port.compiling.choice import CHOICES
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.choice import Choice
+from conformance.spec.load import load_specs
 from conformance.toolchains import amd as toolchain
 
 
@@ -67,7 +68,7 @@ def test_the_choice_is_in_the_setup_and_in_the_command_that_shows_a_failure_agai
     ]
     arguments: argparse.Namespace = build_parser().parse_args(words)
     settings = Settings.of(vars(arguments))
-    setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings))
+    setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings, load_specs()))
     assert setup.compiler == asked
     again = build_parser().parse_args(shlex.split(setup.command)[1:])
     assert again.compiler == asked

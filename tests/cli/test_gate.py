@@ -45,6 +45,8 @@ TABLE = [
     ([PASS, IDLE], 1, 0, 1, 1, 1),
     ([PASS, NOT_JUDGED], 1, 0, 1, 1, 1),
     *(([PASS, row(status)], 1, 0, 1, 1, 1) for status in FAILURES),
+    # Failures that the port declares.
+    *(([PASS, row(status).model_copy(update={"known_reason": "R"})], 0, 0, 1, 0, 1) for status in FAILURES),
     # A selected kernel that was lost: whatever else holds.
     ([PASS, GONE], 2, 2, 2, 2, 2),
     ([PASS, row("fail"), GONE], 2, 2, 2, 2, 2),
@@ -227,3 +229,12 @@ def test_a_file_that_cannot_be_written_costs_neither_the_table_nor_the_other_fil
     assert "1 of 748 kernels at parity" in answer.out
     assert answer.kernel("uneg_f32")["status"] == "pass"
     assert csv.exists()
+
+
+def test_a_declaration_that_does_not_hold_is_a_failure_of_the_run() -> None:
+    """As a kernel that fails: it decides but where a gate alone does."""
+    problem = "F: known_failures, row 1 ('k*'): k and its like, 2 in all, pass; remove it"
+    for gate, strict, code in ((None, False, 1), (10, False, 0), (10, True, 1)):
+        decision = decide([PASS], TOTAL, gate, strict, problems=[problem])
+        assert (decision.code, problem in decision.why) == (code, True)
+    assert "NOT met: --strict, and the port's declarations do not hold" in (decision.line or "")

@@ -130,3 +130,23 @@ def test_tests_of_the_harness_alone_do_not_pass_for_a_trial_of_kernels(tmp_path)
     assert "passed" in out
     assert "specs/" not in out
     assert code == 2
+
+
+def test_what_a_port_declares_counts_for_items_too(tmp_path):
+    """A file that names the tree; its known failure is skipped with the reason, and is an error once it passes."""
+    (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL.replace("fill_u32", "own_u32"))
+    config = tmp_path / "port.toml"
+    names = '[names]\n"fill_u32" = "own_u32"\n'
+    known = '[[known_failures]]\nkernels = "fill_u8"\nreason = "one element"\n'
+    config.write_text(f'kernels = "."\n{names}{known}')
+    words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32", "--parity-config", config, "-rs")
+    code, out = pytest_says(*words)
+    assert code == 0, out
+    assert "1 passed, 1 skipped" in out
+    assert "fail, known: one element" in out
+    config.write_text(config.read_text().replace('"fill_u8"', '"fill_u32"'))
+    code, out = pytest_says(*words)
+    assert code == 1
+    assert "known_failures, row 1 ('fill_u32'): fill_u32 passes; remove it" in out
+    config.write_text("kernel = 3")
+    assert "--parity-config: " in pytest_says(*words)[1]

@@ -88,6 +88,26 @@ GLOBAL read_unwritten_shared(unsigned *out) {
   array[threadIdx.x] = dynamic[threadIdx.x] = 5;
 }
 
+// Adds in a compare-and-swap: again until nobody came between, or only once.
+GLOBAL sums_by_swaps(unsigned *out, int again) {
+  unsigned seen = *static_cast<volatile unsigned *>(out), before;
+  do {
+    before = seen;
+    seen = atomicCAS(out, before, before + 1);
+  } while (again && seen != before);
+}
+
+GLOBAL sums_by_exchange(unsigned *out) {
+  unsigned seen = *static_cast<volatile unsigned *>(out);
+  atomicExch(out, seen + 1);
+}
+
+// Reads through info where it is null, but uses what it reads only where it is not.
+GLOBAL reads_null_info(const unsigned long *info, unsigned *out) {
+  bool contiguous = info == nullptr && info[0] == 1;
+  out[0] = contiguous ? 1 : 2;
+}
+
 GLOBAL a_barrier_is_missing(const int *in, int *out) {
   __shared__ int copy[1024];
   copy[threadIdx.x] = in[threadIdx.x];

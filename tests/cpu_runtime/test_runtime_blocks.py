@@ -55,6 +55,29 @@ def test_shared_memory_is_poisoned_before_every_block(machine: Remote) -> None:
     assert (out == 0xFFFFFFFF).all()
 
 
+def test_every_order_has_a_poison_of_its_own(machine: Remote) -> None:
+    found = []
+    for order in ("forward", "reverse", "shuffle:1", "shuffle:2"):
+        machine.set(order=order)
+        (out,) = machine.good("read_unwritten_shared", [np.zeros(2 * 50, np.uint32)], (50,), (1,), 256)
+        assert len(set(out.tolist())) == 1, order
+        found.append(hex(out[0]))
+    assert found == ["0xffffffff", "0x0", "0x7b7b7b7b", "0xfbfbfbfb"]
+
+
+@pytest.mark.parametrize("threads", [2, 32, 1000])
+def test_a_compare_and_swap_without_a_retry_is_seen_in_shuffled_orders(machine: Remote, threads: int) -> None:
+    wrong = []
+    for order in ORDERS:
+        machine.set(order=order)
+        out = machine.good("sums_by_swaps", [np.zeros(1, np.uint32), ctypes.c_int(0)], (1,), (threads,))[0]
+        exchanged = machine.good("sums_by_exchange", [np.zeros(1, np.uint32)], (1,), (threads,))[0]
+        wrong.append((bool(out[0] != threads), bool(exchanged[0] != threads)))
+        out = machine.good("sums_by_swaps", [np.zeros(1, np.uint32), ctypes.c_int(1)], (3,), (threads,))[0]
+        assert out[0] == 3 * threads, order
+    assert wrong == [(order.startswith("shuffle"),) * 2 for order in ORDERS]
+
+
 def test_poison_can_be_turned_off(machine: Remote) -> None:
     machine.set(poison=0, threads=1)
     (out,) = machine.good("read_unwritten_shared", [np.zeros(2 * 50, np.uint32)], (50,), (1,), 256)

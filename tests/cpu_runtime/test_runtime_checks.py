@@ -108,23 +108,28 @@ def test_a_frame_larger_than_the_guard_is_a_stack_overflow(machine: Remote, kern
 
 
 @ALL_ORDERS
-def test_barriers_of_one_line_are_told_apart(clang: Remote, order: str) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "place", "says"),
+    [
+        (
+            "barriers_of_one_line",
+            "EITHER_BARRIER(threadIdx",
+            r"barrier divergence: thread \d waits at LINE, thread \d at another __syncthreads\(\) of that",
+        ),
+        (
+            "uneven_turns",  # threads leave a loop with a barrier early
+            "turn <= threadIdx.x % 2",
+            "thread 1 waits at LINE again, thread 0 passed it and has returned",
+        ),
+    ],
+)
+def test_the_threads_and_barriers_of_a_divergence_are_named(
+    clang: Remote, order: str, kernel: str, place: str, says: str
+) -> None:
     clang.set(order=order)
-    outcome = failure(clang, "barriers_of_one_line", [ints(8)], (1,), (8,))
+    outcome = failure(clang, kernel, [ints(8)], (1,), (8,))
     assert outcome.code == LAUNCH_FAILURE
-    line = line_of("EITHER_BARRIER(threadIdx")
-    says = rf"barrier divergence: thread \d waits at kernels.hip:{line}, thread \d at another __syncthreads\(\) of that"
-    assert re.search(says, outcome.message), outcome.message
-
-
-@ALL_ORDERS
-def test_threads_that_leave_a_loop_with_a_barrier_early_are_named(clang: Remote, order: str) -> None:
-    clang.set(order=order)
-    outcome = failure(clang, "uneven_turns", [ints(8)], (1,), (8,))
-    assert outcome.code == LAUNCH_FAILURE
-    line = line_of("turn <= threadIdx.x % 2")
-    says = rf"thread 1 waits at kernels.hip:{line} again, thread 0 passed it and has returned"
-    assert re.search(says, outcome.message), outcome.message
+    assert re.search(says.replace("LINE", f"kernels.hip:{line_of(place)}"), outcome.message), outcome.message
 
 
 @ALL_ORDERS

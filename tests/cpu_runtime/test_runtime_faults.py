@@ -77,6 +77,9 @@ MISTAKES = {
         "(0,0,0)",
         r"read, 4 bytes past the end of the 64-byte allocation of argument 0 \(int const\*\)",
     ),
+    "null pointer, read for nothing": Mistake(
+        "reads_null_info", [0, np.zeros(1, np.uint32)], 1, LAUNCH_FAILURE, "(0,0,0)", "trap instruction"
+    ),
     "null pointer": Mistake(
         "write_at", [0, ctypes.c_long(8)], 1, ILLEGAL_ADDRESS, "(0,0,0)", "write, at 0x8: a null pointer"
     ),

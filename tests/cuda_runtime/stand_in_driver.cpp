@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#define API extern "C" __attribute__((visibility("default")))
+#include "stand_in.h"
 
 namespace {
 
@@ -32,7 +32,6 @@ struct Scripted {
   int result, after;  // the first `after` calls are let through
 };
 
-std::string calls;
 std::map<std::string, Scripted> script;
 std::map<std::string, int> numbers = {{"version", 12080}, {"devices", 2}};
 std::map<std::uint64_t, std::size_t> blocks;  // device memory, by address
@@ -128,12 +127,6 @@ const std::map<int, std::pair<const char *, const char *>> errors = {
 
 // ---- for the test
 
-API const char *stand_in_calls() {
-  static std::string last;
-  last.swap(calls);
-  calls.clear();
-  return last.c_str();
-}
 API void stand_in_script(const char *name, int result, int after) { script[name] = Scripted{result, after}; }
 API void stand_in_number(const char *name, int value) { numbers[name] = value; }
 

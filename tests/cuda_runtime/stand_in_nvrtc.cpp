@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#define API extern "C" __attribute__((visibility("default")))
+#include "stand_in.h"
 
 namespace {
 
@@ -14,7 +14,6 @@ struct Program {
   std::vector<std::string> expressions;
 };
 
-std::string calls;
 int major_version = 12, minor_version = 8;
 
 Program &of(void *program) { return *static_cast<Program *>(program); }
@@ -26,12 +25,6 @@ int give(const std::string &text, std::size_t *bytes) {
 
 }  // namespace
 
-API const char *stand_in_calls() {
-  static std::string last;
-  last.swap(calls);
-  calls.clear();
-  return last.c_str();
-}
 API void stand_in_version(int major, int minor) {
   major_version = major;
   minor_version = minor;

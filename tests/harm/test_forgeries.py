@@ -219,6 +219,21 @@ FORGERIES = {
 AT_LOAD = "__attribute__((constructor)) static void at_load() { forge(); }"
 
 
+def _tree(place: Place, definition: str, call: str, wrong: str = WRONG) -> Path:
+    """A folder of three kernels, one of which is ``wrong`` and makes ``call`` to what ``definition`` defines."""
+    tree = place.folder / "tree"
+    tree.mkdir()
+    values = {"support": SUPPORT, "forgery": definition, "call": call, "right": RIGHT, "wrong": wrong}
+    (tree / "fill.hip").write_text(TREE % values)
+    return tree
+
+
+def _started(place: Place, forge: str) -> tuple[Run, Path]:
+    """A run of three right kernels, one of which calls ``forge``, and its record."""
+    tree, record = _tree(place, forge, "if (first_thread()) forge();", wrong=RIGHT), place.folder / "record.json"
+    return place.start(cli("run", "fill_*", "--runtime", "cpu", "--kernels", tree, "--json", record, "-j", 1)), record
+
+
 @pytest.fixture
 def forged(place: Place) -> Callable[..., tuple[Run, dict[str, Any], dict[str, str]]]:
     """``forged(forgery, when)``: a tree of three kernels put on trial; the run, its record, and the statuses."""
@@ -226,12 +241,9 @@ def forged(place: Place) -> Callable[..., tuple[Run, dict[str, Any], dict[str, s
     def trial(forgery: str, when: str) -> tuple[Run, dict[str, Any], dict[str, str]]:
         forbidden = place.folder / "forbidden"
         forbidden.mkdir()
-        tree = place.folder / "tree"
-        tree.mkdir()
         definition = FORGERIES[forgery](forbidden) + (AT_LOAD if when == "at load" else "")
         call = "if (first_thread()) forge();" if when == "while running" else ""
-        values = {"support": SUPPORT, "forgery": definition, "call": call, "right": RIGHT, "wrong": WRONG}
-        (tree / "fill.hip").write_text(TREE % values)
+        tree = _tree(place, definition, call)
         record = place.folder / "record.json"
         run = place.start(cli("run", "--runtime", "cpu", "--kernels", tree, "--json", record, "-j", 1))
         code = run.wait()
@@ -278,12 +290,9 @@ def test_a_wrong_kernel_is_wrong_without_any_forgery(
 def test_nothing_is_forged_under_pytest(place: Place, forgery: str) -> None:
     forbidden = place.folder / "forbidden"
     forbidden.mkdir()
-    tree = place.folder / "tree"
-    tree.mkdir()
     definition = FORGERIES[forgery](forbidden) + AT_LOAD
     call = "if (first_thread()) forge();"
-    values = {"support": SUPPORT, "forgery": definition, "call": call, "right": RIGHT, "wrong": WRONG}
-    (tree / "fill.hip").write_text(TREE % values)
+    tree = _tree(place, definition, call)
     record = place.folder / "record.json"
     quiet = ["-q", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT]
     own = ["--parity-kernels", tree, "--parity-runtime", "cpu", "--parity-json", record]
@@ -313,12 +322,7 @@ static void forge() {{
   if (fd >= 0) connect(fd, (sockaddr *)&address, sizeof address);
 }}
 """
-        tree = place.folder / "tree"
-        tree.mkdir()
-        values = {"support": SUPPORT, "forgery": forge, "call": "if (first_thread()) forge();", "right": RIGHT}
-        (tree / "fill.hip").write_text(TREE % {**values, "wrong": RIGHT})
-        record = place.folder / "record.json"
-        run = place.start(cli("run", "fill_*", "--runtime", "cpu", "--kernels", tree, "--json", record, "-j", 1))
+        run, record = _started(place, forge)
         run.wait()
         with pytest.raises(BlockingIOError):
             server.accept()
@@ -336,12 +340,7 @@ static void forge() {
   kill(0, SIGKILL);
 }
 """
-    tree = place.folder / "tree"
-    tree.mkdir()
-    values = {"support": SUPPORT, "forgery": forge, "call": "if (first_thread()) forge();", "right": RIGHT}
-    (tree / "fill.hip").write_text(TREE % {**values, "wrong": RIGHT})
-    record = place.folder / "record.json"
-    run = place.start(cli("run", "fill_*", "--runtime", "cpu", "--kernels", tree, "--json", record, "-j", 1))
+    run, record = _started(place, forge)
     assert run.wait() not in (-signal.SIGKILL, 137)
     statuses = {row["name"]: row["status"] for row in read_record(record)["kernels"]}
     assert (statuses["fill_u8"], statuses["fill_f32"], statuses["fill_f64"]) == ("pass", "crash", "pass")

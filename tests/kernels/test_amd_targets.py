@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance.port.amd_cache import compile_cached
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, parse
 from conformance.port.definitions.preprocess import HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
@@ -52,6 +53,19 @@ def of_module(module: str) -> dict[str, Kernel]:
     return {name: kernel for name, kernel in SPECS.kernels.items() if kernel.module == module}
 
 
+def assert_complete(code: CodeObject, module: str) -> None:
+    """Every kernel of ``module`` with Candle's arguments, nothing spilled or in scratch, and Candle's blocks."""
+    wanted = of_module(module)
+    assert code.kernels.keys() == wanted.keys()
+    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
+    assert {name: said for name, said in differences.items() if said} == {}
+    used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
+    assert {name: row for name, row in used.items() if any(row)} == {}
+    assert lost_signs(code) == []
+    threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
+    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
+
+
 @pytest.fixture(scope="session")
 def compiled() -> Compile:
     """The code object of a module for a target, from the cache where no file of it has changed."""
@@ -72,17 +86,11 @@ def compiled() -> Compile:
 @pytest.mark.parametrize("arch", targets())
 @pytest.mark.parametrize("module", MODULES)
 def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> None:
-    """No warnings, every kernel, no spills, no scratch, and launch bounds that allow the blocks of Candle."""
+    """No warnings, every kernel, no spills, no scratch, launch bounds that allow the blocks of Candle, and no product
+    that loses the sign of zero."""
     code = compiled(module, arch)
-    wanted = of_module(module)
     assert code.target == arch
-    assert code.kernels.keys() == wanted.keys()
-    differences = {name: difference(kernel, arguments(code.kernels[name])) for name, kernel in wanted.items()}
-    assert {name: said for name, said in differences.items() if said} == {}
-    used = {name: (k.vgpr_spills, k.sgpr_spills, k.scratch) for name, k in code.kernels.items()}
-    assert {name: row for name, row in used.items() if any(row)} == {}
-    threads = {name: kernel.max_workgroup for name, kernel in code.kernels.items()}
-    assert threads == {name: most_threads(kernel) for name, kernel in wanted.items()}
+    assert_complete(code, module)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -55,3 +55,23 @@ def bundle(entries: Mapping[str, bytes]) -> bytes:
         head += struct.pack("<QQQ", size + len(body), len(code), len(triple)) + triple.encode()
         body += code
     return head + body
+
+
+def with_functions(content: Mapping[str, Any], functions: Mapping[str, Sequence[int]]) -> bytes:
+    """A code object with ``content`` as its note, and functions by name as words of machine code."""
+    file = code_object(content)
+    text, symbols, names = b"", bytes(24), b"\0"
+    for name, words in functions.items():
+        body = struct.pack(f"<{len(words)}I", *words)
+        symbols += struct.pack("<IBBHQQ", len(names), 2, 0, 1, len(text), len(body))
+        names += name.encode() + b"\0"
+        text += body
+    labels = b"\0.text\0.symtab\0.strtab\0"
+    parts, headers, place = [text, symbols, names, labels], bytes(64), len(file)
+    for part, (label, kind, link, size) in zip(
+        parts, ((1, 1, 0, 0), (7, 2, 3, 24), (15, 3, 0, 0), (15, 3, 0, 0)), strict=True
+    ):
+        headers += struct.pack("<IIQQQQIIQQ", label, kind, 0, 0, place, len(part), link, 1, 1, size)
+        place += len(part)
+    counts = struct.pack("<HHH", 64, 5, 4)
+    return file[:40] + struct.pack("<Q", place) + file[48:58] + counts + file[64:] + b"".join(parts) + headers

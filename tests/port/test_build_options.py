@@ -10,9 +10,12 @@ import pytest
 
 from conformance.port.compiling import cache
 from conformance.port.compiling.target import Target
+from conformance.port.config import read_config
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.scan import defined_kernels
 from conformance.port.digest import tree_digest
 from conformance.port.includes import reached
-from conformance.port.options import BuildOptions, options_for
+from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda, options_for
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor
 
@@ -57,6 +60,17 @@ def test_a_file_in_the_tree_goes_before_one_beside_it(tree: Path) -> None:
         ('forced_includes = ["absent.h"]', ("forced_includes", "absent.h", "is not a file")),
         ('defines = ["1A"]', ("'1A' is not a macro", "NAME=VALUE")),
         ("include_dirs = [", ("cannot be read as TOML",)),
+        ('undefines = ["A=1"]', ("undefines 'A=1' is not a macro's name",)),
+        ('std = "c99"', ("std 'c99' is not a standard of C++", "c++20")),
+        ("kernels = 3", ("kernels must be a string", "int")),
+        ("names = 3", ("names must be a table", "int")),
+        ("[names]\n'a*' = 3", ("names: 'a*' must be a string", "int")),
+        ("[[known_failures]]\nkernels = 'a'", ("known_failures, row 1 has no reason", "add reason = ...")),
+        ("[[known_failures]]\nruntime = 'gpu'", ("row 1: runtime must be one of", "'gpu'")),
+        ("[[launch]]\nkernels = 'a'\ngird = 1", ("launch, row 1: unknown key 'gird'", "grid, block, shared")),
+        ("[[launch]]\nkernels = 'a'\ngrid = [1, 2, 3, 4]", ("launch, row 1: grid", "one to three sizes")),
+        ("[[launch]]\nkernels = 'a'\nblock = 1.5", ("launch, row 1: block must be an integer or an expression",)),
+        ("launch = 3", ("launch must be tables, each under its [[launch]]",)),
     ],
 )
 def test_a_bad_file_is_named_with_what_is_wrong(tree: Path, text: str, words: Sequence[str]) -> None:
@@ -75,6 +89,59 @@ def test_bad_words_on_the_command_line(tree: Path) -> None:
         options_for(tree, defines=["A B"])
     with pytest.raises(SourceError, match=r"--include absent\.h is not a file"):
         options_for(tree, forced=[Path("absent.h")])
+
+
+def test_a_header_that_is_no_file_here_is_looked_for_where_a_compiler_would(tree: Path) -> None:
+    """Next to the include folders by its whole path; what is named as a vendor's is the compiler's to find."""
+    (tree.parent / "shim" / "deep").mkdir()
+    (tree.parent / "shim" / "deep" / "a.h").write_text("")
+    options = options_for(tree, [tree.parent / "shim"], forced=[Path("deep/a.h"), Path("hip/hip_fp16.h")])
+    assert options.forced == (tree.parent / "shim" / "deep" / "a.h", Path("hip/hip_fp16.h"))
+    assert options.compiler_flags()[-2:] == ["-include", "hip/hip_fp16.h"]
+    with pytest.raises(SourceError, match=r"--include deep/b\.h is not a file"):
+        options_for(tree, [tree.parent / "shim"], forced=[Path("deep/b.h")])
+
+
+def test_the_command_line_wins_over_the_file(tree: Path) -> None:
+    (tree / "candle-parity.toml").write_text(
+        'defines = ["A=1", "F(x)=x", "KEPT"]\nundefines = ["B", "C"]\nstd = "c++20"\ndialect = "hip"\n'
+    )
+    options = options_for(tree, defines=["B=2"], undefines=["A", "F"], std="gnu++17", dialect="cuda")
+    assert options.defines == ("KEPT", "B=2")
+    assert options.undefines == ("C", "A", "F")
+    assert (options.std, options.dialect) == ("gnu++17", "cuda")
+    flags = options.compiler_flags()
+    assert flags == ["-std=gnu++17", "-DKEPT", "-DB=2", "-UC", "-UA", "-UF"]
+    assert options_for(tree).std == "c++20"
+    for word in ("A=1", "1A"):
+        with pytest.raises(SourceError, match=f"-U '{word}' is not a macro's name"):
+            options_for(tree, undefines=[word])
+    with pytest.raises(SourceError, match="--std 'c99' is not a standard"):
+        options_for(tree, std="c99")
+
+
+def test_another_file_is_taken_where_it_is_named(tree: Path) -> None:
+    (tree / "candle-parity.toml").write_text('defines = ["INSIDE"]')
+    other = tree.parent / "other.toml"
+    other.write_text('kernels = "kernels"\ndefines = ["OTHER"]')
+    config = read_config(other)
+    assert config.kernels == tree
+    assert options_for(tree, config=config).defines == ("OTHER",)
+
+
+def test_the_preprocessor_takes_macros_back_and_has_the_standard(tmp_path: Path) -> None:
+    """``check`` and the search for a kernel see what the compiler sees."""
+    source = tmp_path / "a.hip"
+    source.write_text(
+        "#ifdef A\n#error A is there\n#endif\n#if __cplusplus < 202002L\n#error old\n#endif\n"
+        '#ifndef KEPT\n#error no header\n#endif\nextern "C" __global__ void k(int n) {}\n'
+    )
+    (tmp_path / "kept.h").write_text("#define KEPT\n")
+    forced = (tmp_path / "kept.h", Path("hip/hip_fp16.h"))
+    (found,) = defined_kernels(source, (tmp_path,), ("A", "B"), forced, ("A",), "c++20")
+    assert found.name == "k"
+    with pytest.raises(ScanError, match="A is there"):
+        defined_kernels(source, (tmp_path,), ("A",), forced, (), "c++20")
 
 
 def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
@@ -122,6 +189,8 @@ def test_an_object_is_kept_until_something_that_it_is_made_of_changes(
     assert made(target=replace(target, runtime="rocm", arch="gfx942")) == 12
     assert asked[-1][-1] == "--offload-arch=gfx942"
     assert made(target=replace(target, wave=32)) == 12
+    assert made(replace(options, undefines=("A",))) == 13
+    assert made(replace(options, std="c++20")) == 14
 
 
 def test_headers_are_followed_through_their_folders(tmp_path: Path) -> None:
@@ -139,15 +208,26 @@ def test_the_digest_of_a_tree_covers_its_options(tree: Path) -> None:
     assert tree_digest(tree, BuildOptions()) == plain
     with_shim = tree_digest(tree, options)
     assert len({plain, with_shim, tree_digest(tree, options_for(tree, [shim], ["A"]))}) == 3
+    others = [
+        options_for(tree, undefines=["A"]),
+        options_for(tree, std="c++20"),
+        options_for(tree, [], [], [Path("hip/a.h")]),
+    ]
+    assert len({plain, *(tree_digest(tree, each) for each in others)}) == 4
     (shim / "shim.h").write_text("#define SHIM 2\n")
     assert tree_digest(tree, options) != with_shim
 
 
-def test_a_cuda_source_is_told_by_suffix_and_headers(tmp_path: Path) -> None:
+def test_a_cuda_source_is_told_by_what_it_includes_and_then_by_its_suffix(tmp_path: Path) -> None:
+    (tmp_path / "shim.h").write_text("#include <hip/hip_fp16.h>\n")
     for name, text, cuda in (
         ("a.cu", "#include <cuda_fp16.h>\n", True),
         ("b.cu", "#include <hip/hip_runtime.h>\n", False),
         ("c.hip", "", False),
+        ("d.cu", '#include "shim.h"\n', False),
     ):
         (tmp_path / name).write_text(text)
-        assert KernelSource(tmp_path / name, tmp_path).is_cuda is cuda
+        assert is_cuda(KernelSource(tmp_path / name, tmp_path), NO_OPTIONS) is cuda
+    forced = BuildOptions(forced=(tmp_path / "shim.h",))
+    assert not is_cuda(KernelSource(tmp_path / "a.cu", tmp_path), forced)
+    assert is_cuda(KernelSource(tmp_path / "b.cu", tmp_path), BuildOptions(dialect="cuda"))

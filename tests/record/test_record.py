@@ -15,7 +15,6 @@ from conformance.outcome import STATUSES, Failure, Status
 from conformance.record import (
     KernelResult,
     Record,
-    RunInfo,
     check_specs,
     every_kernel,
     merge,
@@ -27,23 +26,9 @@ from conformance.record import (
 from conformance.record.bench import read_bench
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.writing import FileError
+from tests.runs import run_info
 
 ROOT = SPEC_FOLDER.parent
-
-
-def run_info(**changes: Any) -> RunInfo:
-    values: dict[str, Any] = {
-        "runtime": "cpu",
-        "device": "host, 2 cores",
-        "wave": 64,
-        "kernels": "kernels",
-        "started": "2026-01-02T03:04:05Z",
-        "seconds": 1.5,
-        "hip_python": "10.0",
-        "upstream_commit": "2a13b0f",
-        **changes,
-    }
-    return RunInfo(**values)
 
 
 def kernel(name: str, status: Status, **changes: Any) -> KernelResult:

@@ -21,13 +21,17 @@ def test_recorded_answers() -> None:
 
 
 def test_a_step_beyond_the_interval_is_noticed() -> None:
-    """Intervals are narrow: a recorded answer moved by 1 % leaves them, wherever it is neither zero nor infinite."""
+    """Intervals are narrow: a recorded answer moved by 1 % leaves them, wherever it is neither zero nor infinite.
+
+    By 5 % for a softmax of bfloat16, where a difference of 8 that is rounded to the type moves the power by 3 %.
+    """
     for case in traces.cases("reduce"):
         if case.kernel.family in ("fast_reduce", "sum"):
             continue
         (expected,) = case.answers(case.kernel.tolerance.library_ulp).values()
         (got,) = case.expected.values()
-        moved = (got.astype(np.float64) * 1.01).astype(got.dtype)
+        factor = 1.05 if case.kernel.name == "softmax_bf16" else 1.01
+        moved = (got.astype(np.float64) * factor).astype(got.dtype)
         changed = (moved != got) & np.isfinite(moved.astype(np.float64)) & (np.abs(got.astype(np.float64)) > 1e-3)
         assert changed.sum() > got.size // 20
         share = (traces.steps(moved, expected)[changed] > 0).mean()

@@ -21,6 +21,7 @@ from conformance.report import render_csv, render_html, render_junit, render_mar
 from conformance.report.tally import Tally
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import code, fence, plain, visible
+from tests import runs
 
 NASTY = "a | b\n# no heading\n```\n<script>alert(1)</script> & ]]> \x00\x1b[31mred\x07 \ud800 \uffff é `tick` \u202e"
 RENDERERS: list[Callable[..., str]] = [render_terminal, render_markdown, render_html, render_csv, render_junit]
@@ -45,20 +46,12 @@ def specs() -> Specs:
 
 
 def run_info(**changes: Any) -> RunInfo:
-    values: dict[str, Any] = {
-        "runtime": "cpu",
-        "device": "host, 2 cores",
-        "wave": 64,
-        "kernels": "kernels",
-        "started": "2026-01-02T03:04:05Z",
+    own: dict[str, Any] = {
         "seconds": 75.0,
-        "hip_python": "10.0",
-        "upstream_commit": "2a13b0f",
         "orders": ("forward", "reverse"),
         "source_lines": {"kernels/unary.hip": 123},
-        **changes,
     }
-    return RunInfo(**values)
+    return runs.run_info(**{**own, **changes})
 
 
 def result(specs: Specs, name: str, status: Status, **changes: Any) -> KernelResult:

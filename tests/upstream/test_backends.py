@@ -168,3 +168,15 @@ def test_a_fifo_in_place_of_a_rust_file_is_not_waited_for(tmp_path: Path) -> Non
     os.mkfifo(candle / "candle-core" / "src" / "cuda_backend" / "pipe.rs")
     with pytest.raises(RustError, match="it is a FIFO, not a regular file"):
         wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
+
+
+def test_the_names_of_the_backends_own_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a port calls otherwise is found under Candle's name, whole or with an unknown part."""
+    code = 'fn go(d: &Dev) { d.get_or_load_func("own_u8", &M); }\n'
+    code += 'fn all(d: &Dev, t: &Ext) { d.get_or_load_func(&format!("own2_{}", t.name()), &M); }\n'
+    candle = make_tree(tmp_path, code)
+    (candle / "candle-parity.toml").write_text('[names]\n"toy_u8" = "own_u8"\n"toy_f*" = "own2_f*"\n')
+    assert main(["wiring", "--candle", str(candle), "--specs", str(make_specs(tmp_path))]) == 0
+    out = capsys.readouterr().out
+    assert "wired                  4" in out
+    assert "asked for but missing  0" in out

@@ -11,13 +11,13 @@ from conformance.cli.main import main
 from conformance.spec.errors import SpecError
 from conformance.spec.load import load_specs
 from conformance.upstream.edit import places, replaced
+from tests.commands import answer
 from tests.upstream.checkout import LIBRARY, SOURCE, SPEC, make_checkout, make_specs
 
 
 def drift(capsys: pytest.CaptureFixture[str], candle: Path, specs: Path, *more: str) -> tuple[int, str, str]:
-    code = main(["drift", "--candle", str(candle), "--specs", str(specs), *more])
-    shown = capsys.readouterr()
-    return code, shown.out, shown.err
+    said = answer(capsys, "drift", "--candle", candle, "--specs", specs, *more)
+    return said.code, said.out, said.err
 
 
 def test_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

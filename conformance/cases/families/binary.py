@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, info, launch, operand, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
@@ -40,6 +40,27 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[70],lhs=scalar,values={v}",  # S03
     "shape=[70],rhs=scalar,values={v}",  # S03
     "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
+    "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
+    "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
+    "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
+    "shape=[4,2,6],lhs=broadcast_middle,values={v}",  # S04: only that of the middle two
+    "shape=[4,2,6],rhs=broadcast_middle,values={v}",  # S04
+    "shape=[5,4,2],lhs=broadcast_last,values={v}",  # S04: only that of the innermost two
+    "shape=[5,4,2],rhs=broadcast_last,values={v}",  # S04
+    "shape=[6,13],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the pitch is a whole number of packs
+    "shape=[6,16],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],rhs=narrowed_all,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
+    "shape=[257,257],lhs=transposed,values={v}",  # S12
+    "shape=[257,257],rhs=transposed,values={v}",  # S12
+    "shape=[257,257],layout=transposed,values={v}",  # S12
+    "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
+    "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
+    "shape=[200,140],lhs=transposed,values={v},grid=2",  # L21, W14
+    "shape=[200,140],rhs=transposed,values={v},grid=2",  # L21, W14
+    "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
     "shape=[],values={v}",  # rank 0
@@ -55,6 +76,8 @@ _PAIRS: tuple[str, ...] = (
     "shape=[{core},{core}],lhs=broadcast,rhs=broadcast_first,values=core",  # the same through strides
 )
 
+_NAN_PAIRS = "shape=[{nan_pairs}],values=nans"  # N22
+
 _ALL_PAIRS: tuple[str, ...] = (
     "shape=[65536],values=exhaustive",
     "shape=[256,256],lhs=broadcast,rhs=broadcast_first,values=exhaustive",
@@ -66,6 +89,7 @@ def _rows(name: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
     rows = [*SIZES, *GEOMETRY, *_LAYOUTS]
     rows += FLOATS if kind.kind == "float" else ()
+    rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
     return parsed(filled(rows, name, distribution))
 
@@ -113,7 +137,7 @@ def _data(
     distribution = fields.text("values", "unit")
     division = kernel.variant.get("op") == "div" and kind.kind != "float"
     plain = left.contiguous and right.contiguous and left.start == right.start == 0 and left.numel > 0
-    if plain and distribution in ("core", "exhaustive"):
+    if plain and distribution in ("core", "nans", "exhaustive"):
         return fields.located(partial(_pairs, distribution, kind.name, left.numel, division))
     lhs = fields.located(partial(values, distribution, kind, left.length, stream))
     rhs = fields.located(partial(values, distribution, kind, right.length, stream))
@@ -129,9 +153,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     lhs, rhs = _data(kernel, fields, left, right, stream)
     numel = left.numel
     given: dict[str, Argument] = {
-        "numel": size_t("numel", numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "dims_and_strides": info(fields, "dims_and_strides", (left, right)),
+        **indexed(fields, (left, right), "dims_and_strides"),
         "lhs": operand(kernel, "lhs", left, lhs),
         "rhs": operand(kernel, "rhs", right, rhs),
         "out": poisoned(kernel, "out", numel),

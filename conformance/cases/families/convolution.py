@@ -6,13 +6,14 @@ is that of the source and ``kernel`` that of the kernel tensor: (c_out, c_in, k)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from conformance.cases.arguments import Family, Fields, Row, launch, operand, poisoned, size_t
 from conformance.cases.case import Case
-from conformance.cases.families.images import content, info_of, sizes, tensor
+from conformance.cases.families.images import content, image_launch, sizes, tensor
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import layout
 from conformance.cases.rows import filled, parsed
@@ -39,6 +40,8 @@ _CONV1D: tuple[str, ...] = (
     "shape=[2,4,5],cout=3,k=[5],values={v}",  # one output a row
     "shape=[1,1,4],cout=2,k=[1],values={v}",
     "shape=[1,1,1025],cout=1,k=[1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,66000],cout=1,k=[2],values={v}",  # S12
+    "shape=[2,1,20],cout=3,k=[1],values=ties",  # N08: a sum starts from +0
     "shape=[2,3,40],cout=13,k=[3],padding=1,values={v},block=96",  # S10
     "shape=[2,3,10],cout=4,k=[3],padding=1,values={v},grid=3",  # S10: blocks with nothing to do
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
@@ -64,6 +67,8 @@ _CONV2D: tuple[str, ...] = (
     "shape=[2,3,4,6],cout=5,k=[4,6],values={v}",  # one output a channel
     "shape=[1,1,1,1],cout=1,k=[1,1],values={v}",
     "shape=[1,1,25,41],cout=1,k=[1,1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,300],cout=1,k=[1,1],values={v}",  # S12
+    "shape=[2,1,4,5],cout=3,k=[1,1],values=ties",  # N08: a sum starts from +0
     "shape=[2,2,9,11],cout=7,k=[2,2],values={v},block=96",  # S10
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,values={v},grid=3",  # S10
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
@@ -123,6 +128,7 @@ _IM2COL1D: tuple[str, ...] = (
     "shape=[2,4,5],k=[5],values={v}",
     "shape=[1,1,1],k=[1],values={v}",
     "shape=[1,1,1027],k=[3],values={v}",  # S10, S11: one thread in the second block
+    "shape=[1,1,66000],k=[2],values={v}",  # S12
     "shape=[2,7,30],k=[2],values={v},block=96",  # S10
     "shape=[2,3,10],k=[3],padding=1,values={v},grid=3",  # S10
     "shape=[2,3,13],k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
@@ -143,6 +149,7 @@ _IM2COL: tuple[str, ...] = (
     "shape=[2,3,4,6],k=[4,6],values={v}",
     "shape=[1,1,1,1],k=[1,1],values={v}",
     "shape=[1,1,25,41],k=[1,1],values={v}",  # S10, S11: one thread in the second block
+    "shape=[1,1,300,300],k=[1,1],values={v}",  # S12
     "shape=[2,2,9,11],k=[2,2],values={v},block=96",  # S10
     "shape=[2,3,5,6],k=[3,2],padding=1,values={v},grid=3",  # S10
     "shape=[2,3,7,6],k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04
@@ -164,6 +171,7 @@ _COL2IM1D: tuple[str, ...] = (
     "shape=[1,1,1],k=[1],values={v}",
     "shape=[1,1,1],k=[5],stride=3,values={v}",
     "shape=[1,1025,1],k=[1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,33000,1],k=[2],stride=2,values={v}",  # S12
     "shape=[2,30,5],k=[4],stride=3,values={v},block=96",  # S10
     "shape=[2,6,3],k=[3],values={v},grid=3",  # S10
     "shape=[2,40,2],k=[37],values=unit",  # R08: sums of 37 in the type
@@ -175,6 +183,7 @@ _COL2IM1D: tuple[str, ...] = (
 )
 
 _COL2IM1D_FLOAT: tuple[str, ...] = (
+    "shape=[2,40,2],k=[37],values=ties",  # R08: exact in every order
     "shape=[2,9,3],k=[4],stride=2,values=poles",  # N08: sums start from +0
     "shape=[2,9,3],k=[4],stride=2,values=subnormal",  # N13
 )
@@ -213,9 +222,12 @@ def _out_size(fields: Fields, size: int, taps: int, transposed: bool) -> int:
     return out
 
 
-def _steps(fields: Fields) -> dict[str, Argument]:
-    defaults = {"stride": 1, "padding": 0, "dilation": 1}
-    return {name: size_t(name, fields.number(name, default)) for name, default in defaults.items()}
+def _steps(fields: Fields) -> dict[str, int]:
+    return {name: fields.number(name, default) for name, default in {"stride": 1, "padding": 0, "dilation": 1}.items()}
+
+
+def _size_arguments(named: Mapping[str, int]) -> dict[str, Argument]:
+    return {name: size_t(name, value) for name, value in named.items()}
 
 
 def _conv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -229,22 +241,14 @@ def _conv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     weights = tensor(fields, kernel, "kernel", (*channels, *taps), stream, field="kernel")
     out = [_out_size(fields, size, tap, transposed) for size, tap in zip(source[2:], taps, strict=True)]
     numel = source[0] * c_out * int(np.prod(out))
-    given: dict[str, Argument] = {
-        "src_numel": size_t("src_numel", int(np.prod(source))),
-        **_steps(fields),
-        "info": info_of(src, weights),
-        "src": src.buffer,
-        "kernel": weights.buffer,
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
-    }
+    named = {"src_numel": int(np.prod(source)), **_steps(fields)}
     if transposed:
-        given["out_padding"] = size_t("out_padding", fields.number("out_padding", 0))
+        named["out_padding"] = fields.number("out_padding", 0)
     if flat:
-        name = "l_out" if transposed else "num_dims"
-        given[name] = size_t(name, out[0])
+        named["l_out" if transposed else "num_dims"] = out[0]
     else:
-        given |= {"h_out": size_t("h_out", out[0]), "w_out": size_t("w_out", out[1])}
-    return launch(kernel, fields, numel, given, strides=False)
+        named |= {"h_out": out[0], "w_out": out[1]}
+    return image_launch(kernel, fields, numel, [src, weights], _size_arguments(named))
 
 
 def _patches(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -258,17 +262,10 @@ def _patches(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     count = source[0] * source[1] * int(np.prod(out))
     numel = count * int(np.prod(taps))
     threads = count if flat else numel
-    named = dict(zip(("l_out",) if flat else ("h_out", "w_out"), out, strict=True))
+    named = {"dst_numel": threads, **_steps(fields)}
+    named |= dict(zip(("l_out",) if flat else ("h_out", "w_out"), out, strict=True))
     named |= dict(zip(("l_k",) if flat else ("h_k", "w_k"), taps, strict=True))
-    given: dict[str, Argument] = {
-        "dst_numel": size_t("dst_numel", threads),
-        **{name: size_t(name, value) for name, value in named.items()},
-        **_steps(fields),
-        "info": info_of(src),
-        "src": src.buffer,
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
-    }
-    return launch(kernel, fields, threads, given, strides=False)
+    return image_launch(kernel, fields, numel, [src], _size_arguments(named), threads)
 
 
 def _col2im1d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -282,7 +279,7 @@ def _col2im1d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     data = content(fields, dtype(kernel.param("src").dtype), placed.length, stream)
     named = {"dst_el": numel, "l_out": out, "l_in": length, "c_out": channels, "k_size": taps, "stride": stride}
     given: dict[str, Argument] = {
-        **{name: size_t(name, value) for name, value in named.items()},
+        **_size_arguments(named),
         "src": operand(kernel, "src", placed, data),
         "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
     }

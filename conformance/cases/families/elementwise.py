@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from conformance.cases.arguments import (
-    Family,
-    Fields,
-    Row,
-    drawn,
-    in_place,
-    info,
-    launch,
-    poisoned,
-    size_t,
-)
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, indexed, launch, poisoned
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Launch, Null
+from conformance.cases.launch import Launch, Null
 from conformance.cases.layouts import layout
 from conformance.cases.rows import one_operand, parsed
 from conformance.cases.values import RandomStream
@@ -43,6 +33,7 @@ _COPY: tuple[str, ...] = (
     "shape=[131],values=wide,out_start=3",  # L08, L09
     "shape=[9,11],layout=transposed,values=wide,out_start=1",  # L08, L09, S08
     "shape=[5,6,7],layout=narrowed,values=wide,start=7,out_start=5",  # L08, L09, S08
+    "shape=[2500],values=wide,out_start=1,grid=1",  # L09, L21
 )
 
 # Not alpha=inf: whether exp(x) - 1 is 0 there depends on the last bit of exp.
@@ -80,6 +71,7 @@ _AFFINE_INTEGER: tuple[str, ...] = (
 _CAST: tuple[str, ...] = (
     "shape=[4000],values=mid",  # N15, F01, F05: inside the ranges of the smaller types
     "shape=[2000],values=wide",  # N15, F06
+    "shape=[{twice}],values=twice",  # N21
 )
 
 
@@ -110,11 +102,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, _FIELDS[kernel.launch])
     shape = fields.shape()
     placed = fields.layout("layout", shape, "start")
-    given: dict[str, Argument] = {
-        "numel": size_t("numel", placed.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", (placed,)),
-    }
+    given = indexed(fields, (placed,))
     for name, (of_float, of_integer) in _SCALARS[kernel.launch].items():
         default = of_float if dtype(kernel.param(name).dtype).kind == "float" else of_integer
         given[name] = fields.scalar(kernel, name, name, default)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
@@ -26,6 +26,8 @@ _FILL: tuple[str, ...] = (
     *(f"shape=[{n}],value=pattern" for n in (1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025)),  # S10
     "shape=[2500],value=pattern,grid=1",  # L10
     "shape=[4099],value=pattern,grid=2",  # L10
+    "shape=[20011],value=pattern,grid=1",  # L21
+    "shape=[66049],value=pattern",  # S12
     "shape=[1000],value=pattern,block=64",
     "shape=[300],value=pattern,block=96,grid=2",  # L10
     "shape=[4],value=pattern",  # L02
@@ -42,11 +44,23 @@ _CONST_SET: tuple[str, ...] = (
     "shape=[5,6,8],layout=narrowed_middle,value=pattern",  # S04, S08: the outermost stride only
     "shape=[3,4,5,6],layout=narrowed_transposed,value=pattern",  # S08, L09
     "shape=[3,4,5],layout=narrowed_all,value=pattern",  # S08
+    "shape=[48],layout=stepped_by_2,value=pattern,start=0",  # S04, S08
     "shape=[45],layout=stepped,value=pattern",  # S04, S08: two gaps after each element
     "shape=[9,31,11],layout=stepped,value=pattern,grid=1",  # L10 with strides
     "shape=[4,5,6],layout=broadcast_middle,value=pattern",  # S03, S04: elements written several times
     "shape=[4,5,6],layout=broadcast_last,value=pattern",  # S03, S04
     "shape=[70],layout=scalar,value=pattern",  # S03
+    "shape=[2,6,8],layout=narrowed_middle,value=pattern",  # S04: only the stride of the outermost two is off
+    "shape=[3,2,8],layout=narrowed_middle,value=pattern",  # S04: the middle two
+    "shape=[5,4,2],layout=stepped,value=pattern",  # S04: the innermost two
+    "shape=[6,13],layout=narrowed,value=pattern,start=16",  # S14: the pitch is a whole number of packs
+    "shape=[6,16],layout=narrowed,value=pattern,start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],layout=reversed,value=pattern",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,value=pattern",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,value=pattern",  # S13: rank 8
+    "shape=[257,257],layout=transposed,value=pattern",  # S12
+    "shape=[200,140],layout=transposed,value=pattern,grid=2",  # L21, W14
+    "shape=[2500],value=pattern,start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,value=pattern,info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],layout=transposed,value=pattern,info=given",  # L11
     "shape=[],value=pattern",  # rank 0
@@ -72,6 +86,10 @@ _COPY2D: tuple[str, ...] = (
     "shape=[25,41],src_s=43,dst_s=42,values=wide",  # S10: one element in the second block
     "shape=[3,1500],src_s=1501,dst_s=1503,values=wide",  # L10: five blocks
     "shape=[1500,3],src_s=4,dst_s=5,values=wide",  # L10
+    "shape=[300,300],src_s=301,dst_s=302,values=wide",  # S12
+    "shape=[6,13],src_s=16,dst_s=16,src_start=16,dst_start=16,values=wide",  # S14: pitches of whole packs
+    "shape=[6,16],src_s=19,dst_s=16,src_start=16,dst_start=16,values=wide",  # S14
+    "shape=[6,16],src_s=16,dst_s=19,src_start=16,dst_start=16,values=wide",  # S14
     "shape=[9,30],src_s=32,dst_s=32,src_start=1,values=wide",  # L08, L09
     "shape=[9,30],src_s=32,dst_s=32,dst_start=3,values=wide",  # L08, L09
     "shape=[9,31],src_s=33,dst_s=35,src_start=5,dst_start=7,values=wide",  # L08, L09
@@ -111,12 +129,9 @@ def _fill(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
 def _const_set(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     """The output is what has strides here; elements between them stay poisoned."""
     fields = Fields(case, _CONST_SET_FIELDS)
-    shape = fields.shape()
-    placed = fields.layout("layout", shape, "start")
+    placed = fields.layout("layout", fields.shape(), "start")
     given: dict[str, Argument] = {
-        "numel": size_t("numel", placed.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", (placed,)),
+        **indexed(fields, (placed,)),
         "inp": fields.scalar(kernel, "inp", "value", "pattern"),
         "out": poisoned(kernel, "out", placed.length - placed.start, placed.start),
     }

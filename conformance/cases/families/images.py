@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Fields, operand
-from conformance.cases.launch import Buffer
+from conformance.cases.arguments import Fields, launch, operand, poisoned
+from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout
 from conformance.cases.values import RandomStream, scalar, values
 from conformance.dtypes import DType, dtype
@@ -77,6 +77,27 @@ def info_of(*tensors: Tensor) -> Buffer:
     """The info argument: dims and strides of each tensor in turn."""
     words = [number for one in tensors for number in (*one.placed.shape, *one.placed.strides)]
     return Buffer("info", "size_t", "in", np.array(words, dtype=np.uint64))
+
+
+def image_launch(
+    kernel: Kernel,
+    fields: Fields,
+    numel: int,
+    sources: Sequence[Tensor],
+    named: Mapping[str, Argument],
+    threads: int | None = None,
+) -> Launch:
+    """A launch of ``threads`` (one per element unless given) that write ``numel`` elements of ``dst``.
+
+    Its arguments are ``sources`` with their info, ``dst`` from field ``dst_start`` on, and ``named``.
+    """
+    given: dict[str, Argument] = {
+        **named,
+        "info": info_of(*sources),
+        **{one.buffer.name: one.buffer for one in sources},
+        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
+    }
+    return launch(kernel, fields, numel if threads is None else threads, given, strides=False)
 
 
 def sizes(fields: Fields, name: str, count: int, default: Sequence[int] | None = None) -> tuple[int, ...]:

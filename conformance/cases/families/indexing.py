@@ -55,6 +55,10 @@ _SELECT: tuple[str, ...] = (
     "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
     "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
     "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
+    "shape=[4,13,400],count=12,ids={m},values={v},grid=1",  # L21
+    "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
+    "shape=[257,3,90],count=3,ids={m},values={v}",  # S12
+    "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
     "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
@@ -77,6 +81,8 @@ _INDEX_SELECT: tuple[str, ...] = (
     "shape=[2,8,6],count=4,layout=stepped,ids={m},values={v}",  # S01
     "shape=[4,9,20],count=6,layout=stepped,ids={m},values={v}",  # S01: rows of whole packs
     "shape=[3,5,4],count=9,layout=scalar,ids={m},values={v}",  # S03
+    "shape=[3,5,4],count=2,layout=stepped,ids=plain,values={v}",  # S04: two ids
+    "shape=[4,9,20],count=6,layout=stepped_by_2,ids={m},values={v}",  # S04
     "shape=[3,5,4],count=1,layout=ones,ids={m},values={v}",  # S04: the stride of one id has no meaning
     # The same with the layout of a source in place of that of the ids, as the recorded launches have it.
     "shape=[3,11,5],count=7,source=transposed,ids={m},values={v}",  # S01
@@ -105,6 +111,10 @@ _PUT: tuple[str, ...] = (
     "shape=[3,9,16],count=21,ids={m},values={v},out_start=5",  # L08, L09
     "shape=[7,5,300],count=4,ids={m},values={v},grid=1",  # L10
     "shape=[9,7,30],count=11,ids={m},values={v},block=96,grid=2",  # L10
+    "shape=[50,3,400],count=2,ids={m},values={v},grid=1",  # L21
+    "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
+    "shape=[257,3,257],count=2,ids={m},values={v}",  # S12
+    "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11: everything stays
     "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
@@ -117,10 +127,16 @@ _PUT_NONE: tuple[str, ...] = ("shape=[2,5,4],count=9,ids=none,values={v}",)  # I
 _ADD: tuple[str, ...] = (
     "shape=[2,3,9],count=80,ids=few,values=large",  # I05, N14, F01, F05
     "shape=[2,3,9],count=80,ids=few,values=mid",  # I05: sums that depend on the order
+    "shape=[3,9,5],count=3,ids=ordered,values=ties",  # N08: -0 and -0 is -0
     "shape=[4,6,25],count=40,ids=few,values=wide",  # N12, F04: infinities and NaN
 )
 
-_ADD_FLOAT: tuple[str, ...] = ("shape=[2,4,9],count=30,ids=few,values=subnormal",)  # N13
+_ADD_FLOAT: tuple[str, ...] = (
+    "shape=[2,4,9],count=30,ids=few,values=subnormal",  # N13
+    # Every order of these sums is exact, so that no bound hides what is left out: in f8, and in 16 bits.
+    "shape=[2,3,9],count=18,ids=few,values=ties",  # I05, I06
+    "shape=[2,5,3],count=120,ids=one,values=ties",  # I05, R08
+)
 
 
 def _is_f8_sum(kernel: Kernel) -> bool:

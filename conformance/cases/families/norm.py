@@ -43,6 +43,9 @@ _SOFTMAX: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=nan_first",  # R03
     "shape=[3,40],values=unit,mark=nan_last",  # R03
     "shape=[3,40],values=unit,mark=high",  # R02: all negative
+    "shape=[3,40],values=unit,mark=far_below",  # R02: below any start but the least
+    "shape=[3,40],values=unit,mark=lowest",  # R01
+    "shape=[257,257],values=unit",  # S12
     "shape=[{eighth},8],values=special,mark=no_nan",
     "shape=[3,41],values=unit,start=1",  # L08, L09
 )
@@ -69,6 +72,7 @@ _NORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=nan_first",
     "shape=[3,40],values=unit,mark=one_inf",
     "shape=[3,41],values=unit,start=1",  # L08, L09
+    "shape=[257,257],values=unit",  # S12
     "shape=[3,40],values=unit,alpha=null",  # M05
     "shape=[2,1030],values=unit,alpha=null",  # M05
 )

@@ -26,13 +26,14 @@ from conformance.spec.kernel import Kernel
 
 Size = tuple[int, int, int]
 
-# {b}: weights of a block. {o}: number of rows, odd where odd numbers are defined.
+# {b}: weights of a block, {m}: the blocks of 66,000, {s}: {b} or 64, {o}: 7 rows, or 6 of several columns.
 _DEQUANTIZE: tuple[str, ...] = (
     "blocks=1,values=random",
     "blocks=2,values=extremes",  # Q02, Q03, Q09
     "blocks=7,values=random",  # Q01, Q03, Q04, Q13, Q16
     "blocks=9,values=random",  # Q13: one block of 32 in the last thread block
     "blocks=40,values=random",  # Q13
+    "blocks={m},values=random",  # S12
     "blocks=11,values=zeros",  # N08: signs of zero
     "blocks=6,values=subnormal",  # N13
     "blocks=6,values=huge",  # float16 results overflow
@@ -44,6 +45,7 @@ _GET_ROWS: tuple[str, ...] = (
     "hidden={b},rows=5,ids=[4,0,4,2],values=random",  # Q16: odd blocks
     "hidden=512,rows=6,ids=[3,3,5],values=random",  # Q01, Q04
     "hidden=768,rows=4,ids=[2,1,0,3,1],values=random",  # L10, Q13: more than one thread block a row
+    "hidden=256,rows=300,ids=reversed,values=random",  # S12
     "hidden=256,rows=4,ids=[3,1],values=extremes",  # Q02, Q03
     "hidden=256,rows=3,ids=[2,0],values=zeros",  # N08
     "hidden=256,rows=3,ids=[1,2],values=subnormal",  # N13
@@ -56,6 +58,7 @@ _GET_ROWS_PLAIN: tuple[str, ...] = (
     "hidden=255,rows=3,ids=[2],values=wide",
     "hidden=257,rows=3,ids=[0,2,2],values=wide",  # S10: one value in the second thread block
     "hidden=600,rows=2,ids=[1,0,1],values=subnormal",
+    "hidden=257,rows=300,ids=reversed,values=wide",  # S12
 )
 
 _QUANTIZE: tuple[str, ...] = (
@@ -66,6 +69,7 @@ _QUANTIZE: tuple[str, ...] = (
     "kx=512,rows=2,values=unit",  # Q06
     "kx=513,rows=2,values=unit",  # Q10
     "kx=600,rows=3,values=large",  # Q06
+    "kx=512,rows=300,values=unit",  # S12
     "kx=1024,rows=5,values=mid",  # Q06: sums that depend on the order; scales beyond float16
     "kx=256,rows=2,values=halves",  # Q17
     "kx=256,rows=2,values=zero",  # Q17
@@ -81,6 +85,8 @@ _DMMV: tuple[str, ...] = (
     "ncols=768,nrows=7,values=random",  # W01
     "ncols=1280,nrows=3,values=random",
     "ncols=256,nrows=33,values=random",  # S10
+    "ncols=256,nrows=600,values=random",  # S12
+    "ncols=512,nrows=4,values=zeros",  # N08
     "ncols=512,nrows=4,values=extremes",  # Q02
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
@@ -91,14 +97,17 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
     "ncols=768,nrows=10,values=random",  # Q10
     "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
+    "ncols={b},nrows=600,values=random",  # S12
+    "ncols=512,nrows=6,values=zeros",  # N08
     "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
+    "ncols=256,nrows=1,values=random",  # S10: half of a block has no row, of the only one
+    "ncols=256,nrows=33,values=random",  # S10
 )
 
 _MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
 
-_MMVQ_ODD: tuple[str, ...] = ("ncols=256,nrows=1,values=random", "ncols=256,nrows=33,values=random")
 
 _MMQ: tuple[str, ...] = (
     "ncols={b},nrows=1,columns=1,values=random",
@@ -107,6 +116,8 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
+    "ncols={b},nrows=600,columns=3,values=random",  # S12
+    "ncols=512,nrows=31,columns=8,values=zeros",  # N08
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=6,columns=4,values=subnormal",  # N13
     "ncols=512,nrows=6,columns=4,values=huge",
@@ -120,6 +131,8 @@ _MOE: tuple[str, ...] = (
     "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
     "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
     "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
+    "n=300,k=256,batch=1,topk=2,experts=3,values=random",  # S12
+    "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
     "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
     "n=8,k=512,batch=2,topk=2,experts=3,values=huge",
 )
@@ -137,9 +150,9 @@ def _rows_of(family: str, qtype: str, odd: bool) -> tuple[Row, ...]:
         return parsed(_GET_ROWS_PLAIN)
     small = FORMATS[qtype].length == GROUP
     extra = {"mmvq": _MMVQ_SMALL, "mmq": _MMQ_SMALL, "indexed_moe_forward": _MOE_SMALL}.get(family, ())
-    rows = [*_WEIGHT_ROWS[family], *(extra if small else ()), *(_MMVQ_ODD if odd and family == "mmvq" else ())]
+    rows = [*_WEIGHT_ROWS[family], *(extra if small else ())]
     block = FORMATS[qtype].length
-    return parsed([row.format(b=block, s=max(block, 64), o=7 if odd else 6) for row in rows])
+    return parsed([row.format(b=block, s=max(block, 64), o=7 if odd else 6, m=66000 // block) for row in rows])
 
 
 _WEIGHT_ROWS: dict[str, tuple[str, ...]] = {
@@ -261,22 +274,31 @@ def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
 
 
-def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "values"))
-    qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
-    rows = _multiple(fields, "nrows", 2, 1 if columns == 1 else 2)  # odd numbers are undefined upstream
-    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    distribution = _values(fields)
-    arguments = (
+def _product(
+    kernel: Kernel, fields: Fields, columns: int, rows: int, ncols: int, stream: RandomStream
+) -> tuple[Argument, ...]:
+    """What the matrix products begin with: weights of ``rows``, ``columns`` of activations, and the output."""
+    qtype, distribution = _qtype(kernel), _values(fields)
+    return (
         _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
         _bytes("vy", activations(columns, ncols, distribution, stream)),
         poisoned(kernel, "dst", columns * rows),
         _int("ncols_x", ncols),
         _int("nrows_x", rows),
+    )
+
+
+def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "values"))
+    qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
+    rows = fields.number("nrows", 2, 1)
+    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    arguments = (
+        *_product(kernel, fields, columns, rows, ncols, stream),
         _int("nrows_y", padded(ncols)),
         _int("nrows_dst", rows),
     )
-    grid = (rows if columns == 1 else rows // 2, 1, 1)
+    grid = (rows if columns == 1 else -(-rows // 2), 1, 1)
     return _launch(kernel, grid, (32, 4 if columns <= 4 else 2, 1), arguments)
 
 
@@ -294,14 +316,9 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "values"))
     qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
-    distribution = _values(fields)
     tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
     arguments = (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
-        _bytes("vy", activations(columns, ncols, distribution, stream)),
-        poisoned(kernel, "dst", columns * rows),
-        _int("ncols_x", ncols),
-        _int("nrows_x", rows),
+        *_product(kernel, fields, columns, rows, ncols, stream),
         _int("ncols_y", columns),
         _int("nrows_y", padded(ncols)),
         _int("nrows_dst", rows),

@@ -10,17 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import (
-    Family,
-    Fields,
-    Row,
-    drawn,
-    in_place,
-    info,
-    launch,
-    poisoned,
-    size_t,
-)
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, info, launch, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array
@@ -68,6 +58,20 @@ _FAST: tuple[str, ...] = (
     "shape=[5,33],layout=broadcast_last,values=unit",  # S03, R05: one value a row
     "shape=[2,261],values=unit,start=1",  # L08, L09; 16-byte loads would be misaligned
     "shape=[33],layout=stepped,values=unit",  # everything reduced
+    "shape=[33],layout=stepped_by_2,values=unit",  # S04
+    "shape=[3,70],values=unit,mark=lowest",  # R01, R02: threads without an element next to nothing but the limit
+    "shape=[3,70],values=unit,mark=greatest",  # R01, R02
+    "shape=[2,1030],values=unit,mark=lowest",  # R02: in two strips
+    "shape=[2,1030],values=unit,mark=greatest",  # R02
+    "shape=[2,6,8],layout=narrowed_middle,values=unit",  # S04: only the stride of the outermost two is off
+    "shape=[4,2,6],layout=broadcast_middle,values=unit",  # S04: only that of the middle two
+    "shape=[5,4,2],layout=stepped,values=unit",  # S04: the innermost two
+    "shape=[6,13],layout=narrowed,values=unit,start=16",  # S14: the pitch is a whole number of packs
+    "shape=[6,16],layout=narrowed,values=unit,start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],layout=reversed,values=unit",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,values=unit",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,3],layout=reversed,values=unit",  # S13: rank 8
+    "shape=[257,257],layout=transposed,values=unit",  # S12
     "shape=[3,1,5,1,40],layout=ones,values=unit",  # strides of dimensions of size 1 have no meaning
 )
 
@@ -94,6 +98,14 @@ _FLOATS: tuple[str, ...] = (
     "shape=[4,100],values=subnormal",  # N13
 )
 
+# Every order of these sums is exact in every type, so that no bound hides what is left out.
+_FAST_SUM_FLOATS: tuple[str, ...] = (
+    "shape=[3,100],values=ties,mark=sparse",  # R08
+    "shape=[5,700],values=ties,mark=sparse",  # W01, W06, R08
+    "shape=[5,1025],values=ties,mark=sparse",  # W01, W06, R08
+    "shape=[3,4099],values=ties,mark=sparse",  # W01, W06, R08
+)
+
 _SUM: tuple[str, ...] = (
     "shape=[5,40],sum=[1],values=ties",  # sums that no order rounds
     "shape=[5,40],sum=[1],values=unit",  # R08
@@ -109,6 +121,15 @@ _SUM: tuple[str, ...] = (
     "shape=[2,700],sum=[1],values=ties",  # R08; two blocks
     "shape=[5,500],sum=[0],values=ties,grid=1",  # L10
     "shape=[9,100],sum=[1],values=unit,block=96,grid=2",  # L10; a block that is not a power of two
+    "shape=[9,100],sum=[1],values=ties,block=96,grid=2",  # W14: the same, each sum exact
+    "shape=[9,100],sum=[0],values=ties,grid=1",  # L21
+    "shape=[2,6,8],sum=[1],layout=narrowed_middle,values=ties",  # S04: only the stride of the outermost two is off
+    "shape=[5,4,2],sum=[1],layout=broadcast_last,values=ties",  # S04: the innermost two
+    "shape=[48],sum=[0],layout=stepped_by_2,values=ties",  # S04
+    "shape=[6,13],sum=[1],layout=narrowed,values=ties,start=16",  # S14
+    "shape=[2,3,2,3,2,3],sum=[1,4],layout=reversed,values=ties",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2,2],sum=[0,2,7],layout=reversed,values=ties",  # S13: rank 8
+    "shape=[257,257],sum=[1],layout=transposed,values=ties",  # S12
     "shape=[3,261],sum=[0],values=ties,start=1",  # L08, L09
     "shape=[9,3],sum=[1],values=ties",  # an odd number of 16-bit outputs: two share a word
     "shape=[0],sum=[0],values=unit",  # L11
@@ -133,6 +154,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows += () if op.startswith("arg") else _SEVERAL
     rows += (_EMPTY,) if op == "sum" else ()
     rows += _FLOATS if dtype(name).kind == "float" else ()
+    rows += _FAST_SUM_FLOATS if op == "sum" and dtype(name).kind == "float" else ()
     return _written(rows, name)
 
 

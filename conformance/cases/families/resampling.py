@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, launch, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, size_t
 from conformance.cases.case import Case
-from conformance.cases.families.images import info_of, sizes, tensor
+from conformance.cases.families.images import Tensor, image_launch, sizes, tensor
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.rows import filled, parsed
 from conformance.cases.values import RandomStream
@@ -39,6 +39,7 @@ _POOL: tuple[str, ...] = (
     "shape=[1,1,20,21],k=[17,19],stride=[1,1],values={v}",  # R08: windows of 323
     "shape=[1,1,1,1],k=[1,1],stride=[1,1],values={v}",
     "shape=[1,1,25,41],k=[1,1],stride=[1,1],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,300],k=[2,2],stride=[1,1],values={v}",  # S12
     "shape=[2,7,9,11],k=[2,2],stride=[1,1],values={v},block=96",  # S10
     "shape=[2,3,5,6],k=[2,3],stride=[1,1],values={v},grid=3",  # S10
     "shape=[2,3,7,6],k=[2,3],stride=[2,1],layout=transposed,values={v}",  # S01, C04
@@ -60,6 +61,19 @@ _POOL_FLOAT: tuple[str, ...] = (
     "shape=[2,3,8,9],k=[3,2],stride=[2,2],values=tiny",  # R08, F01
 )
 
+_GEOMETRY: tuple[str, ...] = (
+    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
+    "shape=[1,1,300,5],out=[300,300],values={v}",  # S12
+    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
+    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
+    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
+    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
+    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
+    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
+    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
+    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+)
+
 # Outputs of sizes where an f32 or an integer division chooses another pixel than f64: 45 to 33, 33 to 121, 30 to 22.
 _NEAREST: tuple[str, ...] = (
     "shape=[2,3,5,4],out=[10,8],values={v}",
@@ -72,15 +86,7 @@ _NEAREST: tuple[str, ...] = (
     "shape=[1,1,3,33],out=[2,121],values={v}",  # C10
     "shape=[2,1,30,45],out=[22,39],values={v}",  # C10
     "shape=[1,2,39,2],out=[69,3],values={v}",  # C10
-    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
-    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
-    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
-    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
-    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
-    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
-    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+    *_GEOMETRY,
     "shape=[1,1,2,{special}],out=[3,{special}],values=special",
 )
 
@@ -104,17 +110,10 @@ _BILINEAR: tuple[str, ...] = (
     "shape=[2,3,5,4],out=[11,9],scale_w=2.3,values={v}",  # C10, L02
     "shape=[2,3,9,8],out=[4,3],scale_h=0.5,scale_w=0.45,values={v}",  # C10
     "shape=[2,3,5,4],out=[11,9],align=1,scale_h=2.3,scale_w=2.3,values={v}",  # C10: aligned corners ignore factors
-    "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
-    "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
-    "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
-    "shape=[2,3,5,7],out=[9,8],layout=permuted,values={v}",  # S01
-    "shape=[2,4,5,7],out=[8,9],layout=narrowed_all,values={v}",  # S04, L08, L09
-    "shape=[2,4,5,7],out=[8,9],layout=broadcast_first,values={v}",  # S03, C01
-    "shape=[2,3,5,6],out=[7,8],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],out=[7,8],values={v},dst_start=5",  # L08, L09
+    *_GEOMETRY,
     "shape=[2,3,5,6],out=[7,13],values=wide",  # N15, F01
     "shape=[2,3,5,6],out=[7,13],values=large",  # N15
+    "shape=[2,3,5,6],out=[7,13],values=ties",  # N08
 )
 
 _BILINEAR_FLOAT: tuple[str, ...] = (
@@ -151,55 +150,45 @@ def _pool(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     out = [(size - k) // step + 1 for size, k, step in zip(shape[2:], window, steps, strict=True)]
     src = tensor(fields, kernel, "src", shape, stream)
     numel = shape[0] * shape[1] * int(np.prod(out))
-    named = {"w_k": window[0], "h_k": window[1], "w_stride": steps[0], "h_stride": steps[1]}
-    given: dict[str, Argument] = {
-        "src_numel": size_t("src_numel", int(np.prod(shape))),
-        **{name: size_t(name, value) for name, value in named.items()},
-        "info": info_of(src),
-        "src": src.buffer,
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
-    }
-    return launch(kernel, fields, numel, given, strides=False)
+    named = {"src_numel": src.placed.numel, "w_k": window[0], "h_k": window[1]}
+    named |= {"w_stride": steps[0], "h_stride": steps[1]}
+    return image_launch(kernel, fields, numel, [src], {name: size_t(name, value) for name, value in named.items()})
+
+
+def _resized(
+    kernel: Kernel, fields: Fields, stream: RandomStream
+) -> tuple[tuple[int, ...], tuple[int, ...], Tensor, int]:
+    """The source's shape, the output's size per axis, the source, and the number of elements of the output."""
+    shape, out = fields.shape(rank=4), sizes(fields, "out", 2)
+    return shape, out, tensor(fields, kernel, "src", shape, stream), shape[0] * shape[1] * out[0] * out[1]
 
 
 def _nearest(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """The scales are the host's: source size by output size in f64."""
     fields = Fields(case, _NEAREST_FIELDS)
-    shape = fields.shape(rank=4)
-    out = sizes(fields, "out", 2)
-    src = tensor(fields, kernel, "src", shape, stream)
-    numel = shape[0] * shape[1] * out[0] * out[1]
-    given: dict[str, Argument] = {
+    shape, out, src, numel = _resized(kernel, fields, stream)
+    named: dict[str, Argument] = {
         "w_out": size_t("w_out", out[0]),
         "h_out": size_t("h_out", out[1]),
         "w_scale": Scalar("w_scale", "f64", np.float64(shape[2]) / np.float64(out[0])),
         "h_scale": Scalar("h_scale", "f64", np.float64(shape[3]) / np.float64(out[1])),
-        "info": info_of(src),
-        "src": src.buffer,
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
     }
-    return launch(kernel, fields, numel, given, strides=False)
+    return image_launch(kernel, fields, numel, [src], named)
 
 
 def _bilinear(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A scale factor that the case does not give is absent, which Candle passes as 0."""
     fields = Fields(case, _BILINEAR_FIELDS)
-    shape = fields.shape(rank=4)
-    out = sizes(fields, "out", 2)
-    src = tensor(fields, kernel, "src", shape, stream)
-    numel = shape[0] * shape[1] * out[0] * out[1]
+    _, out, src, numel = _resized(kernel, fields, stream)
     flags = {"align_corners": fields.number("align", 0, 0, 1)}
     flags |= {f"has_{name}": int(fields.has(name)) for name in ("scale_h", "scale_w")}
-    given: dict[str, Argument] = {
+    named: dict[str, Argument] = {
         "h_out": size_t("h_out", out[0]),
         "w_out": size_t("w_out", out[1]),
         **{name: Scalar(name, "bool", np.uint8(value)) for name, value in flags.items()},
         **{f"{name}_factor": fields.scalar(kernel, f"{name}_factor", name, "0") for name in ("scale_h", "scale_w")},
-        "info": info_of(src),
-        "src": src.buffer,
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
     }
-    return launch(kernel, fields, numel, given, strides=False)
+    return image_launch(kernel, fields, numel, [src], named)
 
 
 def _rows_of(kernel: Kernel) -> tuple[Row, ...]:

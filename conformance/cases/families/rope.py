@@ -35,6 +35,7 @@ _ROWS: tuple[Row, ...] = parsed(
         "shape=[2,3,5,10],tables=shared_longer,values=unit",
         "shape=[2,4,33,8],values=unit",  # S10: some pairs in the second block
         "shape=[2,8,32,4],tables=batched,values=unit",  # exactly one block
+        "shape=[3,17,41,32],values=unit",  # S12
         "shape=[3,5,4,8],values=ties",  # N14: sums that cancel, and the sign of zero
         "shape=[3,5,4,8],values=unit,mark=one_inf",
         "shape=[3,5,4,8],values=unit,mark=nan_last",

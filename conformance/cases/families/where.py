@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, operand, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
-from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, SIZES, SPECIAL, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, NANS, SIZES, SPECIAL, filled, parsed
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
@@ -44,6 +44,27 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2,3,2,4,3],ids=reversed,t=permuted,values={v}",  # S02; rank 5
     "shape=[70],ids=scalar,values={v}",  # S03
     "shape=[45],ids=stepped,f=stepped,values={v}",  # S04: rank 1
+    "shape=[48],t=stepped_by_2,values={v},t_start=0",  # S04
+    "shape=[2,6,8],ids=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
+    "shape=[2,6,8],t=narrowed_middle,values={v}",  # S04
+    "shape=[2,6,8],f=narrowed_middle,values={v}",  # S04
+    "shape=[4,2,6],ids=broadcast_middle,values={v}",  # S04: only that of the middle two
+    "shape=[5,4,2],t=broadcast_last,values={v}",  # S04: only that of the innermost two
+    "shape=[5,4,2],f=broadcast_last,values={v}",  # S04
+    "shape=[6,13],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the pitch is whole packs
+    "shape=[6,16],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],t=narrowed_all,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
+    "shape=[257,257],layout=transposed,values={v}",  # S12
+    "shape=[3,29,31],ids=transposed,values={v},grid=2",  # L10 with strides of one operand
+    "shape=[3,29,31],t=transposed,values={v},grid=2",  # L10
+    "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10
+    "shape=[200,140],ids=transposed,values={v},grid=2",  # L21, W14
+    "shape=[200,140],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
+    "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],t=transposed,values={v}",  # L11
     "shape=[],values={v}",  # rank 0
@@ -58,8 +79,9 @@ _LAYOUTS: tuple[str, ...] = (
 
 @lru_cache
 def _rows(name: str) -> tuple[Row, ...]:
-    exhaustive = EXHAUSTIVE if dtype(name).size <= 2 else ()
-    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *SPECIAL, *exhaustive], name))
+    kind = dtype(name)
+    patterns = EXHAUSTIVE if kind.size <= 2 else NANS if kind.kind == "float" else ()
+    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *SPECIAL, *patterns], name))
 
 
 @lru_cache
@@ -94,9 +116,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     if fields.text("values", "unit") in TABLES:  # t and f must not hold the same value at the same place
         false = operand(kernel, "f", f, np.roll(false.data, len(false.data) // 2 + 1))
     given: dict[str, Argument] = {
-        "numel": size_t("numel", ids.numel),
-        "num_dims": size_t("num_dims", len(shape)),
-        "info": info(fields, "info", layouts, nullable=False),
+        **indexed(fields, layouts, nullable=False),
         "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, stream)),
         "t": true,
         "f": false,

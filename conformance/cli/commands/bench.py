@@ -9,11 +9,11 @@ from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 
-from conformance.cli.preparing import build_options, print_notes, progress, setup_from, tree_from
+from conformance.cli.preparing import print_notes, progress, setup_from, tree_at, tree_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.engine.modes import TimeTrees, Tree
+from conformance.engine.modes import TimeTrees
 from conformance.engine.tasks import Setup
 from conformance.engine.timing.run import BenchResult, bench
 from conformance.engine.timing.workload import SIZES
@@ -38,6 +38,9 @@ MEASURING = {
     "include_dirs": "--include-dir",
     "defines": "--define",
     "forced": "--include",
+    "undefines": "--undefine",
+    "std": "--std",
+    "config": "--config",
     "dialect": "--dialect",
     "jobs": "--jobs",
     "against": "--against",
@@ -92,14 +95,14 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
     settings = Settings.of(vars(arguments))
-    trees = [tree_from(settings)]
+    trees = [tree_from(settings, specs)]
     setup = setup_from(settings, ["candle-parity", "bench"], trees[0])
     kind = runtime_kind(setup.runtime)
     if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
     print_notes(settings, setup)
     if arguments.against is not None:
-        trees.append(Tree(arguments.against, build_options(settings, arguments.against)))
+        trees.append(tree_at(settings, specs, arguments.against))
     mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))

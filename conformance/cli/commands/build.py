@@ -12,31 +12,32 @@ from time import monotonic
 
 from tabulate import tabulate
 
-from conformance.cli.compiling import Job, compile_tree, first_error
-from conformance.cli.preparing import build_options, progress
+from conformance.cli.compiling import Job, compile_tree, first_error, missing_header
+from conformance.cli.preparing import progress, tree_from
 from conformance.cli.settings import Settings
-from conformance.files import kernels_folder
+from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
-from conformance.port.check.objects import ObjectFile, check_objects, read_objects
+from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
+from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_record
 from conformance.record.builds import build_record
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
-from conformance.toolchains.amd import CompileFailure, find_toolchain
+from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.targets import Target, targets_of
 from conformance.writing import write_bytes
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """0 when everything compiles with the specs' arguments, 1 when not."""
+    """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installation lacks a header."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
-    path = arguments.kernels or kernels_folder()
+    tree = tree_from(Settings.of(vars(arguments)), specs)
+    path = tree.path
     sources = [source for source in find_sources(path) if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
-    flags = build_options(Settings.of(vars(arguments)), path).compiler_flags()
     toolchain = find_toolchain(targets)
     started, clock = datetime.now(UTC), monotonic()
     done: list[Job] = []
@@ -46,37 +47,48 @@ def command(arguments: argparse.Namespace) -> int:
             done.append(job)
             on_progress(f"{job.source.label} for {job.target.name}", len(done), len(sources) * len(targets))
 
-        jobs = compile_tree(toolchain, sources, targets, flags, arguments.jobs or 2, ended)
-    objects = _placed(jobs, sources, arguments.out)
+        jobs = compile_tree(toolchain, sources, targets, tree.options, arguments.jobs or 2, ended)
+    objects = _placed(jobs, sources, arguments.out, tree.declared.names)
     record = build_record(
         specs,
-        path,
+        tree,
         toolchain.name,
         started,
         monotonic() - clock,
         {target.name: [file for job, file in objects if job.target == target] for target in targets},
         {target.name: _failed(jobs, target) for target in targets},
+        {target.name: _broken(jobs, target) for target in targets},
     )
     if arguments.json:
         write_record(record, arguments.json)
     findings = check_objects([file for _, file in objects], specs.kernels, (), names=False)
-    _print(specs, jobs, objects, targets, findings, toolchain.name, arguments.out)
-    failed = [job for job in jobs if isinstance(job.result, CompileFailure)]
-    return 1 if failed or any(not finding.is_warning for finding in findings) else 0
+    if len(objects) == len(jobs) and not any(job.result.broken for job in jobs if isinstance(job.result, Compiled)):
+        # Else what does not compile may have them.
+        missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
+        said = tree.declared.names.unmatched(missing)
+        findings += [Finding("unmatched_alias", "", text, tree.declared.file) for text in said]
+    _print(specs, jobs, objects, targets, findings, toolchain, arguments.out)
+    failed = [job for job in jobs if isinstance(job.result, CompileFailure) or job.result.broken]
+    if any(missing_header(job, toolchain) is None for job in failed) or any(not found.is_warning for found in findings):
+        return 1
+    return 2 if failed else 0
 
 
-def _placed(jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path) -> list[tuple[Job, ObjectFile]]:
-    """Writes each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it."""
-    names = _names(sources)
+def _placed(
+    jobs: Sequence[Job], sources: Sequence[KernelSource], out: Path, names: Names
+) -> list[tuple[Job, ObjectFile]]:
+    """Writes each code object to ``OUT/TARGET/MODULE.hsaco`` and reads it; its kernels are under Candle's ``names``."""
+    files_of = _names(sources)
     found = []
     for job in jobs:
-        output = out / job.target.name / names[job.source]
+        output = out / job.target.name / files_of[job.source]
         if isinstance(job.result, CompileFailure):
             # An object of older sources must not be taken for this one's.
             output.unlink(missing_ok=True)
             continue
         write_bytes(output, job.result.code)
-        found += [(job, file) for file in read_objects(output, job.source.label)]
+        files = read_objects(output, job.source.label)
+        found += [(job, object_under_candles_names(file, names)) for file in files]
     return found
 
 
@@ -99,13 +111,23 @@ def _failed(jobs: Sequence[Job], target: Target) -> dict[str, str]:
     }
 
 
+def _broken(jobs: Sequence[Job], target: Target) -> dict[str, str]:
+    """The kernels that do not compile in sources that do without them, each with its error."""
+    return {
+        name: broken.why
+        for job in jobs
+        if job.target == target and isinstance(job.result, Compiled)
+        for name, broken in job.result.broken.items()
+    }
+
+
 def _print(
     specs: Specs,
     jobs: Sequence[Job],
     objects: Sequence[tuple[Job, ObjectFile]],
     targets: Sequence[Target],
     findings: Sequence[Finding],
-    compiler: str,
+    toolchain: Toolchain,
     out: Path,
 ) -> None:
     cells: dict[tuple[str, Target], str] = {}
@@ -117,21 +139,33 @@ def _print(
         # The outlier among registers and shared memory limits the waves in flight.
         most = f"{len(rows)} kernels, {max((row.vgprs for row in rows), default=0)} vgpr"
         lds = max((row.lds for row in rows), default=0)
-        cells[job.source.label, job.target] = f"{most}, {lds} B LDS" if lds else most
+        lacks = (
+            f", {len(job.result.broken)} do not compile"
+            if isinstance(job.result, Compiled) and job.result.broken
+            else ""
+        )
+        cells[job.source.label, job.target] = f"{most}, {lds} B LDS{lacks}" if lds else f"{most}{lacks}"
     labels = dict.fromkeys(job.source.label for job in jobs)
     body = [[label, *(cells[label, target] for target in targets)] for label in labels]
     print(visible(tabulate(body, headers=["source", *(target.name for target in targets)])))
     print()
     for job in jobs:
         if isinstance(job.result, CompileFailure):
-            print(f"{one_line(job.source.label)} does not compile for {job.target.name}:", file=sys.stderr)
-            print(f"  {visible(first_error(job.result, job.source.root))}", file=sys.stderr)
+            absent = missing_header(job, toolchain)
+            verb = "does not compile" if absent is None else "cannot be compiled here"
+            print(f"{one_line(job.source.label)} {verb} for {job.target.name}:", file=sys.stderr)
+            print(f"  {visible(absent or first_error(job.result, job.source.root))}", file=sys.stderr)
+            continue
+        for name, broken in job.result.broken.items():
+            line = f"{broken.place}: {name} does not compile for {job.target.name}:\n  {broken.why}"
+            print(visible(line), file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""
-        line = f"{mark}{finding.place} [{finding.target}]: {finding.kernel} {finding.message}"
+        where = f"{finding.place} [{finding.target}]: {finding.kernel}" if finding.target else str(finding.place)
+        line = f"{mark}{where} {finding.message}"
         print(visible(line), file=sys.stderr)
     for target in targets:
         names = {name for job, file in objects if job.target == target for name in file.code.kernels}
         known = len(names & specs.kernels.keys())
         print(f"{target.name}: {known} of Candle's {len(specs.kernels)} kernels compile; nothing was executed")
-    print(f"\n{len(objects)} code objects in {out}, by {compiler}")
+    print(f"\n{len(objects)} code objects in {out}, by {toolchain.name}")

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.cli.compiling import compile_tree, first_error
-from conformance.cli.preparing import build_options
+from conformance.cli.preparing import tree_from
 from conformance.cli.settings import Settings
-from conformance.files import kernels_folder, shipped_name
+from conformance.engine.modes import Tree
+from conformance.files import shipped_name
 from conformance.port.check.findings import Finding
-from conformance.port.check.objects import ObjectFile, check_objects, read_objects
+from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
-from conformance.port.check.source import check_sources, read_tree
+from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
+from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
 from conformance.spec.load import load_specs
@@ -25,28 +28,35 @@ from conformance.toolchains.amd import CompileFailure, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import Target, targets_of
 
+_LINES = "-gline-tables-only"
+"""Adds the source lines of instructions to a code object, and changes none of these."""
+
 
 def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
     specs = load_specs(arguments.specs)
     wanted = specs.select(arguments.patterns, arguments.module)
-    path = arguments.kernels or kernels_folder()
+    port = tree_from(Settings.of(vars(arguments)), specs)
+    path, options = port.path, port.options
     targets = targets_of(arguments.arch) if arguments.arch else []
     texts, objects, unread = _read(path)
-    options = build_options(Settings.of(vars(arguments)), path)
-    tree = read_tree(texts, options.include_dirs, options.defines, options.forced, arguments.jobs or 2)
+    names = port.declared.names
+    tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
+    objects = [object_under_candles_names(file, names) for file in objects]
     if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
+    findings += _unmatched(port, tree, objects)
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        compiled, failed = _compile(list(tree.definitions), targets, options.compiler_flags(), arguments.jobs or 2)
+        made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2)
+        compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
-    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels)
+    report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))
@@ -54,6 +64,16 @@ def command(arguments: argparse.Namespace) -> int:
     for error in broken:
         print(f"candle-parity: {one_line(str(error))}", file=sys.stderr)
     return 2 if broken else 1 if report.errors else 0
+
+
+def _unmatched(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[Finding]:
+    """A finding for each alias that names no kernel of the port; none where a source could not be read."""
+    if tree.errors:
+        return []
+    defined = {one.name for found in tree.definitions.values() for one in found}
+    defined |= {name for file in objects for name in file.code.kernels}
+    missing = port.declared.names.ports.keys() - defined
+    return [Finding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)]
 
 
 def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[str, AmdError]]]:
@@ -77,18 +97,27 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], words: Sequence[str], jobs: int
+    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int
 ) -> tuple[list[ObjectFile], list[Finding]]:
     """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
     failed: list[Finding] = []
-    for job in compile_tree(toolchain, sources, targets, words, jobs):
+    for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
             reason = first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
-        else:
-            objects.append(ObjectFile(job.source.label, parse(job.result.code, job.source.label)))
+            continue
+        code = parse(job.result.code, job.source.label)
+        if lost_signs(code):
+            (lined,) = compile_tree(toolchain, [job.source], [job.target], options, 1, more=(_LINES,))
+            if not isinstance(lined.result, CompileFailure):
+                code = parse(lined.result.code, job.source.label)
+        objects.append(ObjectFile(job.source.label, code))
+        failed += [
+            Finding("compile_error", name, broken.why, broken.place, None, job.target.name)
+            for name, broken in job.result.broken.items()
+        ]
     return objects, failed
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 from conformance.cli.doctor.rows import Row, machine_rows
 from conformance.cli.doctor.trying import trial_rows
-from conformance.cli.preparing import setup_from, tree_from
+from conformance.cli.preparing import setup_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import Tree
+from conformance.files import kernels_folder
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
 from conformance.text import one_line
@@ -34,7 +36,7 @@ def command(arguments: argparse.Namespace) -> int:
 def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
     try:
         settings = Settings.of(vars(arguments))
-        setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings))
+        setup = setup_from(settings, ["candle-parity", "run"], Tree(kernels_folder()))
     except UsageError as error:
         yield from machine_rows(Choice(arguments.runtime))
         yield Row("todo", "runtime", f"{arguments.runtime} cannot be used", str(error), decides=True)

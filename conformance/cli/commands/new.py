@@ -13,6 +13,8 @@ from pathlib import Path
 from conformance.cli.selecting import specs_to_edit
 from conformance.cli.usage import UsageError
 from conformance.files import ROOT, installed, spec_folder
+from conformance.port.config import read_config
+from conformance.port.declared.declared import declared_in
 from conformance.record.files import write_text
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
@@ -38,7 +40,11 @@ def _kernels(arguments: argparse.Namespace) -> int:
     _refuse(arguments, ("source_file", "title", "params"), "--module")
     folder = specs_to_edit(arguments)
     specs = load_specs(folder)
-    chosen = specs.select([arguments.like])
+    # The port's own names stand for Candle's.
+    config = None if arguments.config is None else read_config(arguments.config)
+    called = declared_in(config, specs.kernels).names
+    arguments.names = [called.candle(name) or name for name in arguments.names]
+    chosen = specs.select([called.candle(arguments.like) or arguments.like])
     if len(chosen) > 1:
         names = ", ".join(kernel.name for kernel in chosen[:4])
         raise UsageError(f"--like {arguments.like} matches {len(chosen)} kernels ({names}); name one")

@@ -51,7 +51,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     settings = Settings.of(vars(arguments))
-    tree = tree_from(settings)
+    tree = tree_from(settings, specs)
     setup = setup_from(settings, words, tree)
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")

@@ -30,7 +30,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.subject == "reference":
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
     else:
-        mode = JudgeRecorded(tree_from(settings), recorded)
+        mode = JudgeRecorded(tree_from(settings, specs), recorded)
         setup = setup_from(settings, words, mode.tree)
     print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases, traces.recordings)

@@ -21,7 +21,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.seed_salt:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     settings = Settings.of(vars(arguments))
-    mode = JudgeGenerated(tree_from(settings))
+    mode = JudgeGenerated(tree_from(settings, specs))
     setup = setup_from(settings, words, mode.tree)
     print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from conformance.port.config import OPTIONS_FILE, read_config
+from conformance.port.declared.declared import declared_in
 from conformance.record.files import write_text
 from conformance.spec.load import load_specs
 from conformance.text import visible
@@ -14,7 +16,10 @@ from conformance.upstream.wiring.report import as_json, as_text, summary
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or ())
+    own = arguments.candle / OPTIONS_FILE
+    file = arguments.config or (own if own.exists() else None)
+    names = declared_in(None if file is None else read_config(file), specs.kernels).names
+    wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
     if arguments.json is not None:
         text = json.dumps(as_json(wiring, specs), indent=1, ensure_ascii=False) + "\n"
         write_text(arguments.json, text)

@@ -10,6 +10,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "missing_dtype": "defined for other dtypes of the same operation only",
     "misnamed": "a kernel with the parameters of a missing one, under a name close to it",
     "extra": "no kernel of the specs",
+    "unmatched_alias": "a line of [names] in candle-parity.toml that matches no kernel of the port",
     "extern_c": 'extern "C" is missing, so that nobody can ask for the name',
     "parameter_count": "more or fewer parameters",
     "parameter_order": "the right parameters in another order",
@@ -17,7 +18,7 @@ ERROR_KINDS: Mapping[str, str] = {
     "pointee_type": "a pointer to another type",
     "arguments": "arguments of a code object at other places or of other sizes",
     "unreadable": "a source that cannot be preprocessed or parsed",
-    "compile_error": "a source that does not compile for a target",
+    "compile_error": "a source, or a kernel of one, that does not compile for a target",
 }
 """Findings that a port at parity has none of."""
 
@@ -25,6 +26,7 @@ WARNING_KINDS: Mapping[str, str] = {
     "duplicate": "defined more than once",
     "unknown_type": "a type of the port's own whose meaning the source alone does not tell",
     "spills": "registers spilled to memory",
+    "zero_sign": "a product that the machine code rounds to f16 without the sign of zero",
     "lds": "more shared memory than the target has",
 }
 

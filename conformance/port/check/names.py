@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from conformance.spec.kernel import Kernel
 
 _NEAR = 0.8
+_EXTRA = ("hip", "amd", "kernel")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 
 
 def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, str]:
-    """For each extra name the missing name most like it (similarity of difflib, 0.8 or more), best pairs first, each
-    missing name for one extra only."""
+    """For each extra name the missing name most like it (similarity of difflib, 0.8 or more, or the same words with
+    some of them twice), best pairs first, each missing name for one extra only."""
     pairs: list[tuple[float, str, str]] = []
     for name in extra:
+        pairs += ((_NEAR, name, wanted) for wanted in missing if _says_more(name, wanted))
         for near in difflib.get_close_matches(name, missing, n=5, cutoff=_NEAR):
             pairs.append((difflib.SequenceMatcher(None, name, near).ratio(), name, near))
     found: dict[str, str] = {}
@@ -23,6 +25,12 @@ def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, 
         if name not in found and near not in found.values():
             found[name] = near
     return found
+
+
+def _says_more(name: str, wanted: str) -> bool:
+    """Whether ``name`` has the words of ``wanted`` in order, and none but those besides: ``f32_eq_f32``, ``eq_f32``."""
+    words, rest = wanted.split("_"), iter(name.split("_"))
+    return name != wanted and all(word in rest for word in words) and set(name.split("_")) <= {*words, *_EXTRA}
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:

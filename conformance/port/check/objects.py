@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest
+from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
+from conformance.port.declared.names import Names
 from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.targets import lds_bytes
@@ -25,6 +27,13 @@ class ObjectFile:
 def read_objects(path: Path, label: str) -> list[ObjectFile]:
     """The code objects in one file; raises ``AmdError``."""
     return [ObjectFile(label, code) for code in read_code_objects(path)]
+
+
+def object_under_candles_names(file: ObjectFile, names: Names) -> ObjectFile:
+    """``file`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
+    kernels = {names.candle(name): kernel for name, kernel in file.code.kernels.items()}
+    named = {name: replace(kernel, name=name) for name, kernel in kernels.items() if name is not None}
+    return replace(file, code=replace(file.code, kernels=named))
 
 
 def check_objects(
@@ -49,6 +58,9 @@ def check_objects(
                     if said is not None:
                         findings.append(Finding("arguments", name, said, file.label, None, target))
                 findings += resources(kernel, file.label, target)
+            for lost in lost_signs(file.code):
+                place = lost.place or file.label
+                findings.append(Finding("zero_sign", lost.function, lost.message, place, None, target))
         if names:
             findings += _names(first, kernels, wanted, target)
     return findings

@@ -9,23 +9,28 @@ from dataclasses import asdict, dataclass
 from tabulate import tabulate
 
 from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
+from conformance.port.check.hints import suggested_aliases
 from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
+from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 
 _SHOWN = 40
 """Findings of a kind written out on a terminal; the JSON has all."""
 
+_OTHER_PARAMETERS = ("parameter_count", "parameter_order", "parameter_type", "pointee_type", "arguments")
+
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was checked (``kernels`` as given, the sources, the objects) and what was found."""
+    """What was checked (``kernels`` as given, the sources, the objects, all under Candle's ``names``) and found."""
 
     kernels: str
     tree: SourceTree
     objects: Sequence[ObjectFile]
     findings: Sequence[Finding]
     specs: Mapping[str, Kernel]
+    names: Names = OWN_NAMES
 
     @property
     def errors(self) -> list[Finding]:
@@ -45,6 +50,7 @@ def report_json(report: CheckReport) -> dict[str, object]:
         "summary": {
             "specs": len(report.specs),
             "defined": len(_defined(report) & report.specs.keys()),
+            "with_parameters": len(_with_parameters(report)),
             **{kind: count for kind, count in Counter(finding.kind for finding in report.findings).items()},
         },
         "definitions": [
@@ -67,6 +73,7 @@ def report_json(report: CheckReport) -> dict[str, object]:
             }
             for file in report.objects
         ],
+        "names": report.names.ports,
         "findings": [
             {**asdict(finding), "severity": "warning" if finding.is_warning else "error"} for finding in report.findings
         ],
@@ -76,6 +83,32 @@ def report_json(report: CheckReport) -> dict[str, object]:
 def _defined(report: CheckReport) -> set[str]:
     names = {definition.name for found in report.tree.definitions.values() for definition in found}
     return names | {name for file in report.objects for name in file.code.kernels}
+
+
+def _with_parameters(report: CheckReport) -> set[str]:
+    """The kernels of the specs that are defined, and nowhere with other parameters."""
+    other = {finding.kernel for finding in report.findings if finding.kind in _OTHER_PARAMETERS}
+    return (_defined(report) & report.specs.keys()) - other
+
+
+def _hint(report: CheckReport) -> list[str]:
+    """The lines of candle-parity.toml by which near names are judged under Candle's."""
+    defined = _defined(report)
+    near = [
+        (finding.intended, finding.kernel)
+        for finding in report.findings
+        # An extra one of a source has other parameters; of a code object's, with names alone, nothing better is known.
+        if (finding.kind == "misnamed" or (finding.kind == "extra" and finding.target))
+        and finding.intended is not None
+        and finding.intended not in defined
+    ]
+    lines = suggested_aliases(dict.fromkeys(near), defined, report.specs)
+    if not lines:
+        return []
+    head = "Where these are Candle's kernels under names of the port's own, candle-parity.toml can say so:"
+    shown = [f'  "{candle}" = "{port}"' for candle, port in lines[:_SHOWN]]
+    more = [f"  # and {len(lines) - _SHOWN} lines more"] if len(lines) > _SHOWN else []
+    return ["", head, "", "  [names]", *shown, *more]
 
 
 def report_text(report: CheckReport) -> str:
@@ -99,9 +132,11 @@ def report_text(report: CheckReport) -> str:
     lines += ["", f"{report.kernels}: {'; '.join(parts)}"]
     present = len(defined & report.specs.keys())
     lines.append(
-        f"{present} of Candle's {len(report.specs)} kernels are there; "
+        f"{present} of Candle's {len(report.specs)} kernels by name, {len(_with_parameters(report))} with Candle's "
+        f"parameters; "
         f"{len(report.errors)} findings, {len(report.warnings)} warnings"
     )
+    lines += _hint(report)
     return "\n".join(lines).lstrip("\n")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest, other_dtypes
+from conformance.port.declared.names import Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels, in_parallel
+from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
@@ -33,19 +34,27 @@ class SourceTree:
         return f"{shown}:{definition.line}{last}"
 
 
-def read_tree(
-    sources: Sequence[KernelSource],
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    jobs: int = 2,
-) -> SourceTree:
+def under_candles_names(tree: SourceTree, names: Names) -> SourceTree:
+    """``tree`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
+    renamed = {
+        source: tuple(
+            replace(definition, name=candle)
+            for definition in found
+            if (candle := names.candle(definition.name)) is not None
+        )
+        for source, found in tree.definitions.items()
+    }
+    return replace(tree, definitions=renamed)
+
+
+def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTIONS, jobs: int = 2) -> SourceTree:
     """Find the kernels of ``sources`` (text only), ``jobs`` at a time; nothing is compiled."""
 
     def one(source: KernelSource) -> list[Definition] | ScanError:
         try:
-            folders = (source.root, source.path.parent, *include_dirs)
-            return defined_kernels(source.path, folders, (*_dialect(source), *defines), forced)
+            folders = (source.root, source.path.parent, *options.include_dirs)
+            defines = (*_DEFINES.get(options.dialect, _dialect(source)), *options.defines)
+            return defined_kernels(source.path, folders, defines, options.forced, options.undefines, options.std)
         except ScanError as error:
             return error
 
@@ -54,6 +63,9 @@ def read_tree(
         {source: tuple(row) for source, row in rows.items() if not isinstance(row, ScanError)},
         {source: row for source, row in rows.items() if isinstance(row, ScanError)},
     )
+
+
+_DEFINES = {"hip": HIP_DEFINES, "cuda": CUDA_DEFINES}
 
 
 def _dialect(source: KernelSource) -> tuple[str, ...]:

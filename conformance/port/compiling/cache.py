@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
+from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
@@ -26,17 +28,28 @@ if TYPE_CHECKING:
 _PATIENCE = 30.0
 """Seconds beyond a compilation's own limit that a process waits for another's."""
 
+_LOST = "the compiler "
+"""How the log begins of a source that took its compiler down, or beyond a limit."""
+
 
 @dataclass(frozen=True)
 class Made:
     """A code object and who compiled it: ``hiprtc``, or ``hipcc``, which is called ``name`` in full.
 
-    Neither for a file that was a code object before.
+    Neither for a file that was a code object before. ``broken`` are the kernels of the source that do not compile, and
+    are not in ``code``.
     """
 
     code: bytes
     compiler: str | None = None
     name: str | None = None
+    broken: Mapping[str, Broken] = field(default_factory=dict)
+
+
+class _Make(Protocol):
+    """Compiles a source, or ``text`` in its place with further options within so many seconds."""
+
+    def __call__(self, text: str | None = None, words: Sequence[str] = (), seconds: float | None = None) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,12 @@ class _Way:
     compiler: str
     name: str | None
     key: str
-    make: Callable[[], bytes]
+    make: _Make
+
+    @property
+    def rest(self) -> str:
+        """Where the object of what compiles of a source is kept, with what does not."""
+        return f"{self.key}-rest-{PARTS}"
 
 
 def made(
@@ -64,37 +82,60 @@ def made(
     that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
     with its target, so that no edit is missed; under ``auto`` an object of hipcc is bound to both compilers. Headers
     are looked for next to the source, in the options' folders, then in the root. Processes that want the same object
-    wait for one compilation, within the limits, which are of each compiler.
+    wait for one compilation, within the limits, which are of each compiler. Of a source that does not
+    compile as a whole it is the object of what does, where the errors lead to kernels (``compile_partly``).
 
-    Raises ``CompileError`` when the source does not compile, which is so too when it takes the compiler down or beyond
-    its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError`` when the
-    machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
+    Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
+    beyond its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
+    when the machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
     """
     if source.is_code_object:
         return Made(source.code())
     plan = _Plan(source, target, supervisor, options, extra, limits)
     objects = ObjectFolder(cache_folder() / "objects")
-    found = _kept(plan.ways(compiler), objects)
+    found = _kept(plan, compiler, objects)
     if found is not None:
         return found
     first = next(plan.ways(compiler))
-    tries = 2 if compiler == "auto" else 1
+    tries = 4 if compiler == "auto" else 2
     with objects.turn(first.key, tries * limits.seconds + _PATIENCE) as ours:
-        found = _kept(plan.ways(compiler), objects) if ours else None
+        found = _kept(plan, compiler, objects) if ours else None
         if found is None:
-            way, code = _first_that_compiles(source.label, plan.ways(compiler), compiler)
-            found = Made(code, way.compiler, way.name)
+            key, found = _compiled(source, plan, compiler)
             if ours:
-                objects.keep(way.key, code)
+                objects.keep(key, _entry(found))
     return found
 
 
-def _kept(ways: Iterator[_Way], objects: ObjectFolder) -> Made | None:
-    for way in ways:
+def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made | None:
+    for way in plan.ways(compiler):
         code = objects.read(way.key)
         if code is not None:
             return Made(code, way.compiler, way.name)
+    for way in plan.ways(compiler):
+        entry = objects.read(way.rest)
+        if entry is not None:
+            listing, _, code = entry.partition(b"\n")
+            broken = {name: Broken(*said) for name, said in json.loads(listing).items()}
+            return Made(code, way.compiler, way.name, broken)
     return None
+
+
+def _entry(found: Made) -> bytes:
+    return json.dumps(found.broken).encode() + b"\n" + found.code if found.broken else found.code
+
+
+def _compiled(source: KernelSource, plan: _Plan, compiler: CompilerChoice) -> tuple[str, Made]:
+    """The code of ``source``, or of what compiles of it, and the key that it is kept by."""
+    try:
+        way, code = _first_that_compiles(source.label, plan.ways(compiler), compiler)
+        return way.key, Made(code, way.compiler, way.name)
+    except CompileError as error:
+        for way in plan.ways(compiler):
+            found = plan.rest(way)
+            if found is not None:
+                return way.rest, found
+        raise error
 
 
 def _first_that_compiles(label: str, ways: Iterator[_Way], compiler: CompilerChoice) -> tuple[_Way, bytes]:
@@ -132,6 +173,8 @@ class _Plan:
         limits: Limits,
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
+        self._options = options
+        self._refusals: dict[str, str] = {}
         self._text = source.text()
         self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
         self._headers = _headers(source, options, runtime_kind(target.runtime).stand_ins)
@@ -141,7 +184,7 @@ class _Plan:
         source, target = self._source, self._target
         if compiler != "hipcc":
             words = [*self._words, *target.words()]
-            yield _Way("hiprtc", None, self._key(target.identity, words), lambda: self._compile(words))
+            yield self._way("hiprtc", self._key(target.identity, words), words)
         if compiler != "hiprtc":
             toolchain = toolchain_for(target.arch)
             if toolchain is None and compiler == "auto":
@@ -154,12 +197,39 @@ class _Plan:
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
             key = self._key(identity, self._words)
-            yield _Way("hipcc", toolchain.name, key, lambda: self._compile(self._words, toolchain))
+            yield self._way("hipcc", key, self._words, toolchain)
 
-    def _compile(self, words: Sequence[str], toolchain: Toolchain | None = None) -> bytes:
-        return compile_in_child(
-            self._text, self._source.label, words, self._target, self._supervisor, self._limits, toolchain
-        )
+    def rest(self, way: _Way) -> Made | None:
+        """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
+        log = self._refusals.get(way.key, _LOST)
+        if log.startswith(_LOST):
+            return None
+        every = ["-ferror-limit=0"] if runtime_kind(self._target.runtime).code == "amd" else []
+
+        def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
+            try:
+                return way.make(text, [*words, *every], seconds)
+            except CompileError as error:
+                raise Refused(error.log) from None
+
+        found = compile_partly(self._source, self._options, log, compile_text, self._limits.seconds)
+        return None if found is None else Made(found[0], way.compiler, way.name, found[1])
+
+    def _way(self, compiler: str, key: str, own: Sequence[str], toolchain: Toolchain | None = None) -> _Way:
+        def make(text: str | None = None, words: Sequence[str] = (), seconds: float | None = None) -> bytes:
+            limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
+            read = self._text if text is None else text
+            given = [*own, *words]
+            try:
+                return compile_in_child(
+                    read, self._source.label, given, self._target, self._supervisor, limits, toolchain
+                )
+            except CompileError as error:
+                if text is None:
+                    self._refusals[key] = error.log
+                raise
+
+        return _Way(compiler, None if toolchain is None else toolchain.name, key, make)
 
     def _key(self, compiler: str, words: Sequence[str]) -> str:
         digest = hashlib.sha256()
@@ -174,7 +244,9 @@ def _headers(source: KernelSource, options: BuildOptions, own: Sequence[Path]) -
     content: list[bytes] = []
     folders = (*options.include_dirs, source.root)
     try:
-        found = reached([source.path, *options.forced], (source.path.parent, *folders, *own))
+        places = (source.path.parent, *folders, *own)
+        forced = [place / header for header in options.forced for place in places if (place / header).is_file()]
+        found = reached([source.path, *forced], places)
         headers = set(found.files)
         if not found.complete:
             headers |= {file for folder in folders for file in folder.rglob("*") if file.suffix in HEADER_SUFFIXES}

@@ -28,7 +28,8 @@ def compile_with(toolchain: Mapping[str, Any], text: str, label: str, words: Seq
         copy, output = Path(folder, Path(label).name), Path(folder, "code")
         copy.write_bytes(text.encode())
         # Else the copy's path is in the code: in __FILE__, and hashed in the name of a symbol.
-        named = (f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}")
+        named = [f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
+        named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
             Toolchain(**fields).compile(copy, target(arch), output, [*words, *named])
         except CompileFailure as failure:

@@ -45,11 +45,28 @@ class Definition:
     template: bool = False
 
 
+@dataclass(frozen=True)
+class Declaration:
+    """A declaration at namespace level, from its first token to its last; ``body`` is where its first brace opens
+    among them, and ``kernel`` what it defines where it is a kernel's definition."""
+
+    tokens: Sequence[Token]
+    body: int | None
+    kernel: Definition | None
+
+
 def find_definitions(tokens: Sequence[Token], path: Path) -> list[Definition]:
     """Every kernel that ``tokens`` define, in their order; raises ``ScanError`` where brackets do not match."""
     reader = _Reader(tokens, path)
     reader.read()
     return reader.found
+
+
+def find_declarations(tokens: Sequence[Token], path: Path) -> list[Declaration]:
+    """Every declaration at namespace level, in order; raises ``ScanError`` where brackets do not match."""
+    reader = _Reader(tokens, path)
+    reader.read()
+    return reader.declarations
 
 
 class _Reader:
@@ -59,6 +76,7 @@ class _Reader:
         self.tokens = tokens
         self.path = path
         self.found: list[Definition] = []
+        self.declarations: list[Declaration] = []
         self.aliases: dict[str, tuple[str, ...]] = {}
         # One entry per open namespace or linkage block: the block's first token, and whether C linkage holds in it.
         self.blocks: list[tuple[Token, bool]] = []
@@ -82,10 +100,12 @@ class _Reader:
     def _declaration(self, start: int) -> int:
         """Reads the declaration that begins at ``start``; the position behind it, or inside a block it opens."""
         position = start
+        opened: int | None = None
         while position < len(self.tokens):
             text = self.tokens[position].text
             if text == ";":
                 self._alias(self.tokens[start:position])
+                self._keep(start, position + 1, opened)
                 return position + 1
             if text == "{":
                 words = [token.text for token in self.tokens[start:position]]
@@ -94,12 +114,15 @@ class _Reader:
                     self.blocks.append((self.tokens[start], in_c))
                     return position + 1
                 end = self._behind(position)
+                opened = position if opened is None else opened
                 if self._kernel(start, position, end - 1):
+                    self._keep(start, end, opened, self.found[-1])
                     return end
                 position = end
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
                 head = self._behind_templates(start) - start
                 if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
+                    self._keep(start, end, opened)
                     return position
             elif text in _OPENING:
                 position = self._behind(position)
@@ -108,6 +131,10 @@ class _Reader:
             else:
                 position += 1
         raise self._error(self.tokens[start], "a declaration that does not end")
+
+    def _keep(self, start: int, end: int, opened: int | None, kernel: Definition | None = None) -> None:
+        body = None if opened is None else opened - start
+        self.declarations.append(Declaration(self.tokens[start:end], body, kernel))
 
     @property
     def _in_c(self) -> bool:

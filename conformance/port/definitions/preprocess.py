@@ -44,24 +44,41 @@ class Preprocessed:
 
 
 def preprocess(
-    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
 ) -> Preprocessed:
     """``path`` after the preprocessor.
 
-    ``defines`` are ``NAME`` or ``NAME=VALUE``; ``forced`` are headers included before the first line. A header in angle
+    ``defines`` are ``NAME`` or ``NAME=VALUE``, of which ``undefines`` are taken back; ``forced`` are headers included
+    before the first line, relative ones looked for as those in angle brackets are. A header in angle
     brackets that is in no folder of ``include_dirs`` counts as empty, and so does one in quotes with the name of a
     vendor's or of the C library's. Raises ``ScanError`` for an unreadable file, a missing header, ``#error`` and every
     other complaint of the preprocessor.
     """
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         stubs = Path(folder)
-        for name in _absent([path, *forced], include_dirs):
+        files = [header for header in forced if header.is_absolute()]
+        files += [folder / name for name in forced for folder in include_dirs if (folder / name).is_file()]
+        for name in (*_absent([path, *files], include_dirs), *(str(name) for name in forced if not name.is_absolute())):
             stub = stubs / name
             with suppress(OSError):  # a name too long, or a folder where another is a header: left to the compiler
                 stub.parent.mkdir(parents=True, exist_ok=True)
                 stub.touch()
-        words = [*_compiler(path).compiler, "-x", "c++", "-std=c++17", "-E", "-w", "-nostdinc", "-nostdinc++"]
-        words += [f"-D{define}" for define in defines]
+        words = [
+            *_compiler(path).compiler,
+            "-x",
+            "c++",
+            f"-std={std or 'c++17'}",
+            "-E",
+            "-w",
+            "-nostdinc",
+            "-nostdinc++",
+        ]
+        words += [f"-D{define}" for define in defines] + [f"-U{name}" for name in undefines]
         words += [word for header in forced for word in ("-include", str(header))]
         words += [f"-I{directory}" for directory in (*include_dirs, stubs)]
         code, out, complaints = _run(path, words)

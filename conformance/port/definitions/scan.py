@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition, find_definitions
+from conformance.port.definitions.kernels import Declaration, Definition, find_declarations, find_definitions
 from conformance.port.definitions.preprocess import preprocess
 from conformance.port.definitions.tokens import tokenize
 
@@ -17,16 +17,31 @@ Result = TypeVar("Result")
 
 
 def defined_kernels(
-    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
 ) -> list[Definition]:
     """Every ``__global__`` function that the source ``path`` defines, headers included, in the order of definition.
 
-    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives. ``forced``
-    are headers included before the first line. A name that the source defines twice comes twice. Raises ``ScanError``
-    for a file that cannot be read, preprocessed or parsed, naming file and line.
+    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
+    ``undefines`` are taken back. ``forced`` are headers included before the first line, ``std`` the standard of C++. A
+    name that the source defines twice comes twice. Raises ``ScanError`` for a file that cannot be read, preprocessed
+    or parsed, naming file and line.
     """
-    source = preprocess(path, include_dirs, defines, forced)
+    source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
+
+
+def declarations(
+    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+) -> list[Declaration]:
+    """Every declaration at namespace level of the source ``path``, headers included, asked for as ``defined_kernels``;
+    raises ``ScanError``."""
+    source = preprocess(path, include_dirs, defines, forced)
+    return find_declarations(tokenize(source.text, str(path), source.counts_raw), path)
 
 
 def scan(

@@ -63,11 +63,11 @@ class Finding:
 def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     """The causes of all failing kernels among ``rows``, that of most kernels first; what is not recognised is last.
 
-    A kernel with several causes is listed under each.
+    A kernel with several causes is listed under each, one whose failures the port declares under none.
     """
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
-        for cause, detail, share in _causes_of(row, specs):
+        for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
             place, text = _place(row), detail.partition(": ")[2]
             made = Finding(cause, detail=text, place=place) if place else Finding(cause, detail=detail)
             finding = found.setdefault((cause.id, detail), made)

@@ -71,6 +71,9 @@ class Cause:
 
 # fmt: off
 _FAULTS: tuple[Cause, ...] = (
+    Cause("fixes-upstream", "", "The port is right where Candle has a defect",
+          "name the defect under fixes in candle-parity.toml: the right result is judged then",
+          answers=("right where upstream is wrong",), part=True),
     Cause("null-input", "S07", "A null input is dereferenced",
           "where inp is null the kernel works in place: read from out",
           faults=("null pointer",), traits=("a null input",), part=True),
@@ -119,6 +122,11 @@ _FAULTS: tuple[Cause, ...] = (
 )
 
 _LAYOUTS: tuple[Cause, ...] = (
+    Cause("defect-fixed", "", "The port fixes an upstream defect, which Candle's own kernel has",
+          "declare it with the key fixes in candle-parity.toml, as the failure says",
+          answers=("upstream's defect is fixed",)),
+    Cause("defect-kept", "", "The upstream defect is there that the port declares as fixed",
+          "fix it, or take it out of the key fixes in candle-parity.toml", answers=("upstream's defect is kept",)),
     Cause("strides-ignored", "S01", "Strides are ignored: memory order instead of the operand's order",
           "compute the element's offset from the dims and strides in info unless they are contiguous",
           answers=("input order",), holds=("all that are not contiguous",), part=True),

@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 
 _SHARED_HEADERS = (
-    *(CPU / "runtime" / "error.h", CPU / "runtime" / "properties.h"),
+    *(CPU / "runtime" / name for name in ("api.h", "error.h", "properties.h")),
     CPU / "hiprtc" / "program.h",
 )
 _DRIVER = HERE / "runtime" / "driver.cpp"
@@ -24,8 +24,11 @@ def cuda_plan() -> Plan:
     return Plan(
         runtime="cuda",
         sources={
-            "libamdhip64.so": (HERE / "runtime", CPU / "runtime" / "error.cpp"),
-            "libhiprtc.so": (HERE / "hiprtc", _DRIVER, CPU / "hiprtc" / "api.cpp"),
+            "libamdhip64.so": (HERE / "runtime", *(CPU / "runtime" / name for name in ("common_api.cpp", "error.cpp"))),
+            "libhiprtc.so": (
+                *(HERE / "hiprtc", _DRIVER),
+                *(CPU / "hiprtc" / name for name in ("api.cpp", "program_common.cpp")),
+            ),
         },
         words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}"),
         headers=_SHARED_HEADERS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.dtypes import SPELLINGS
+from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.upstream.wiring.machine import Machine, Request
@@ -71,10 +72,11 @@ class Wiring:
         return list(dict.fromkeys(ask.at for ask in self.kernels.get(kernel, ())))
 
 
-def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) -> Wiring:
+def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), called: Names = OWN_NAMES) -> Wiring:
     """Analyses a backend of the checkout ``candle``; raises ``CheckoutError`` and ``RustError``.
 
-    ``loads`` are functions that load a kernel by name, in addition to ``LOADS``.
+    ``loads`` are functions that load a kernel by name, in addition to ``LOADS``; ``called`` says what the backend calls
+    kernels.
     """
     folder = backend_folder(candle, backend)
     names = frozenset((*LOADS, *loads))
@@ -90,9 +92,9 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = ()) ->
     for request in requests:
         known = request.text.known
         if known is not None:
-            asked[known].append(_ask(request))
+            asked[called.candle(known) or known].append(_ask(request))
             continue
-        fitting = _fitting(request, specs)
+        fitting = _fitting(request, specs, called)
         for name in fitting:
             asked[name].append(_ask(request))
         if not fitting:
@@ -121,12 +123,12 @@ def _ask(request: Request) -> Ask:
     return Ask(request.at, request.text.places, request.callers, pattern)
 
 
-def _fitting(request: Request, specs: Specs) -> list[str]:
+def _fitting(request: Request, specs: Specs, called: Names) -> list[str]:
     """The kernels that a name with unknown parts may be; none where nothing at all is known."""
     if not any(part for part in request.text.parts):
         return []
     expression = request.text.expression()
-    return [name for name in specs.kernels if expression.fullmatch(name)]
+    return [name for name in specs.kernels if expression.fullmatch(called.port(name))]
 
 
 def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:

@@ -70,6 +70,11 @@ __device__ inline ValueVector<n, alignment> load_values(const f32 *p) {
   return *reinterpret_cast<const ValueVector<n, alignment> *>(p);
 }
 
+// The product with index 1 is rounded, the others are fused.
+__device__ inline f32 sum_of_4(const f32 (&a)[4], const f32 (&b)[4]) {
+  return fma(a[3], b[3], fma(a[2], b[2], fma(a[0], b[0], a[1] * b[1])));
+}
+
 // K-quants: Dot::add adds the part of a super-block that belongs to lanes 2 * part and 2 * part + 1, the first of which
 // processes the even and the second the odd super-blocks.
 template <class Dot, int alignment>
@@ -166,9 +171,7 @@ struct DotQ3_K {
           weight[k] = f32(i32(low[side] >> (8 * l + 2 * k) & 3) - i32(high[side] >> (8 * l + k) & 1) * 4);
           scaled[k] = values[side][k].data[l] * f32(scale);
         }
-        f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
-        sum = fma(scaled[2], weight[2], sum);
-        total += fma(scaled[3], weight[3], sum);
+        total += sum_of_4(scaled, weight);
       }
     }
     return fma(widen(b.d), total, acc);
@@ -259,9 +262,7 @@ struct DotQ5_K {
         product[k] += fma(first_at, weight[0], second_at * weight[1]);
         both[k] = first_at + second_at;
       }
-      f32 minimum = fma(both[0], s.min[0], both[1] * s.min[1]);
-      minimum = fma(both[2], s.min[2], minimum);
-      minima += fma(both[3], s.min[3], minimum);
+      minima += sum_of_4(both, s.min);
     }
     f32 total = fma(product[1], s.scale[1], product[0] * s.scale[0]);
     total = fma(product[2], s.scale[2], total);
@@ -300,9 +301,7 @@ struct DotQ6_K {
         scaled[k] = values[k].data[l] * scale[k] * d;
         weight[k] = f32(byte_of(quants[k], l) - 32);
       }
-      f32 sum = fma(scaled[0], weight[0], scaled[1] * weight[1]);
-      sum = fma(scaled[2], weight[2], sum);
-      total += fma(scaled[3], weight[3], sum);
+      total += sum_of_4(scaled, weight);
     }
     return acc + total;
   }

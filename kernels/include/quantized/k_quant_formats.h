@@ -51,6 +51,15 @@ struct Q2_K : KQuants16, Format<Q2_K, BlockQ2_K> {
   }
 };
 
+// Products of several groups with signed scales.
+template <class Scales, int groups>
+__device__ inline f32 accumulate_signed(f32 acc, const Scales (&s)[groups], const VectorSums<groups> &v) {
+  f32 product = 0;
+#pragma unroll
+  for (int i = 0; i < groups; ++i) product = fma(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
+  return fma(s[0].d(), product, acc);
+}
+
 struct Q3_K : KQuants16, Format<Q3_K, BlockQ3_K, true> {
   static constexpr bool uses_sums = false;
   static __device__ const u8 *low_bytes(const Block &b, int group, int word) {
@@ -81,10 +90,7 @@ struct Q3_K : KQuants16, Format<Q3_K, BlockQ3_K, true> {
     return s.d() * f32(half ? s.signed_b() : s.signed_a()) * f32(q);
   }
   static __device__ f32 accumulate_vector(f32 acc, const Scales (&s)[4], const VectorSums<4> &v) {
-    f32 product = 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) product = fma(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
-    return fma(s[0].d(), product, acc);
+    return accumulate_signed(acc, s, v);
   }
   static __device__ f32 accumulate_matrix(f32 acc, const Scales (&s)[1], const MatrixSums (&v)[1]) {
     return fma(s[0].d() * v[0].d, scale_halves(v[0].low, v[0].high, s[0].signed_a(), s[0].signed_b()), acc);
@@ -187,10 +193,7 @@ struct Q6_K : Format<Q6_K, BlockQ6_K, true> {
   static __device__ Scales scales(const Block &b, int group) { return {b.d.bits, load_half(b.scales + 2 * group)}; }
   static __device__ f32 value(const Scales &s, i32 q, int half) { return Q3_K::value(s, q, half); }
   static __device__ f32 accumulate_vector(f32 acc, const Scales (&s)[2], const VectorSums<2> &v) {
-    f32 product = 0;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) product = fma(v.d[i], f32(v.dot[i] * s[i].signed_a()), product);
-    return fma(s[0].d(), product, acc);
+    return accumulate_signed(acc, s, v);
   }
   static __device__ f32 accumulate_matrix(f32 acc, const Scales (&s)[2], const MatrixSums (&v)[2]) {
     f32 product = 0;

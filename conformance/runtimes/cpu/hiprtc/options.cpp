@@ -192,6 +192,7 @@ struct Row {
 constexpr std::array rows = {
     Row{"-include", Use::preprocess, true, true},
     Row{"-isystem", Use::preprocess, false, true},
+    Row{"-ivfsoverlay", Use::preprocess, true, true},
     Row{"-iquote", Use::preprocess, false, true},
     Row{"-I", Use::preprocess, false, true},
     Row{"-D", Use::preprocess, false, true},
@@ -324,9 +325,10 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
       "-fno-semantic-interposition",
       "-fno-threadsafe-statics",
       "-fvisibility-inlines-hidden",
-      "-fno-strict-aliasing",      // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
-      "-fstack-clash-protection",  // a large frame touches every page of it, so that none is beyond the guard
-      "-fstack-protector-strong",  // local arrays whose size the function that writes does not know
+      "-fno-strict-aliasing",  // kernels reinterpret shared memory; a host-only miscompile would be a false alarm
+      "-fno-delete-null-pointer-checks",  // a read through null faults, also where its value goes unused
+      "-fstack-clash-protection",         // a large frame touches every page of it, so that none is beyond the guard
+      "-fstack-protector-strong",         // local arrays whose size the function that writes does not know
       "-fsanitize=bounds",
       "-fno-sanitize-recover=bounds"};
   if (toolchain.clang) {

@@ -72,6 +72,17 @@ Words joined(std::initializer_list<Words> parts) {
   return all;
 }
 
+// -U takes back what the compiler defines, which for the GPUs' compilers is what our prelude defines: #undef after it.
+std::string undefined_by(const Words &options) {
+  std::string lines;
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i].rfind("-U", 0) != 0) continue;
+    const bool alone = options[i] == "-U" && i + 1 < options.size();
+    lines += "#undef " + (alone ? options[i + 1] : options[i].substr(2)) + "\n";
+  }
+  return lines;
+}
+
 // The log without the names of the temporary folder.
 void add_to_log(std::string &log, const std::string &text, const std::string &folder) {
   std::string clean = text;
@@ -88,45 +99,27 @@ void add_to_log(std::string &log, const std::string &text, const std::string &fo
 
 std::pair<int, int> version() { return {9, 0}; }
 
-Program::Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers)
-    : source_(std::move(source)), name_(name.empty() ? "hip_program" : std::move(name)), headers_(std::move(headers)) {}
-
-const std::string *Program::lowered_name(const std::string &expression) const {
-  auto found = lowered_.find(expression);
-  return found == lowered_.end() ? nullptr : &found->second;
-}
-
-Program::Outcome Program::compile(const Words &options) {
-  compiled_ = false;
-  log_.clear();
-  code_.clear();
-  lowered_.clear();
-  try {
-    Outcome outcome = build(options);
-    if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
-      // The source is right, but the type Product is in its way: see simt/fused.h.
-      Words plain = options;
-      plain.push_back("-DSIMT_PLAIN_PRODUCTS");
-      log_.clear();
-      outcome = build(plain);
-    }
-    if (outcome == Outcome::failed && mentions_implied_types(log_)) {
-      // hipcc has no 16-bit types without an #include, so that a source may have its own: see simt/prelude.h.
-      Words bare = options;
-      bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
-      const std::string first = std::exchange(log_, {});
-      outcome = build(bare);
-      if (outcome != Outcome::compiled) log_ = first;
-    }
-    compiled_ = outcome == Outcome::compiled;
-    return outcome;
-  } catch (const std::exception &error) {
-    log_ += std::string(error.what()) + "\n";
-    return Outcome::failed;
+Program::Outcome Program::build(const Words &options) {
+  Outcome outcome = attempt(options);
+  if (outcome == Outcome::failed && log_.find(fused_product) != std::string::npos) {
+    // The source is right, but the type Product is in its way: see simt/fused.h.
+    Words plain = options;
+    plain.push_back("-DSIMT_PLAIN_PRODUCTS");
+    log_.clear();
+    outcome = attempt(plain);
   }
+  if (outcome == Outcome::failed && mentions_implied_types(log_)) {
+    // hipcc has no 16-bit types without an #include, so that a source may have its own: see simt/prelude.h.
+    Words bare = options;
+    bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
+    const std::string first = std::exchange(log_, {});
+    outcome = attempt(bare);
+    if (outcome != Outcome::compiled) log_ = first;
+  }
+  return outcome;
 }
 
-Program::Outcome Program::build(const Words &words) {
+Program::Outcome Program::attempt(const Words &words) {
   Options options = parse_options(words);
   if (!options.bad.empty()) {
     log_ = "unknown option '" + options.bad + "'\n";
@@ -143,6 +136,9 @@ Program::Outcome Program::build(const Words &words) {
   const std::string source = folder.file("source.hip");
   const std::string first_line = "#line 1 " + literal(name_) + "\n";
   write_file(source, first_line + source_ + registration_request());
+  const std::string undefined = folder.file("undefined.h");
+  write_file(undefined, undefined_by(options.preprocess));
+  options.preprocess.insert(options.preprocess.begin(), {"-include", undefined});
   auto expand = [&](Dialect dialect) {
     return run(joined({tools.compiler,
                        preprocess_flags(tools, options),
@@ -197,6 +193,7 @@ Program::Outcome Program::build(const Words &words) {
     write_file(source, first_line + source_);
     // Not -fsyntax-only: without -c, `zig c++` prepares to link and builds its C++ library for a minute.
     Words written = {"-O0", "-x", "c++", "-c", source, "-o", object_file};
+    if (tools.clang) written.push_back("-ferror-limit=0");  // every kernel that does not compile is to be found
     if (found.bare_noinline) written.push_back("-D__noinline__=__attribute__((noinline))");
     Finished again = run(joined({tools.compiler, compile_flags(tools, options), include, dialect_flags(tools, dialect),
                                  options.preprocess, written}),

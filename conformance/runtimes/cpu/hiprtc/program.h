@@ -1,5 +1,5 @@
 // One hiprtc program: source, headers and name expressions in; module, lowered names and log out. Each runtime
-// implements it differently.
+// has its own version() and build().
 #pragma once
 
 #include <map>
@@ -29,7 +29,9 @@ class Program {
   const std::string *lowered_name(const std::string &expression) const;
 
  private:
+  // Sets log, code and lowered names, all empty before; may throw std::exception, whose text then ends the log.
   Outcome build(const std::vector<std::string> &options);
+  Outcome attempt(const std::vector<std::string> &options);  // of the cpu runtime's build
 
   std::string source_, name_;
   std::vector<std::pair<std::string, std::string>> headers_;

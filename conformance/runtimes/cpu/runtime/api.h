@@ -1,5 +1,5 @@
 // Declarations shared by the files with HIP entry points. The HIP headers are not needed: the types in use are
-// declared here.
+// declared here. The cuda runtime includes it too.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,19 @@
 namespace simt {
 
 enum MemcpyKind : int { HostToHost = 0, HostToDevice = 1, DeviceToHost = 2, DeviceToDevice = 3, AnyToAny = 4 };
+
+// A copy as each runtime makes it, `kind` unchecked; common_api.cpp has the entry points over them.
+int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind);
+int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream);
+
+// hipPointerAttribute_t as of HIP 6.0.
+struct PointerAttributes {
+  int type;  // hipMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
+  int device;
+  void *device_pointer, *host_pointer;
+  int is_managed;
+  unsigned flags;
+};
 
 // Stream handles are validated and otherwise ignored: every call is complete when it returns.
 Error check_stream(const char *call, const void *stream);

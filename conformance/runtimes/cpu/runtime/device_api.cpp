@@ -121,11 +121,6 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   std::memcpy(out, &p, sizeof p);
   return Success;
 }
-// The entry point of programs compiled before HIP 6 had a smaller struct, which is not filled in here.
-SIMT_API int hipGetDeviceProperties(void *, int) {
-  return fail(NotSupported, "hipGetDeviceProperties of HIP 5: use hipGetDevicePropertiesR0600 (HIP 6 and later)");
-}
-SIMT_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
 SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (const Error error = check_device("hipDeviceGetAttribute", device)) return error;
   if (!value) return fail(InvalidValue, "hipDeviceGetAttribute: the output pointer for the value is null");

@@ -28,10 +28,7 @@ struct sigaction previous[std::size(handled)];
 int interrupt_signal() { return SIGRTMIN + 9; }
 
 Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t &context) {
-  Incident i;
-  i.kind = kind;
-  i.block = worker.blockIdx;
-  i.thread = worker.threadIdx;
+  Incident i = worker.incident_here(kind);
   i.pc = reinterpret_cast<const void *>(context.uc_mcontext.gregs[REG_RIP]);
   return i;
 }

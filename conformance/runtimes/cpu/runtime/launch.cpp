@@ -57,6 +57,14 @@ class Orders {
   std::vector<unsigned char> lanes_;
 };
 
+// What shared memory holds before a block, another in each order: a kernel that reads it too early may find just what
+// it needs in one of them. As a number of any type 0x7b is large and positive, 0xfb large and negative or unsigned.
+unsigned char poison_byte(Order order, std::uint32_t seed) {
+  if (order == Order::Forward) return 0xff;
+  if (order == Order::Reverse) return 0;
+  return seed % 2 ? 0x7b : 0xfb;
+}
+
 void order_blocks(Job &job, Order order, std::uint32_t seed) {
   job.reversed = order == Order::Reverse;
   // Products must fit 64 bits; a larger grid would run for days.
@@ -205,6 +213,8 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.wave = settings.wave();
   plan.dynamic_bytes = dynamic_bytes;
   plan.poison = settings.poison();
+  plan.poison_byte = poison_byte(order, seed);
+  plan.switch_at_atomics = order == Order::Shuffle && plan.threads > 1;
   orders.apply(plan, order, seed);
 
   Job job;

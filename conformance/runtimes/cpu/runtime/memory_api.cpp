@@ -10,26 +10,14 @@ using Kind = Memory::Kind;
 
 namespace {
 
-Error copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
-  if (kind < HostToHost || kind > AnyToAny)
-    return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
-  if (bytes == 0) return Success;
-  const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
-  const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
-  if (const Error error = memory().check_range(call, "destination", to, bytes, to_device)) return error;
-  if (const Error error = memory().check_range(call, "source", from, bytes, from_device)) return error;
-  std::memmove(to, from, bytes);
-  return Success;
-}
-
-Error copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
-                std::size_t width, std::size_t height, int kind) {
+int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+              std::size_t width, std::size_t height, int kind) {
   if (width > to_pitch || width > from_pitch)
     return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
                 from_pitch);
   for (std::size_t row = 0; row < height; ++row) {
-    const Error error = copy(call, static_cast<char *>(to) + row * to_pitch,
-                             static_cast<const char *>(from) + row * from_pitch, width, kind);
+    const int error = copy(call, static_cast<char *>(to) + row * to_pitch,
+                           static_cast<const char *>(from) + row * from_pitch, width, kind);
     if (error) return error;
   }
   return Success;
@@ -53,15 +41,28 @@ Error release(void *p) {
   return memory().release(p);
 }
 
-struct PointerAttributes {
-  int type;  // hipMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
-  int device;
-  void *device_pointer, *host_pointer;
-  int is_managed;
-  unsigned flags;
-};
-
 }  // namespace
+
+namespace simt {
+
+int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
+  if (kind < HostToHost || kind > AnyToAny)
+    return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
+  if (bytes == 0) return Success;
+  const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
+  const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
+  if (const Error error = memory().check_range(call, "destination", to, bytes, to_device)) return error;
+  if (const Error error = memory().check_range(call, "source", from, bytes, from_device)) return error;
+  std::memmove(to, from, bytes);
+  return Success;
+}
+
+int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream) {
+  const Error error = check_stream(call, stream);
+  return error ? error : copy(call, to, from, bytes, kind);
+}
+
+}  // namespace simt
 
 SIMT_API int hipMalloc(void **p, std::size_t bytes) { return memory().allocate(bytes, Kind::Device, p); }
 SIMT_API int hipExtMallocWithFlags(void **p, std::size_t bytes, unsigned) {
@@ -85,34 +86,8 @@ SIMT_API int hipFreeAsync(void *p, void *stream) {
 SIMT_API int hipHostFree(void *p) { return release(p); }
 SIMT_API int hipFreeHost(void *p) { return release(p); }
 
-SIMT_API int hipMemcpy(void *to, const void *from, std::size_t bytes, int kind) {
-  return copy("hipMemcpy", to, from, bytes, kind);
-}
 SIMT_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
-  const Error error = check_stream("hipMemcpyWithStream", stream);
-  return error ? error : copy("hipMemcpyWithStream", to, from, bytes, kind);
-}
-SIMT_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
-  const Error error = check_stream("hipMemcpyAsync", stream);
-  return error ? error : copy("hipMemcpyAsync", to, from, bytes, kind);
-}
-SIMT_API int hipMemcpyHtoD(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyHtoD", to, from, bytes, HostToDevice);
-}
-SIMT_API int hipMemcpyDtoH(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyDtoH", to, from, bytes, DeviceToHost);
-}
-SIMT_API int hipMemcpyDtoD(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyDtoD", to, from, bytes, DeviceToDevice);
-}
-SIMT_API int hipMemcpyHtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return hipMemcpyAsync(to, from, bytes, HostToDevice, stream);
-}
-SIMT_API int hipMemcpyDtoHAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return hipMemcpyAsync(to, from, bytes, DeviceToHost, stream);
-}
-SIMT_API int hipMemcpyDtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return hipMemcpyAsync(to, from, bytes, DeviceToDevice, stream);
+  return copy_async("hipMemcpyWithStream", to, from, bytes, kind, stream);
 }
 SIMT_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
                          std::size_t height, int kind) {
@@ -154,8 +129,6 @@ SIMT_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
   if (bytes) *bytes = range.bytes;
   return Success;
 }
-
-SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
 
 SIMT_API int hipPointerGetAttributes(void *out, const void *p) {
   Memory::Range range;

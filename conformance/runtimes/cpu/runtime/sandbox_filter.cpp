@@ -88,15 +88,21 @@ void add_argument_rules(Filter &f) {
   const auto one_of = [&f](const auto &values, std::uint32_t action) {
     for (const std::uint32_t value : values) f.if_equal(value, action);
   };
+  const auto trap_unless_null = [&f](unsigned argument) {
+    f.load(low(argument));
+    f.unless_equal(0, trap);
+    f.load(high(argument));
+    f.unless_equal(0, trap);
+  };
+  const auto allow_if_null = [&](unsigned argument) {
+    trap_unless_null(argument);
+    f.end(allow);
+  };
   // Every launch queries the fault handlers once.
   f.call(SYS_rt_sigaction, [&] {
     f.load(low(0));
     f.unless_equal(SIGSYS, allow);
-    f.load(low(1));
-    f.unless_equal(0, trap);
-    f.load(high(1));
-    f.unless_equal(0, trap);
-    f.end(allow);
+    allow_if_null(1);
   });
   for (const auto &[number, flags] : {std::pair{SYS_openat, 2u}, std::pair{SYS_open, 1u}})
     f.call(static_cast<int>(number), [&, flags = flags] {
@@ -120,17 +126,10 @@ void add_argument_rules(Filter &f) {
   f.call(SYS_rt_sigprocmask, [&] {
     f.load(low(0));
     f.if_equal(SIG_UNBLOCK, allow);
-    f.load(low(1));
-    f.unless_equal(0, trap);
-    f.load(high(1));
-    f.unless_equal(0, trap);
-    f.end(allow);
+    allow_if_null(1);
   });
   f.call(SYS_prlimit64, [&] {
-    f.load(low(2));
-    f.unless_equal(0, trap);
-    f.load(high(2));
-    f.unless_equal(0, trap);
+    trap_unless_null(2);
     f.load(low(0));
     f.if_equal(0, allow);
     f.if_equal(pid, allow);

@@ -53,8 +53,8 @@ bool SharedMemory::lay_out(const simt_shared_variable *variables, unsigned long 
   return true;
 }
 
-void SharedMemory::poison() {
-  for (unsigned i = 0; i < count_; ++i) std::memset(slots_[i].base, 0xff, slots_[i].bytes);
+void SharedMemory::poison(unsigned char byte) {
+  for (unsigned i = 0; i < count_; ++i) std::memset(slots_[i].base, byte, slots_[i].bytes);
 }
 
 bool SharedMemory::damaged(Area &area) const {

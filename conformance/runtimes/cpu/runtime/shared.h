@@ -39,8 +39,8 @@ class SharedMemory {
   void *dynamic() const { return slots_[0].base; }
   void *const *variables() const { return addresses_.data(); }
 
-  void poison();                   // before a block
-  bool damaged(Area &area) const;  // after a block: whether a canary was overwritten, and where
+  void poison(unsigned char byte);  // before a block
+  bool damaged(Area &area) const;   // after a block: whether a canary was overwritten, and where
 
   // What `address` belongs to: a variable or the guard next to it. Async-signal-safe.
   bool find(const void *address, Area &area) const;

@@ -13,66 +13,55 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+struct Stream {};
 struct Event {
   bool recorded = false;
   Clock::time_point time;
 };
 
+// The live objects of one kind; a handle is an object's address.
+template <class T>
 class Handles {
  public:
-  void *create_stream() {
+  void *create() {
     const std::lock_guard lock(mutex_);
-    auto stream = std::make_unique<char>();
-    void *handle = stream.get();
-    streams_.emplace(handle, std::move(stream));
+    auto object = std::make_unique<T>();
+    void *handle = object.get();
+    objects_.emplace(handle, std::move(object));
     return handle;
   }
-  bool destroy_stream(const void *handle) {
+  bool destroy(const void *handle) {
     const std::lock_guard lock(mutex_);
-    return streams_.erase(handle) != 0;
+    return objects_.erase(handle) != 0;
   }
-  bool is_stream(const void *handle) {
+  // Null where there is none.
+  T *find(const void *handle) {
     const std::lock_guard lock(mutex_);
-    return streams_.count(handle) != 0;
-  }
-  void *create_event() {
-    const std::lock_guard lock(mutex_);
-    auto event = std::make_unique<Event>();
-    void *handle = event.get();
-    events_.emplace(handle, std::move(event));
-    return handle;
-  }
-  bool destroy_event(const void *handle) {
-    const std::lock_guard lock(mutex_);
-    return events_.erase(handle) != 0;
-  }
-  // Null where the handle is not an event.
-  Event *event(const void *handle) {
-    const std::lock_guard lock(mutex_);
-    const auto it = events_.find(handle);
-    return it == events_.end() ? nullptr : it->second.get();
+    const auto it = objects_.find(handle);
+    return it == objects_.end() ? nullptr : it->second.get();
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_map<const void *, std::unique_ptr<char>> streams_;
-  std::unordered_map<const void *, std::unique_ptr<Event>> events_;
+  std::unordered_map<const void *, std::unique_ptr<T>> objects_;
 };
 
-Handles &handles() {
-  static Handles &instance = *new Handles;
+template <class T>
+Handles<T> &live() {
+  static Handles<T> &instance = *new Handles<T>;
   return instance;
 }
 
-Error create(const char *call, void **out, void *(Handles::*make)()) {
+template <class T>
+Error create(const char *call, void **out) {
   if (!out) return fail(InvalidValue, "%s: the output pointer for the handle is null", call);
-  *out = (handles().*make)();
+  *out = live<T>().create();
   return Success;
 }
 
 Error check_event(const char *call, const void *event) {
-  return handles().event(event) ? Success
-                                : fail(InvalidHandle, "%s: %s is not an event", call, pointer_text(event).c_str());
+  return live<Event>().find(event) ? Success
+                                   : fail(InvalidHandle, "%s: %s is not an event", call, pointer_text(event).c_str());
 }
 
 }  // namespace
@@ -81,21 +70,19 @@ namespace simt {
 
 Error check_stream(const char *call, const void *stream) {
   constexpr std::uintptr_t last_special = 2;  // null, hipStreamLegacy, hipStreamPerThread
-  if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || handles().is_stream(stream)) return Success;
+  if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || live<Stream>().find(stream)) return Success;
   return fail(InvalidHandle, "%s: %s is not a stream", call, pointer_text(stream).c_str());
 }
 
 }  // namespace simt
 
-SIMT_API int hipStreamCreate(void **s) { return create("hipStreamCreate", s, &Handles::create_stream); }
-SIMT_API int hipStreamCreateWithFlags(void **s, unsigned) {
-  return create("hipStreamCreateWithFlags", s, &Handles::create_stream);
-}
+SIMT_API int hipStreamCreate(void **s) { return create<Stream>("hipStreamCreate", s); }
+SIMT_API int hipStreamCreateWithFlags(void **s, unsigned) { return create<Stream>("hipStreamCreateWithFlags", s); }
 SIMT_API int hipStreamCreateWithPriority(void **s, unsigned, int) {
-  return create("hipStreamCreateWithPriority", s, &Handles::create_stream);
+  return create<Stream>("hipStreamCreateWithPriority", s);
 }
 SIMT_API int hipStreamDestroy(void *s) {
-  return handles().destroy_stream(s)
+  return live<Stream>().destroy(s)
              ? Success
              : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", pointer_text(s).c_str());
 }
@@ -119,18 +106,15 @@ SIMT_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return Success;
 }
 
-SIMT_API int hipEventCreate(void **e) { return create("hipEventCreate", e, &Handles::create_event); }
-SIMT_API int hipEventCreateWithFlags(void **e, unsigned) {
-  return create("hipEventCreateWithFlags", e, &Handles::create_event);
-}
+SIMT_API int hipEventCreate(void **e) { return create<Event>("hipEventCreate", e); }
+SIMT_API int hipEventCreateWithFlags(void **e, unsigned) { return create<Event>("hipEventCreateWithFlags", e); }
 SIMT_API int hipEventDestroy(void *e) {
-  return handles().destroy_event(e)
-             ? Success
-             : fail(InvalidHandle, "hipEventDestroy: %s is not an event", pointer_text(e).c_str());
+  return live<Event>().destroy(e) ? Success
+                                  : fail(InvalidHandle, "hipEventDestroy: %s is not an event", pointer_text(e).c_str());
 }
 SIMT_API int hipEventRecord(void *e, void *stream) {
   if (const Error error = check_stream("hipEventRecord", stream)) return error;
-  Event *event = handles().event(e);
+  Event *event = live<Event>().find(e);
   if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", pointer_text(e).c_str());
   event->recorded = true;
   event->time = Clock::now();
@@ -139,7 +123,7 @@ SIMT_API int hipEventRecord(void *e, void *stream) {
 SIMT_API int hipEventSynchronize(void *e) { return check_event("hipEventSynchronize", e); }
 SIMT_API int hipEventQuery(void *e) { return check_event("hipEventQuery", e); }
 SIMT_API int hipEventElapsedTime(float *milliseconds, void *from, void *to) {
-  const Event *a = handles().event(from), *b = handles().event(to);
+  const Event *a = live<Event>().find(from), *b = live<Event>().find(to);
   if (!milliseconds || !a || !b || !a->recorded || !b->recorded)
     return fail(InvalidHandle, "hipEventElapsedTime: both events must exist and have been recorded");
   *milliseconds = std::chrono::duration<float, std::milli>(b->time - a->time).count();

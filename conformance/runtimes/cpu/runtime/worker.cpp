@@ -35,7 +35,10 @@ void fiber_main() {
 }  // namespace
 
 Worker::Worker()
-    : simt_context{}, threads_(new Thread[SIMT_MAX_THREADS]), ready_(new std::uint16_t[SIMT_MAX_THREADS]) {}
+    : simt_context{},
+      threads_(new Thread[SIMT_MAX_THREADS]),
+      ready_(new std::uint16_t[SIMT_MAX_THREADS]),
+      switched_(new std::uint16_t[SIMT_MAX_THREADS]) {}
 
 Worker *Worker::of_this_thread() {
   struct Owner {
@@ -65,6 +68,7 @@ bool Worker::begin(const Plan &plan) {
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
+  switch_at_atomics = plan.switch_at_atomics;
   const Module &module = *plan.function->module;
   if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
                               plan.dynamic_bytes)) {
@@ -78,7 +82,7 @@ bool Worker::begin(const Plan &plan) {
   const std::size_t bytes = module.thread_local_bytes();
   const bool poison_any = plan.poison && base && !module.compiled_by_clang();
   poison_static_ = poison_any && bytes <= max_block_poison;
-  if (poison_any && !poison_static_) std::memset(base, 0xff, bytes);
+  if (poison_any && !poison_static_) std::memset(base, plan.poison_byte, bytes);
   return true;
 }
 
@@ -90,8 +94,8 @@ char *Worker::static_shared() {
 }
 
 void Worker::poison_shared() {
-  if (poison_static_) std::memset(static_shared(), 0xff, plan_->function->module->thread_local_bytes());
-  shared_memory_.poison();
+  if (poison_static_) std::memset(static_shared(), plan_->poison_byte, plan_->function->module->thread_local_bytes());
+  shared_memory_.poison(plan_->poison_byte);
 }
 
 bool Worker::run_block(simt_index block) {
@@ -154,7 +158,7 @@ Incident Worker::incident_here(Incident::Kind kind) const {
 
 void Worker::begin_fiber_mode(unsigned finished) {
   fiber_mode = 1;
-  ready_head_ = ready_tail_ = 0;
+  ready_head_ = ready_tail_ = switched_head_ = switched_tail_ = 0;
   at_barrier_ = released_ = release_end_ = 0;
   finished_ = 0;
   returned_after_barrier_ = false;
@@ -178,6 +182,7 @@ void Worker::enter_fiber_mode() {
   threads_[current_].index = threadIdx;
   threads_[current_].state = Running;
   threads_[current_].barrier = 0;
+  threads_[current_].switches = 0;
 }
 
 void Worker::finish(unsigned thread) {
@@ -200,6 +205,7 @@ void Worker::start_next() {
   threads_[t].state = Running;
   threads_[t].file = nullptr;
   threads_[t].barrier = 0;
+  threads_[t].switches = 0;
 }
 
 bool Worker::next_thread() {
@@ -239,6 +245,7 @@ Resume Worker::dispatch() {
     if (ready_head_ != ready_tail_) return resume(ready_[ready_head_++ % SIMT_MAX_THREADS]);
     if (released_ < release_end_ && take_released(t)) return resume(t);
     if (started_ < threads) return new_fiber();
+    if (switched_head_ != switched_tail_) return resume(switched_[switched_head_++ % SIMT_MAX_THREADS]);
     if (resolve_waves()) continue;
     if (finished_ == threads) {
       in_kernel_.store(false, std::memory_order_relaxed);
@@ -251,6 +258,19 @@ Resume Worker::dispatch() {
     at_barrier_ = released_ = 0;
     release_end_ = threads;
   }
+}
+
+// Threads that retry a compare-and-swap on one word would switch once for each of the others: a few times show as much.
+Resume Worker::on_switch(void *sp) {
+  constexpr unsigned char most_switches = 4;  // of a thread in a block
+  Thread &thread = threads_[current_];
+  if (thread.switches == most_switches) return {sp, 0};
+  ++thread.switches;
+  thread.sp = sp;
+  thread.result = 0;
+  thread.state = Switched;
+  switched_[switched_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(current_);
+  return dispatch();
 }
 
 // ---- barriers
@@ -344,10 +364,7 @@ __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
   simt::Worker &worker = *simt::Worker::current();
-  simt::Incident i;
-  i.kind = simt::Incident::OutOfBounds;
-  i.block = worker.blockIdx;
-  i.thread = worker.threadIdx;
+  simt::Incident i = worker.incident_here(simt::Incident::OutOfBounds);
   i.bounds = check;
   i.index = index;
   worker.abort_block(i);
@@ -355,10 +372,7 @@ __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds
 
 __attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int location) {
   simt::Worker &worker = *simt::Worker::current();
-  simt::Incident i;
-  i.kind = simt::Incident::Trap;
-  i.block = worker.blockIdx;
-  i.thread = worker.threadIdx;
+  simt::Incident i = worker.incident_here(simt::Incident::Trap);
   i.what = what;
   i.here = {file, location};
   worker.abort_block(i);

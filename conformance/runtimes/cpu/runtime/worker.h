@@ -28,6 +28,8 @@ struct Plan {
   unsigned wave;
   unsigned dynamic_bytes;
   bool poison;
+  unsigned char poison_byte;  // of shared memory
+  bool switch_at_atomics;
   const std::uint32_t *order;       // linear thread number at each position; null for forward
   const unsigned char *lane_order;  // likewise for the lanes of a wave; null for forward
 };
@@ -52,6 +54,7 @@ class Worker : public simt_context {
   bool busy() const { return busy_.load(std::memory_order_relaxed); }
   // Aborts the block: from a signal handler or the scheduler, on any stack of this OS thread, inside a kernel.
   [[noreturn]] void abort_block(Incident incident);
+  Incident incident_here(Incident::Kind kind) const;  // of the running thread. Async-signal-safe.
   // The launch is past its deadline: the next interruption of this OS thread ends its block. Reset by begin().
   void expire() { expired_.store(true, std::memory_order_relaxed); }
   bool expired() const { return expired_.load(std::memory_order_relaxed); }
@@ -73,7 +76,7 @@ class Worker : public simt_context {
   void run_kernel() { plan_->kernel->run(plan_->args); }
 
  private:
-  enum State : unsigned char { Running, AtBarrier, InWave, Ready, Finished };
+  enum State : unsigned char { Running, AtBarrier, InWave, Ready, Switched, Finished };
   struct alignas(64) Thread {
     void *sp;
     const char *file;
@@ -84,12 +87,14 @@ class Worker : public simt_context {
     signed char source;     // lane, negative or past the wave for none
     unsigned char op;
     State state;
+    unsigned char switches;  // how often it let others go first
   };
   static_assert(sizeof(Thread) == 64);
   struct Wave {
     std::uint64_t live, waiting;
   };
 
+  Resume on_switch(void *sp);
   void enter_fiber_mode();
   void begin_fiber_mode(unsigned finished);
   void start_next();
@@ -107,7 +112,6 @@ class Worker : public simt_context {
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
   void queue_lanes(unsigned wave, std::uint64_t group);
-  Incident incident_here(Incident::Kind kind) const;
   void poison_shared();
   char *static_shared();
 
@@ -116,6 +120,8 @@ class Worker : public simt_context {
   std::unique_ptr<Thread[]> threads_;
   std::unique_ptr<std::uint16_t[]> ready_;  // a ring: threads whose collective is complete
   unsigned ready_head_ = 0, ready_tail_ = 0;
+  std::unique_ptr<std::uint16_t[]> switched_;  // likewise: threads that let the others go first
+  unsigned switched_head_ = 0, switched_tail_ = 0;
   Wave waves_[SIMT_MAX_THREADS / 32]{};
   unsigned fibers_ = 0;   // stacks in use
   unsigned current_ = 0;  // linear number of the running thread (fiber mode)

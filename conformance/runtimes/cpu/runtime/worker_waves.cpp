@@ -8,6 +8,7 @@ namespace simt {
 Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int location,
                        void *sp) {
   if (!fiber_mode) enter_fiber_mode();
+  if (op == SIMT_SWITCH) return on_switch(sp);
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
   const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1), base = w << shift;
   Thread &me = threads_[current_];

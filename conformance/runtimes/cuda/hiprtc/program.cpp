@@ -1,6 +1,5 @@
 #include "program.h"
 
-#include <exception>
 #include <stdexcept>
 
 #include "compiler.h"
@@ -71,29 +70,6 @@ class Handle {
 std::pair<int, int> version() {
   const Compiler *compiler = nvrtc::open_compiler().compiler;
   return compiler != nullptr ? std::pair(compiler->major, compiler->minor) : std::pair(0, 0);
-}
-
-Program::Program(std::string source, std::string name, std::vector<std::pair<std::string, std::string>> headers)
-    : source_(std::move(source)), name_(name.empty() ? "hip_program" : std::move(name)), headers_(std::move(headers)) {}
-
-const std::string *Program::lowered_name(const std::string &expression) const {
-  auto found = lowered_.find(expression);
-  return found == lowered_.end() ? nullptr : &found->second;
-}
-
-Program::Outcome Program::compile(const Words &options) {
-  compiled_ = false;
-  log_.clear();
-  code_.clear();
-  lowered_.clear();
-  try {
-    const Outcome outcome = build(options);
-    compiled_ = outcome == Outcome::compiled;
-    return outcome;
-  } catch (const std::exception &error) {
-    log_ += std::string(error.what()) + "\n";
-    return Outcome::failed;
-  }
 }
 
 Program::Outcome Program::build(const Words &words) {

@@ -289,11 +289,6 @@ HIP_API int hipGetDevicePropertiesR0600(void *out, int device) {
     return Success;
   });
 }
-// The entry point of programs compiled before HIP 6 had a smaller struct, which is not filled in here.
-HIP_API int hipGetDeviceProperties(void *, int) {
-  return fail(NotSupported, "hipGetDeviceProperties of HIP 5: use hipGetDevicePropertiesR0600 (HIP 6 and later)");
-}
-HIP_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
 HIP_API int hipDeviceGetAttribute(int *value, int number, int device) {
   return about("hipDeviceGetAttribute", device, value, [&](const Driver &cu) {
     const auto *row = std::find_if(std::begin(attributes), std::end(attributes),

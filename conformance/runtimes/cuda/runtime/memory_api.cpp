@@ -1,18 +1,14 @@
 // hipMalloc, hipMemcpy and related functions.
 #include <cstring>
 
+#include "api.h"
 #include "session.h"
 
 using namespace cuda;
-using simt::fail;
-using simt::InvalidMemcpyDirection;
-using simt::InvalidValue;
-using simt::OutOfMemory;
-using simt::Success;
+using namespace simt;
 
 namespace {
 
-enum Kind : int { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, AnyToAny };
 enum MemoryType : int { Host = 1, Device = 2, Unified = 4 };
 
 std::uint64_t number(const void *p) { return reinterpret_cast<std::uintptr_t>(p); }
@@ -66,6 +62,46 @@ Error check_kind(const char *call, int kind) {
   return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
 }
 
+// run(driver, copy) for rows of `width` bytes.
+template <class Run>
+int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+              std::size_t width, std::size_t height, int kind, Run run) {
+  if (const Error error = check_kind(call, kind)) return error;
+  if (width > to_pitch || width > from_pitch)
+    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
+                from_pitch);
+  if (width == 0 || height == 0) return Success;
+  Copy2D rows{};
+  rows.from_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == HostToDevice ? Host : Device;
+  rows.to_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == DeviceToHost ? Host : Device;
+  if (rows.from_type == Host)
+    rows.from_host = from;
+  else
+    rows.from_device = number(from);
+  if (rows.to_type == Host)
+    rows.to_host = to;
+  else
+    rows.to_device = number(to);
+  rows.from_pitch = from_pitch;
+  rows.to_pitch = to_pitch;
+  rows.width = width;
+  rows.height = height;
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, run(cu, rows)); });
+}
+
+template <class T, class Set>
+int fill(const char *call, void *to, T value, std::size_t count, Set set) {
+  if (count == 0) return Success;
+  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, set(cu, number(to), value, count)); });
+}
+
+// CUpointer_attribute
+enum { memory_type = 2, device_pointer = 3, host_pointer = 4, is_managed = 8, device_ordinal = 9 };
+
+}  // namespace
+
+namespace simt {
+
 int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
   if (const Error error = check_kind(call, kind)) return error;
   if (bytes == 0) return Success;
@@ -105,51 +141,7 @@ int copy_async(const char *call, void *to, const void *from, std::size_t bytes, 
   });
 }
 
-// run(driver, copy) for rows of `width` bytes.
-template <class Run>
-int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
-              std::size_t width, std::size_t height, int kind, Run run) {
-  if (const Error error = check_kind(call, kind)) return error;
-  if (width > to_pitch || width > from_pitch)
-    return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
-                from_pitch);
-  if (width == 0 || height == 0) return Success;
-  Copy2D rows{};
-  rows.from_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == HostToDevice ? Host : Device;
-  rows.to_type = kind == AnyToAny ? Unified : kind == HostToHost || kind == DeviceToHost ? Host : Device;
-  if (rows.from_type == Host)
-    rows.from_host = from;
-  else
-    rows.from_device = number(from);
-  if (rows.to_type == Host)
-    rows.to_host = to;
-  else
-    rows.to_device = number(to);
-  rows.from_pitch = from_pitch;
-  rows.to_pitch = to_pitch;
-  rows.width = width;
-  rows.height = height;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, run(cu, rows)); });
-}
-
-template <class T, class Set>
-int fill(const char *call, void *to, T value, std::size_t count, Set set) {
-  if (count == 0) return Success;
-  return in_context(call, [&](const Driver &cu) { return to_error(cu, call, set(cu, number(to), value, count)); });
-}
-
-struct PointerAttributes {
-  int type;  // hipMemoryType: 0 unregistered, 1 host, 2 device, 3 managed
-  int device;
-  void *device_pointer, *host_pointer;
-  int is_managed;
-  unsigned flags;
-};
-
-// CUpointer_attribute
-enum { memory_type = 2, device_pointer = 3, host_pointer = 4, is_managed = 8, device_ordinal = 9 };
-
-}  // namespace
+}  // namespace simt
 
 HIP_API int hipMalloc(void **p, std::size_t bytes) {
   return allocate("hipMalloc", p, bytes,
@@ -183,35 +175,11 @@ HIP_API int hipFreeAsync(void *p, void *stream) {
 HIP_API int hipHostFree(void *p) { return release_host("hipHostFree", p); }
 HIP_API int hipFreeHost(void *p) { return release_host("hipFreeHost", p); }
 
-HIP_API int hipMemcpy(void *to, const void *from, std::size_t bytes, int kind) {
-  return copy("hipMemcpy", to, from, bytes, kind);
-}
-HIP_API int hipMemcpyAsync(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
-  return copy_async("hipMemcpyAsync", to, from, bytes, kind, stream);
-}
 HIP_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   if (const int error = copy_async("hipMemcpyWithStream", to, from, bytes, kind, stream)) return error;
   return in_context("hipMemcpyWithStream", [&](const Driver &cu) {
     return to_error(cu, "hipMemcpyWithStream", cu.cuStreamSynchronize(stream));
   });
-}
-HIP_API int hipMemcpyHtoD(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyHtoD", to, from, bytes, HostToDevice);
-}
-HIP_API int hipMemcpyDtoH(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyDtoH", to, from, bytes, DeviceToHost);
-}
-HIP_API int hipMemcpyDtoD(void *to, const void *from, std::size_t bytes) {
-  return copy("hipMemcpyDtoD", to, from, bytes, DeviceToDevice);
-}
-HIP_API int hipMemcpyHtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return copy_async("hipMemcpyHtoDAsync", to, from, bytes, HostToDevice, stream);
-}
-HIP_API int hipMemcpyDtoHAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return copy_async("hipMemcpyDtoHAsync", to, from, bytes, DeviceToHost, stream);
-}
-HIP_API int hipMemcpyDtoDAsync(void *to, const void *from, std::size_t bytes, void *stream) {
-  return copy_async("hipMemcpyDtoDAsync", to, from, bytes, DeviceToDevice, stream);
 }
 HIP_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
                         std::size_t height, int kind) {
@@ -276,7 +244,6 @@ HIP_API int hipMemGetAddressRange(void **base, std::size_t *bytes, void *p) {
     return error;
   });
 }
-HIP_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAddressRange(nullptr, bytes, p); }
 HIP_API int hipPointerGetAttributes(void *out, const void *p) {
   constexpr char call[] = "hipPointerGetAttributes";
   if (!out) return fail(InvalidValue, "%s: the output pointer for the attributes is null", call);

@@ -12,7 +12,8 @@
 //   static __shared__   thread_local __attribute__((used)): one OS thread runs one block at a time, so thread-local
 //                       is block-local. With clang the compiler driver makes each a row of simt_shared_variables, at
 //                       simt_self->shared[row], where it ends at a guard page (to its alignment); with g++ it stays
-//                       thread-local. The runtime fills it with 0xff before every block.
+//                       thread-local. The runtime fills it with one byte before every block, another in
+//                       each thread order.
 //   extern __shared__   simt_self->dynamic_shared: it ends at a guard page (to 16 bytes), so overruns are caught.
 //                       The compiler driver rewrites the declaration; entry.h has simt::dynamic_shared<T>().
 //
@@ -23,7 +24,7 @@
 #error "the cpu runtime's fiber switch is written for x86-64 only; use a ROCm device on this machine"
 #endif
 
-#define SIMT_ABI_VERSION 2
+#define SIMT_ABI_VERSION 3
 
 enum { SIMT_MAX_THREADS = 1024 };              // threads of one block
 enum { SIMT_MAX_WAVE = 64 };                   // lanes of a wave
@@ -47,6 +48,7 @@ struct simt_context {
 
   unsigned threads;              // in this block
   volatile unsigned fiber_mode;  // nonzero: the scheduler chooses the next thread; 0, loop mode: see simt::entry
+  unsigned switch_at_atomics;    // nonzero: SIMT_SWITCH before an atomic operation
 };
 
 // What simt_wave does with the lanes named in its mask.
@@ -56,6 +58,7 @@ enum simt_wave_op {
   SIMT_SYNC = 2,     // synchronisation only
   SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
   SIMT_ACTIVE = 4,   // every lane gets the mask of the active lanes (__activemask)
+  SIMT_SWITCH = 5,   // not a collective: the thread goes on after the others have had their turn
 };
 
 // A __shared__ variable of a module, and the variables that a kernel uses (their rows), by its `run`.

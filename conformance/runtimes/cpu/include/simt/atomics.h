@@ -21,6 +21,12 @@ struct WordOf<T, 8> {
   using type = uint64_t;
 };
 
+/// Between what a kernel read and the atomic operation that relies on it other threads may come: here they do, in the
+/// thread orders that ask for it.
+SIMT_INLINE void before_atomic() {
+  if (__builtin_expect(simt_self->switch_at_atomics, 0)) simt_wave(SIMT_SWITCH, ~0ul, 0, 0, nullptr, 0);
+}
+
 /// Replaces *address by update(*address) and returns the old value, by compare-and-swap on the bits.
 template <class T, class Update>
 SIMT_INLINE T modify(T *address, Update update) {
@@ -57,6 +63,7 @@ SIMT_INLINE T atomic_add(T *address, T value) {
 #define SIMT_ATOMIC(name, condition, expression)            \
   template <class T, simt::When<condition> = 0>             \
   SIMT_INLINE T name(T *address, simt::NoDeduce<T> value) { \
+    simt::before_atomic();                                  \
     return expression;                                      \
   }
 // The scope is dropped: host atomics are visible to the whole process.
@@ -117,6 +124,7 @@ SIMT_SYSTEM_FORM(atomicXor)
 
 template <class T>
 SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {
+  simt::before_atomic();
   simt::atomic_add<T>(address, value);
 }
 
@@ -125,6 +133,7 @@ SIMT_INLINE void atomicAddNoRet(T *address, simt::NoDeduce<T> value) {
   template <class T, simt::When<(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8)> = 0>                    \
   SIMT_INLINE T name(T *address, simt::NoDeduce<T> expected, simt::NoDeduce<T> value) {                       \
     using Word = typename simt::WordOf<T>::type;                                                              \
+    simt::before_atomic();                                                                                    \
     Word seen = simt::bit_cast<Word>(expected);                                                               \
     __atomic_compare_exchange_n(reinterpret_cast<Word *>(address), &seen, simt::bit_cast<Word>(value), false, \
                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                                          \

@@ -1,0 +1,159 @@
+"""Products that lose the sign of zero in AMD machine code.
+
+LLVM, up to 22 at least, makes ``v_fma_mixlo_f16 d, a, b, 0`` of a float product that is rounded to f16: one
+instruction for two, but -0 + +0 is +0 (llvm-project pull request 214544).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from conformance.port.code_objects import CodeObject
+from conformance.port.instructions import generation, instructions
+
+_PREFIX = {9: 0xD3800000, 10: 0xCC000000, 11: 0xCC000000, 12: 0xCC000000}
+"""VOP3P with opcode 0."""
+_OPCODES = {0x21: "v_fma_mixlo_f16", 0x22: "v_fma_mixhi_f16"}
+_OPCODE_BITS = 0xFFFF0000
+_DIV_FIXUP = {9: (0xD1EF0000, 0xD2070000), 10: (0xD75F0000,), 11: (0xD6540000,), 12: (0xD6540000,)}
+"""v_div_fixup_f16, which gives the quotient that it is handed its sign back: LLVM's division of halves."""
+_ZERO = 128
+_NEGATED = 1 << 31
+_DAMAGE = (ELFError, ConstructError, LookupError, TypeError, ValueError, AttributeError, OverflowError)
+
+
+@dataclass(frozen=True)
+class LostSign:
+    """The instructions of one function, or one of its source lines, that round a product plus +0 to f16.
+
+    ``place`` is ``FILE:LINE`` where the object has a line table.
+    """
+
+    function: str
+    mnemonic: str
+    count: int
+    place: str | None
+
+    @property
+    def message(self) -> str:
+        times = "" if self.count == 1 else f" ({self.count} times)"
+        return (
+            f"rounds a product to f16 by {self.mnemonic} with the addend +0{times}, which loses the sign of zero: "
+            '-0 + +0 is +0; hide the product from LLVM before it is rounded: asm("" : "+v"(x))'
+        )
+
+
+def lost_signs(code: CodeObject) -> list[LostSign]:
+    """What loses the sign of zero in ``code``, by function and line, in the order of the code.
+
+    A square has no sign to lose, and a quotient gets its own back: both are left out. Nothing is told of a target whose
+    encodings are not known here.
+    """
+    gen = generation(code.target)
+    if gen is None or not code.elf:
+        return []
+    try:
+        elf = ELFFile(BytesIO(code.elf))
+        lines = None
+        counts: dict[tuple[str, str, str | None], int] = {}
+        for function, address, mnemonic in _found(elf, gen):
+            lines = lines or _Lines(elf)
+            key = (function, mnemonic, lines.place(address))
+            counts[key] = counts.get(key, 0) + 1
+    except _DAMAGE:
+        return []
+    return [LostSign(function, mnemonic, count, place) for (function, mnemonic, place), count in counts.items()]
+
+
+def _found(elf: ELFFile, gen: int) -> Iterator[tuple[str, int, str]]:
+    """Function, address and mnemonic of each such instruction."""
+    names = {_PREFIX[gen] | opcode << 16: name for opcode, name in _OPCODES.items()}
+    for name, address, body in _functions(elf):
+        words = np.frombuffer(body, "<u4", len(body) // 4)
+        if not np.isin(words & _OPCODE_BITS, list(names)).any():
+            continue  # nearly all functions: their instructions need not be told apart
+        held: dict[int, tuple[str, int, str]] = {}  # by the register that the product is written to
+        for offset, instruction in instructions(body, gen):
+            kind = instruction[0] & _OPCODE_BITS
+            if len(instruction) < 2:
+                continue
+            register = instruction[0] & 0xFF
+            if kind in names:
+                if register in held:
+                    yield held.pop(register)
+                if _adds_zero(instruction[0], instruction[1]):
+                    held[register] = (name, address + offset, names[kind])
+            elif kind in _DIV_FIXUP[gen]:
+                held.pop((instruction[1] & 0x1FF) - 256, None)
+        yield from held.values()
+
+
+def _adds_zero(first: int, second: int) -> bool:
+    square = (second & 0x1FF) == (second >> 9 & 0x1FF) and (second >> 29 & 1) == (second >> 30 & 1)
+    halves = ((first >> 11 & 1) == (first >> 12 & 1)) and ((second >> 27 & 1) == (second >> 28 & 1))
+    return (second >> 18 & 0x1FF) == _ZERO and not second & _NEGATED and not (square and halves)
+
+
+def _functions(elf: ELFFile) -> Iterator[tuple[str, int, bytes]]:
+    """Name, address and code of each function."""
+    seen: set[int] = set()
+    for table in elf.iter_sections():
+        if not isinstance(table, SymbolTableSection):
+            continue
+        for symbol in table.iter_symbols():
+            index, address, size = symbol["st_shndx"], symbol["st_value"], symbol["st_size"]
+            if symbol["st_info"]["type"] != "STT_FUNC" or not isinstance(index, int) or not size or address in seen:
+                continue
+            seen.add(address)
+            section = elf.get_section(index)
+            start = address - section["sh_addr"]
+            yield symbol.name, address, section.data()[start : start + size]
+
+
+def _file(name: str, folders: Sequence[str], index: int) -> str:
+    """A file of a line table, relative to the current folder where it lies in that."""
+    path = Path(folders[index], name) if 0 <= index < len(folders) else Path(name)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+class _Lines:
+    """The line table of a code object; empty where it has none."""
+
+    def __init__(self, elf: ELFFile) -> None:
+        rows: list[tuple[int, str | None]] = []
+        if elf.has_dwarf_info():
+            dwarf = elf.get_dwarf_info()
+            for unit in dwarf.iter_CUs():
+                program = dwarf.line_program_for_CU(unit)
+                if program is None:
+                    continue
+                first = 0 if program["version"] > 4 else 1
+                folders = [name.decode(errors="replace") for name in program["include_directory"]]
+                names = [
+                    _file(entry.name.decode(errors="replace"), folders, entry.dir_index - first)
+                    for entry in program["file_entry"]
+                ]
+                for entry in program.get_entries():
+                    state = entry.state
+                    if state is not None:
+                        ended = state.end_sequence or not state.line
+                        rows.append((state.address, None if ended else f"{names[state.file - first]}:{state.line}"))
+        rows.sort(key=lambda row: row[0])
+        self._addresses = [address for address, _ in rows]
+        self._places = [place for _, place in rows]
+
+    def place(self, address: int) -> str | None:
+        """The source line of the instruction at ``address``."""
+        index = bisect_right(self._addresses, address)
+        return self._places[index - 1] if index else None

@@ -1,0 +1,67 @@
+"""What a compiler's log says is wrong, and where: clang's, g++'s and NVRTC's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:(][^:\n(]*)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvline>\d+)\):) "
+    r"(?P<fatal>(?:fatal|catastrophic) )?error(?: #[\w-]+)?: (?P<what>.*)$"
+)
+_OTHER_ERROR = re.compile(r"^(?:<[^>]+>:[\d:]+ |[\w.+-]+: )?(?:fatal )?error: (?P<what>.*)$")
+# clang: FILE:LINE:COL: note: in instantiation of ... requested here; g++: in expansion of macro.
+_NEEDED = re.compile(
+    r"^(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+)(?::\d+)?: note: "
+    r"(?:.* requested here|in expansion of macro .*|.* required here)$"
+)
+# g++, before the error: FILE:LINE:COL:   required from here
+_BEFORE = re.compile(r"^(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+)(?::\d+)?:\s+(?:recursively )?required (?:from|by) .*$")
+# NVRTC, after it: ... at line 12 of "FILE", or of the same file.
+_AT_LINE = re.compile(r'\bat line (?P<line>\d+)(?: of "?(?P<file>[^"\n]+?)"?)?$')
+_TOO_MANY = "too many errors emitted"
+
+
+class Place(NamedTuple):
+    """A line of a file, as the compiler calls it."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error: the ``text`` of its line, and its ``places``, from where it is to what made the compiler come there:
+    the instantiations of templates, outermost last. ``stops`` says that nothing behind it was compiled."""
+
+    text: str
+    places: tuple[Place, ...]
+    stops: bool = False
+
+
+def diagnostics(log: str) -> list[Diagnostic]:
+    """The errors in ``log``, in its order; those without a place have no ``places``."""
+    found: list[Diagnostic] = []
+    before: list[Place] = []
+    for line in map(str.rstrip, log.splitlines()):
+        if match := _ERROR.match(line):
+            place = Place(match["file"], int(match["line"] or match["nvline"]))
+            if _TOO_MANY not in line:
+                found.append(Diagnostic(line, (place, *before), match["fatal"] is not None))
+            before = []
+        elif match := _NEEDED.match(line):
+            _add(found, Place(match["file"], int(match["line"])))
+        elif match := _BEFORE.match(line):
+            before.append(Place(match["file"], int(match["line"])))
+        elif _OTHER_ERROR.match(line) and _TOO_MANY not in line:
+            found.append(Diagnostic(line, ()))
+        elif (match := _AT_LINE.search(line)) and found and found[-1].places:
+            _add(found, Place(match["file"] or found[-1].places[0].file, int(match["line"])))
+    return found
+
+
+def _add(found: list[Diagnostic], place: Place) -> None:
+    if found and found[-1].places:
+        last = found[-1]
+        found[-1] = Diagnostic(last.text, (*last.places, place), last.stops)

@@ -1,0 +1,213 @@
+"""Compiling what is left of a source when the definitions that do not compile are taken out.
+
+The errors of a compiler lead to definitions in the source or its headers; those are taken out, and the rest is compiled
+again, until it compiles or no error leads to a definition any more. What is left is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from conformance.port.compiling.definitions import Unit, Way, can_be_refused, unit_at, units, without
+from conformance.port.compiling.diagnostics import Diagnostic, diagnostics
+from conformance.port.definitions.errors import SourceError
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
+from conformance.port.definitions.reading import read_source
+from conformance.port.definitions.scan import declarations
+from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.sources import KernelSource
+
+Code = TypeVar("Code")
+
+PARTS = 1
+"""Which version of this decides what is taken out: a part of the key of what is kept."""
+
+_TURNS = 400
+"""Compilations of one source; time ends it first."""
+
+_USES = ", which it uses)"
+_NOTES = re.compile(r" \[-W[^\]]*\]$")
+
+
+class Broken(NamedTuple):
+    """A kernel that does not compile in a source that does without it: where it is defined, and the compiler's word."""
+
+    place: str
+    why: str
+
+
+class Refused(Exception):
+    """A compiler's refusal of a source, with its log."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+
+
+Compile = Callable[[str, Sequence[str], float], Code]
+"""Compiles a text of the source with further options within so many seconds; raises ``Refused``."""
+
+
+def compile_partly(
+    source: KernelSource, options: BuildOptions, log: str, compile_text: Compile[Code], seconds: float
+) -> tuple[Code, dict[str, Broken]] | None:
+    """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those.
+
+    ``log`` is of the compiler that refused the whole. ``None`` where its errors lead to no definition: a header that is
+    missing, brackets that do not match; where no kernel needs what is broken, which a compiler refuses all the same; or
+    where ``seconds`` are over.
+    """
+    end = time.monotonic() + seconds
+    try:
+        taking = _Taking(source, options)
+    except (SourceError, OSError):
+        return None
+    for _ in range(_TURNS):
+        if not taking.blame(diagnostics(log)) or time.monotonic() > end:
+            return None
+        with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
+            text, words = taking.edited(Path(folder))
+            if text is None:
+                return None
+            try:
+                code = compile_text(text, words, max(1.0, end - time.monotonic()))
+            except Refused as refused:
+                log = refused.log
+                continue
+        broken = taking.broken()
+        return (code, broken) if broken else None
+    return None
+
+
+def overlaid(texts: Mapping[Path, str], folder: Path) -> list[str]:
+    """The options by which clang reads ``texts`` in place of files; they are written to ``folder``."""
+    if not texts:
+        return []
+    roots: list[dict[str, str]] = []
+    for file, text in texts.items():
+        copy = folder / f"{len(roots)}"
+        copy.write_text(text, encoding="utf-8", errors="surrogateescape")
+        roots.append({"name": str(file), "type": "file", "external-contents": str(copy)})
+    overlay = folder / "overlay.yaml"
+    overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": roots}))
+    return ["-ivfsoverlay", str(overlay)]
+
+
+def _through(why: str, name: str) -> str:
+    """What is wrong with a definition that uses ``name``, with which ``why`` is wrong."""
+    return why if why.endswith(_USES) else f"{why} (in {name}{_USES}"
+
+
+class _Taking:
+    """Which definitions of a source are taken out so far, how, and why."""
+
+    def __init__(self, source: KernelSource, options: BuildOptions) -> None:
+        self._source = source
+        folders = (source.path.parent, *options.include_dirs, source.root)
+        given = {define.partition("=")[0] for define in options.defines}
+        own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
+        defines = [define for define in own if define.partition("=")[0] not in given]
+        self._texts: dict[Path, str] = {}
+        found = declarations(source.path, folders, (*defines, *options.defines), options.forced)
+        self._units = units(found, self._text)
+        self._taken: dict[Unit, Way] = {}
+        self._why: dict[Unit, str] = {}
+        self._lost = False
+
+    def blame(self, found: Sequence[Diagnostic]) -> bool:
+        """Take out what ``found`` leads to; whether that is anything new."""
+        new = False
+        for each in found:
+            if each.stops or self._lost:
+                return False
+            unit = self._unit(each)
+            if unit is not None:
+                new = self._take(unit, self._words(unit, each)) or new
+        return new and not self._lost
+
+    def _unit(self, found: Diagnostic) -> Unit | None:
+        """The outermost definition that an error comes from: of a template, what instantiates it."""
+        for place in reversed(found.places):
+            unit = unit_at(self._units, self._path(place.file), place.line)
+            if unit is not None:
+                return unit
+        return None
+
+    def _take(self, unit: Unit, why: str) -> bool:
+        way: Way = "removed"
+        if unit.is_used and unit not in self._taken and can_be_refused(unit):
+            way = "refused"
+        if self._taken.get(unit) in (way, "removed"):
+            return False
+        self._taken[unit] = way
+        self._why.setdefault(unit, why)
+        if way == "removed" and unit.is_used:
+            # Another function or specialisation could be found in its place: nobody who names it is compiled.
+            self._lost = self._lost or not unit.has_names
+            name = ", ".join(sorted(unit.names))
+            for other in self._units:
+                if other is not unit and other not in self._taken and other.mentions(unit.names):
+                    self._take(other, _through(self._why[unit], name))
+        return True
+
+    def _words(self, unit: Unit, found: Diagnostic) -> str:
+        """What is wrong with ``unit``: the error of what it uses, where that is known, else its own."""
+        for other, why in self._why.items():
+            names = [name for name in other.names if re.search(rf"\b{re.escape(name)}\b", found.text)]
+            if other is not unit and names:
+                return _through(why, names[0])
+        place = found.places[0]
+        text = found.text.removeprefix(place.file)
+        text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
+        if unit_at([unit], self._path(place.file), place.line) is not None:
+            return text
+        return f"{text} (needed at {self._label(unit.file)}:{self._line_in(unit, found)})"
+
+    def _line_in(self, unit: Unit, found: Diagnostic) -> int:
+        mine = (place.line for place in reversed(found.places) if self._path(place.file) == unit.file)
+        return next(mine, unit.first)
+
+    def edited(self, folder: Path) -> tuple[str | None, list[str]]:
+        """The source's text without what is taken out, and the options by which a compiler reads its headers so, which
+        are written to ``folder``; no text where something cannot be cut out."""
+        own = self._source.path.resolve()
+        main = self._text(own)
+        headers: dict[Path, str] = {}
+        for file in dict.fromkeys(unit.file for unit in self._taken):
+            text = without(self._text(file), {unit: way for unit, way in self._taken.items() if unit.file == file})
+            if text is None:
+                return None, []
+            if file == own:
+                main = text
+                continue
+            headers[file] = text
+        return main, overlaid(headers, folder)
+
+    def broken(self) -> dict[str, Broken]:
+        """The kernels among what is taken out."""
+        return {
+            name: Broken(f"{self._label(unit.file)}:{line}", self._why[unit])
+            for unit in self._taken
+            for name, line in unit.kernels.items()
+        }
+
+    def _path(self, file: str) -> Path:
+        """The file that a compiler calls ``file``."""
+        if file in (self._source.label, str(self._source.path)):
+            return self._source.path.resolve()
+        return Path(os.path.normpath(file)).resolve()
+
+    def _label(self, file: Path) -> str:
+        return self._source.label if file == self._source.path.resolve() else self._source.label_of(str(file))
+
+    def _text(self, file: Path) -> str:
+        if file not in self._texts:
+            self._texts[file] = read_source(file)
+        return self._texts[file]

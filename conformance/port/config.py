@@ -1,0 +1,194 @@
+"""``candle-parity.toml``: what the authors of a port say of it, read and checked; the README has the table of its keys.
+
+The file lies in the tree or next to it, or is named with ``--config``. Paths in it are relative to the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.port.sources import SourceError
+from conformance.reading import read_text, shortened
+from conformance.runtimes import NAMES
+
+OPTIONS_FILE = "candle-parity.toml"
+DIALECTS = ("auto", "hip", "cuda")
+
+_MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
+
+_EXPRESSION = "an integer or an expression in quotes"
+
+
+@dataclass(frozen=True)
+class KnownFailure:
+    """A failure that the authors know: of which kernels, in which cases (all), where (everywhere), why, and a link."""
+
+    kernels: str
+    reason: str
+    case: str | None = None
+    runtime: str | None = None
+    arch: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True)
+class GeometryRow:
+    """Grid, block (x, y, z) and dynamic shared memory that the port launches ``kernels`` with, as expressions; ``None``
+    where they are Candle's."""
+
+    kernels: str
+    grid: tuple[str, str, str] | None = None
+    block: tuple[str, str, str] | None = None
+    shared: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """The content of one file, with paths made absolute; nothing but its form is checked."""
+
+    file: Path
+    kernels: Path | None = None
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    undefines: tuple[str, ...] = ()
+    forced_includes: tuple[str, ...] = ()
+    dialect: str | None = None
+    std: str | None = None
+    names: tuple[tuple[str, str], ...] = ()
+    fixes: tuple[str, ...] = ()
+    known_failures: tuple[KnownFailure, ...] = ()
+    launch: tuple[GeometryRow, ...] = ()
+
+
+def config_beside(kernels: Path) -> Config | None:
+    """The file of the tree at ``kernels``: in the folder (the file's folder, for a single file), else next to it.
+
+    Raises ``SourceError``, as ``read_config``.
+    """
+    path = kernels.resolve()
+    folders = [path.parent] if path.is_file() else [path, path.parent]
+    file = next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).exists()), None)
+    return None if file is None else read_config(file)
+
+
+def read_config(file: Path) -> Config:
+    """The content of ``file``; raises ``SourceError`` for one that cannot be read or is not TOML, an unknown key, and a
+    value of the wrong kind, naming file and key."""
+    try:
+        content = tomllib.loads(read_text(file, _MOST_BYTES))
+    except OSError as error:
+        raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
+    except RecursionError:
+        raise SourceError(f"{file}: cannot be read as TOML (nested too deep)") from None
+    except ValueError as error:  # no UTF-8, no TOML, and an integer of more than 4,300 digits
+        raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
+    values = _checked(content, _KEYS, str(file))
+    base = file.resolve().parent
+    if "kernels" in values:
+        values["kernels"] = base / values["kernels"]
+    values["include_dirs"] = tuple(base / name for name in values.get("include_dirs", ()))
+    return Config(file.resolve(), **values)
+
+
+def _checked(content: Mapping[str, Any], keys: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
+    """The values of a table by their keys; raises ``SourceError``."""
+    found: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in keys:
+            raise SourceError(f"{where}: unknown key {shortened(key)!r}; expected one of {', '.join(keys)}")
+        found[key] = keys[key](value, f"{where}: {key}")
+    return found
+
+
+def _string(value: Any, where: str) -> str:
+    if isinstance(value, str) and value and "\0" not in value:
+        return value
+    raise SourceError(f"{where} must be a string, not {_shown(value)}")
+
+
+def _strings(value: Any, where: str) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise SourceError(f"{where} must be a list of strings, not {_shown(value)}")
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[Any, str], str]:
+    def read(value: Any, where: str) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise SourceError(f"{where} must be one of {', '.join(known)}, not {_shown(value)}")
+
+    return read
+
+
+def _names(value: Any, where: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise SourceError(f'{where} must be a table of lines "Candle\'s name" = "the port\'s", not {_shown(value)}')
+    return tuple((key, _string(name, f"{where}: {shortened(key)!r}")) for key, name in value.items())
+
+
+def _expression(value: Any, where: str) -> str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value) if isinstance(value, str) or abs(value) < 1 << 63 else _string(None, where)
+    raise SourceError(f"{where} must be {_EXPRESSION}, not {_shown(value)}")
+
+
+def _size(value: Any, where: str) -> tuple[str, str, str]:
+    """x, y and z; those that are not given are 1."""
+    given = value if isinstance(value, list) else [value]
+    if not 1 <= len(given) <= 3:
+        raise SourceError(f"{where} must be a list of one to three sizes, x, y and z, not of {len(given)}")
+    x, y, z = [*(_expression(one, where) for one in given), "1", "1"][:3]
+    return x, y, z
+
+
+def _rows(
+    make: Callable[..., Any], keys: Mapping[str, Callable[[Any, str], Any]], required: tuple[str, ...]
+) -> Callable[[Any, str], tuple[Any, ...]]:
+    def read(value: Any, where: str) -> tuple[Any, ...]:
+        if not (isinstance(value, list) and all(isinstance(row, dict) for row in value)):
+            name = where.rpartition(" ")[2]
+            raise SourceError(f"{where} must be tables, each under its [[{name}]], not {_shown(value)}")
+        made = []
+        for number, row in enumerate(value, 1):
+            values = _checked(row, keys, f"{where}, row {number}")
+            for key in required:
+                if key not in values:
+                    raise SourceError(f"{where}, row {number} has no {key}; add {key} = ...")
+            made.append(make(**values))
+        return tuple(made)
+
+    return read
+
+
+_KEYS: Mapping[str, Callable[[Any, str], Any]] = {
+    "include_dirs": _strings,
+    "defines": _strings,
+    "forced_includes": _strings,
+    "dialect": _one_of(DIALECTS),
+    "undefines": _strings,
+    "std": _string,
+    "kernels": _string,
+    "names": _names,
+    "fixes": _strings,
+    "known_failures": _rows(
+        KnownFailure,
+        {
+            **{key: _string for key in ("kernels", "reason", "case", "arch", "link")},
+            "runtime": _one_of(NAMES),
+        },
+        ("kernels", "reason"),
+    ),
+    "launch": _rows(
+        GeometryRow, {"kernels": _string, "grid": _size, "block": _size, "shared": _expression}, ("kernels",)
+    ),
+}
+
+
+def _shown(value: Any) -> str:
+    # Of the others no repr(): it may be too deep or too long for it.
+    return repr(shortened(value)) if isinstance(value, str) else f"a value of type {type(value).__name__}"

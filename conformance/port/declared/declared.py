@@ -1,0 +1,40 @@
+"""All that a port declares, as plain data that goes to every process of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.port.config import Config, KnownFailure
+from conformance.port.declared.fixes import fixed_kernels
+from conformance.port.declared.known import check_rows
+from conformance.port.declared.names import OWN_NAMES, Names, names_of
+from conformance.spec.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the file ``file`` says of a port: the names of its kernels, failures that its authors know, and the kernels
+    in which it mends an upstream defect."""
+
+    file: str = ""
+    names: Names = OWN_NAMES
+    known_failures: tuple[KnownFailure, ...] = ()
+    fixed: tuple[str, ...] = ()
+
+
+NOTHING = Declared()
+
+
+def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declared:
+    """What ``config`` declares of the ``kernels`` of the specs; raises ``SourceError`` for what does not fit them."""
+    if config is None:
+        return NOTHING
+    where = str(config.file)
+    check_rows(config.known_failures, kernels, where)
+    return Declared(
+        where,
+        names_of(config.names, kernels, where),
+        config.known_failures,
+        fixed_kernels(config.fixes, kernels, where),
+    )

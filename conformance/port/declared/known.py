@@ -1,0 +1,97 @@
+"""Known failures: which of a run's failures a port declares, and which declarations no failure bears out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.outcome import Outcome
+from conformance.port.config import KnownFailure
+from conformance.port.sources import SourceError
+from conformance.reading import shortened
+
+_WITHOUT_CASES = ("signature", "missing", "compile_error")
+_FAILED = ("fail", "crash", "timeout", *_WITHOUT_CASES)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """``reasons`` has, by kernel, why it fails where every one of its failures is declared; ``problems`` are sentences
+    about declarations that do not hold."""
+
+    reasons: Mapping[str, str]
+    problems: tuple[str, ...] = ()
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether ``text`` is like ``pattern``, in which ``*`` stands for anything; all else, brackets too, for itself."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
+
+
+def check_rows(rows: Iterable[KnownFailure], kernels: Collection[str], where: str) -> None:
+    """Raises ``SourceError`` for a row that matches none of ``kernels``, those of the specs."""
+    for number, row in enumerate(rows, 1):
+        if not any(matches(row.kernels, name) for name in kernels):
+            raise SourceError(
+                f"{where}: known_failures, row {number}: {shortened(row.kernels)!r} matches none of the {len(kernels)} "
+                "kernels of the specs; correct it, or remove the row"
+            )
+
+
+def settle(
+    rows: Sequence[KnownFailure],
+    outcomes: Mapping[str, Outcome],
+    kernels: Collection[str],
+    partly: Collection[str],
+    runtime: str,
+    arch: str,
+) -> Settled:
+    """What ``rows`` say of ``outcomes`` on ``runtime`` and a device of ``arch``.
+
+    A row is a problem where all ``kernels`` that it matches were judged, in all their cases, and it explains none of
+    their failures; ``partly`` are those of which some cases were left out.
+    """
+    here = [
+        (number, row)
+        for number, row in enumerate(rows, 1)
+        if row.runtime in (None, runtime) and (row.arch is None or _is_of(row.arch, arch))
+    ]
+    reasons: dict[str, str] = {}
+    used: set[int] = set()
+    for name, outcome in outcomes.items():
+        if outcome.status not in _FAILED:
+            continue
+        mine = [(number, row) for number, row in here if matches(row.kernels, name)]
+        explained = [[one for one in mine if _covers(one[1], case)] for case in _failures_of(outcome)]
+        used |= {number for found in explained for number, _ in found}
+        if all(explained):
+            reasons[name] = "; ".join(dict.fromkeys(_reason(row) for found in explained for _, row in found[:1]))
+    problems = []
+    for number, row in here:
+        named = [name for name in kernels if matches(row.kernels, name)]
+        judged = all(name in outcomes and name not in partly and outcomes[name].status != "not_run" for name in named)
+        if number not in used and judged:
+            said = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
+            if any(outcomes[name].status in _FAILED for name in named):
+                said = f"fails, but in no case like {row.case!r}"
+            problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {said}; remove it")
+    return Settled(reasons, tuple(problems))
+
+
+def _is_of(pattern: str, arch: str) -> bool:
+    return matches(pattern, arch) or matches(pattern, arch.partition(":")[0])
+
+
+def _failures_of(outcome: Outcome) -> list[str | None]:
+    """The ids of the cases that failed; ``None`` for a failure that is of no case."""
+    cases: list[str | None] = [*outcome.failed_cases]
+    return [None] if outcome.status in _WITHOUT_CASES or not cases else cases
+
+
+def _covers(row: KnownFailure, case: str | None) -> bool:
+    return row.case is None or (case is not None and matches(row.case, case))
+
+
+def _reason(row: KnownFailure) -> str:
+    return row.reason if row.link is None else f"{row.reason} ({row.link})"

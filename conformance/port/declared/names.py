@@ -1,0 +1,124 @@
+"""Names: what a port calls Candle's kernels, by patterns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.port.sources import SourceError
+from conformance.reading import shortened
+
+_PATTERN = re.compile(r"[\w*]{1,200}", re.ASCII)
+_MOST_STARS = 3
+
+
+@dataclass(frozen=True)
+class Alias:
+    """One line of ``[names]``: the kernels that the pattern matches, by Candle's name, with the port's."""
+
+    candle: str
+    port: str
+    kernels: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f'"{self.candle}" = "{self.port}"'
+
+
+@dataclass(frozen=True)
+class Names:
+    """Candle's names and the port's; a kernel that no alias is about has the same name in both."""
+
+    aliases: tuple[Alias, ...] = ()
+
+    @cached_property
+    def ports(self) -> dict[str, str]:
+        """The port's names of the kernels that have another one there, by Candle's."""
+        return {candle: port for alias in self.aliases for candle, port in alias.kernels.items()}
+
+    @cached_property
+    def _candles(self) -> dict[str, str]:
+        return {port: candle for candle, port in self.ports.items()}
+
+    def port(self, candle: str) -> str:
+        """What the port calls Candle's kernel."""
+        return self.ports.get(candle, candle)
+
+    def candle(self, port: str) -> str | None:
+        """Which kernel the port's ``port`` is, a name of the port's own staying as it is; ``None`` for a name of
+        Candle's that the port's kernel of that name does not have."""
+        found = self._candles.get(port)
+        return port if found is None and port not in self.ports else found
+
+    def unmatched(self, missing: Collection[str]) -> list[str]:
+        """A sentence for each alias all of whose kernels are ``missing`` from the port."""
+        return [
+            f"names: {alias} matches no kernel of the port, such as {next(iter(alias.kernels.values()))}; remove it"
+            for alias in self.aliases
+            if all(name in missing for name in alias.kernels)
+        ]
+
+
+OWN_NAMES = Names()
+
+
+def names_of(rows: Iterable[tuple[str, str]], kernels: Collection[str], where: str) -> Names:
+    """The aliases that the lines ``rows`` make of ``kernels``, those of the specs; ``where`` is the file's name.
+
+    Raises ``SourceError`` for a pattern with another character than ``*``, or matching nothing, and for aliases that
+    do not tell which kernel is which.
+    """
+    aliases = tuple(_alias(candle, port, kernels, f"{where}: names") for candle, port in rows)
+    taken: dict[str, Alias] = {}
+    for alias in aliases:
+        for name, port in alias.kernels.items():
+            other = taken.setdefault(name, alias)
+            if other.kernels[name] != port:
+                raise SourceError(
+                    f"{where}: names: {name} is ambiguous: {other} calls it {other.kernels[name]}, {alias} calls it "
+                    f"{port}; make one of the patterns narrower"
+                )
+    names = Names(aliases)
+    owners: dict[str, str] = {}
+    for kernel in kernels:
+        port = names.port(kernel)
+        owner = owners.setdefault(port, kernel)
+        if owner != kernel:
+            raise SourceError(
+                f"{where}: names: {port} is ambiguous: it would be both {owner} and {kernel}; make a pattern narrower"
+            )
+    return names
+
+
+def _alias(candle: str, port: str, kernels: Iterable[str], where: str) -> Alias:
+    line = f'"{shortened(candle)}" = "{shortened(port)}"'
+    for pattern in (candle, port):
+        if not _PATTERN.fullmatch(pattern) or pattern.count("*") > _MOST_STARS:
+            raise SourceError(
+                f"{where}: {line} is not a pair of names; letters, digits, _ and at most {_MOST_STARS} * are allowed"
+            )
+    if candle.count("*") != port.count("*"):
+        raise SourceError(f"{where}: {line} must have as many * on both sides")
+    found: dict[str, str] = {}
+    for kernel in kernels:
+        readings = {_filled(port, parts) for parts in _readings(candle, kernel)}
+        if len(readings) > 1:
+            raise SourceError(f"{where}: {line} is ambiguous: {kernel} may be {' or '.join(sorted(readings))}")
+        found.update((kernel, reading) for reading in readings)
+    if not found:
+        raise SourceError(f"{where}: {line} matches none of the {len(list(kernels))} kernels of the specs; correct it")
+    return Alias(candle, port, found)
+
+
+def _readings(pattern: str, name: str) -> Iterable[Sequence[str]]:
+    """What the stars of ``pattern`` stand for in ``name``: as little and as much as they can."""
+    for star in ("(.+?)", "(.+)"):
+        match = re.fullmatch(star.join(map(re.escape, pattern.split("*"))), name)
+        if match is not None:
+            yield match.groups()
+
+
+def _filled(pattern: str, parts: Sequence[str]) -> str:
+    words = pattern.split("*")
+    return "".join(word + part for word, part in zip(words, (*parts, ""), strict=True))

@@ -1,0 +1,73 @@
+"""Products that lose the sign of zero, found in code objects made by hand."""
+
+from __future__ import annotations
+
+import elf
+import pytest
+
+from conformance.port.check.objects import ObjectFile, check_objects
+from conformance.port.check.zero_sign import lost_signs
+from conformance.port.code_objects import parse
+
+MIX = {"gfx90a": 0xD3A10002, "gfx942": 0xD3A10002, "gfx1030": 0xCC210002, "gfx1100": 0xCC210002, "gfx1201": 0xCC210002}
+"""The first word of v_fma_mixlo_f16 v2, ..."""
+FIXUP = {
+    "gfx90a": 0xD2070001,
+    "gfx942": 0xD2070001,
+    "gfx1030": 0xD75F0001,
+    "gfx1100": 0xD6540001,
+    "gfx1201": 0xD6540001,
+}
+"""The first word of v_div_fixup_f16 v1, ..."""
+END = 0xBF810000
+
+PLUS_ZERO = 0x02020701  # v1, v3, 0
+MINUS_ZERO = 0x82020701  # v1, v3, -0
+ADDEND = 0x04120701  # v1, v3, v4
+SQUARE = 0x02020301  # v1, v1, 0
+QUOTIENT = 0x04120302  # v2, v1, v4
+
+
+def found(target: str, *words: int) -> list[tuple[str, str, int]]:
+    file = elf.with_functions(elf.metadata(target, []), {"uexp_f16": (*words, END)})
+    return [(lost.function, lost.mnemonic, lost.count) for lost in lost_signs(parse(file, "made by hand"))]
+
+
+@pytest.mark.parametrize("target", MIX)
+def test_a_product_plus_zero_is_found(target: str) -> None:
+    first = MIX[target]
+    assert found(target, first, PLUS_ZERO) == [("uexp_f16", "v_fma_mixlo_f16", 1)]
+    assert found(target, first + 0x10000, PLUS_ZERO) == [("uexp_f16", "v_fma_mixhi_f16", 1)]
+    assert found(target, first, PLUS_ZERO, first, PLUS_ZERO) == [("uexp_f16", "v_fma_mixlo_f16", 2)]
+
+
+@pytest.mark.parametrize("target", MIX)
+@pytest.mark.parametrize("second", [MINUS_ZERO, ADDEND, SQUARE])
+def test_what_keeps_the_sign_is_not(target: str, second: int) -> None:
+    assert found(target, MIX[target], second) == []
+
+
+@pytest.mark.parametrize("target", MIX)
+def test_a_quotient_of_halves_is_given_its_sign_back(target: str) -> None:
+    assert found(target, MIX[target], PLUS_ZERO, FIXUP[target], QUOTIENT) == []
+    other = QUOTIENT + 3  # of v5, not of v2
+    assert found(target, MIX[target], PLUS_ZERO, FIXUP[target], other) == [("uexp_f16", "v_fma_mixlo_f16", 1)]
+
+
+def test_a_constant_that_looks_like_the_instruction_is_none() -> None:
+    move = 0x7E0002FF  # v_mov_b32 v0, constant
+    assert found("gfx942", move, MIX["gfx942"], PLUS_ZERO) == []
+
+
+def test_a_target_whose_encodings_are_not_known_tells_nothing() -> None:
+    assert found("gfx803", MIX["gfx942"], PLUS_ZERO) == []
+
+
+def test_check_warns_of_it() -> None:
+    file = elf.with_functions(elf.metadata("gfx942", []), {"uexp_f16": (MIX["gfx942"], PLUS_ZERO, END)})
+    (warning,) = check_objects([ObjectFile("port/unary.hsaco", parse(file, "unary"))], {}, [])
+    assert (warning.kind, warning.kernel, warning.place, warning.is_warning) == (
+        *("zero_sign", "uexp_f16", "port/unary.hsaco"),
+        True,
+    )
+    assert "-0 + +0 is +0" in warning.message
