@@ -236,6 +236,8 @@ class ReferenceJudge:
         answers = Answers(recorded_answer, ("recorded",))
         try:
             return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
+        except InfrastructureError as failed:
+            return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(kernel.name, "not_run", message=str(error))
 
