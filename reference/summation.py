@@ -152,7 +152,8 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert, finish: C
     """
     radius = terms.radius(kind)
     largest = np.array([kind.floating.largest], kind.bits).view(kind.numpy).astype(LONG)[0]
-    over, under = terms.positive + radius > largest, terms.negative + radius > largest
+    growth = 1 + terms.count * LONG(2) ** -(kind.floating.mantissa + 1)
+    over, under = terms.positive * growth > largest, terms.negative * growth > largest
     infinite = np.isinf(terms.positive) | np.isinf(terms.negative)
     fixed = terms.nan | (np.isinf(terms.positive) & np.isinf(terms.negative)) | (infinite & ~(over & under))
     if kind.floating.saturates:

@@ -49,9 +49,7 @@ RIGHT = (
     Rewrite("an online softmax in every lane", "softmax", "ONLINE=1"),
     Rewrite("an online softmax in one thread", "softmax", "ONLINE=2", 32),
     Rewrite("waves of 64 lanes, in float32", "reduce", "ORDER=wave64", only="fast_sum*"),
-    Rewrite(
-        "a stretch for each thread, in the type", "reduce", "ORDER=chunks IN_TYPE=true", 32, "fast_sum*"
-    ),
+    Rewrite("a stretch for each thread, in the type", "reduce", "ORDER=chunks IN_TYPE=true", 32, "fast_sum*"),
     Rewrite("one thread, in the type", "reduce", "ORDER=forward IN_TYPE=true"),
     Rewrite("from the end, in the type", "reduce", "ORDER=backward IN_TYPE=true", 32),
     Rewrite("pairwise, in float32", "reduce", "ORDER=pairwise"),
