@@ -141,8 +141,8 @@ def last_bit(x: Array) -> Array:
 def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expected:
     """``value`` (the sums in Candle's order, kept in ``kind`` and stored) with the interval of all orders.
 
-    ``store`` rounds longdouble to the type of ``value``. Where the terms of one sign alone overflow in ``kind``, so may a partial sum; where those of both signs do, a NaN is
-    as good as any number.
+    ``store`` rounds longdouble to the type of ``value``. Where the terms of one sign alone overflow in ``kind``, so may
+    a partial sum; where those of both signs do, a NaN is as good as any number.
     """
     radius = terms.radius(kind)
     largest = np.array([kind.floating.largest], kind.bits).view(kind.numpy).astype(LONG)[0]
