@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from conformance.dtypes import DTYPES
 from conformance.spec.kernel import Kernel, Parameter, Role, Tolerance, Undefined
-from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, Workload
+from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, UndefinedInput, UpstreamDefect, Workload
 from conformance.spec.nodes import Document, Location
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
@@ -17,7 +17,7 @@ _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 _KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row in conformance/dtypes.py"
 
-Selecting = TypeVar("Selecting", ToleranceRule, Remark, UndefinedInput, Workload)
+Selecting = TypeVar("Selecting", ToleranceRule, Remark, UpstreamDefect, UndefinedInput, Workload)
 
 
 def expand(document: Document, spec: SpecFile) -> Iterator[tuple[Kernel, Location]]:

@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "affine",
         "AFFINE(f32)",
         ("elementwise.h", _PACKS, "if (size_t p = grid.first(); p < packs) map_pack<width>(p, op, out, in...);"),
-        "affine_f32(shape=[20011],values=unit,grid=1)",
+        "affine_f32(shape=[2500],values=unit,block=64,grid=1)",
     ),
     _mutant(
         "constants stored in packs without a loop",
@@ -93,14 +93,14 @@ MUTANTS: tuple[Mutant, ...] = (
             "for (size_t k = 0, i = blockIdx.x * blockDim.x + threadIdx.x; k < 4 && i < numel; ++k, i += step) "
             "out[i] = value;",
         ),
-        "const_set_f32(shape=[20011],value=pattern,grid=1)",
+        "const_set_f32(shape=[2500],value=pattern,block=64,grid=1)",
     ),
     _mutant(
         "indices selected in packs without a loop",
         "indexing",
         "INDEX_SELECT(i64, f32)",
         ("gather.h", "    while (i < numel) {", "    if (i < numel) {"),
-        "is_i64_f32(shape=[4,13,400],count=12,ids=mixed,values=wide,grid=1)",
+        "is_i64_f32(shape=[2,13,48],count=24,ids=mixed,values=wide,block=64,grid=1)",
     ),
     _mutant(
         "compare-and-swap without a retry",
@@ -196,14 +196,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "binary",
         "BINARY(mul, f32)",
         ("elementwise.h", "    tile.out += side;", "    tile.out += 0;"),
-        "bmul_f32(shape=[200,140],lhs=transposed,values=unit,grid=2)",
+        "bmul_f32(shape=[70,130],lhs=transposed,values=unit,grid=2)",
     ),
     _mutant(
         "no barrier before the next tile",
         "binary",
         "BINARY(div, f32)",
         ("elementwise.h", "  if (!transposed) return;\n  __syncthreads();\n", "  if (!transposed) return;\n"),
-        "bdiv_f32(shape=[200,140],lhs=transposed,values=unit,grid=2)",
+        "bdiv_f32(shape=[70,130],lhs=transposed,values=unit,grid=2)",
     ),
     _mutant(
         "what is not aligned without a loop",

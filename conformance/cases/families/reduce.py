@@ -79,7 +79,7 @@ _FAST: tuple[str, ...] = (
     "shape=[6,13],layout=narrowed,values=unit,start=16",  # S14: the pitch is a whole number of packs
     "shape=[6,16],layout=narrowed,values=unit,start=16",  # S14: the length is
     "shape=[2,3,2,3,2,3],layout=reversed,values=unit",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,values=unit",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2],layout=permuted,values=unit",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,3],layout=reversed,values=unit",  # S13: rank 8
     "shape=[257,257],layout=transposed,values=unit",  # S12
     "shape=[3,1,5,1,40],layout=ones,values=unit",  # strides of dimensions of size 1 have no meaning

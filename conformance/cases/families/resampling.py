@@ -74,7 +74,7 @@ _NEAREST: tuple[str, ...] = (
     "shape=[2,1,30,45],out=[22,39],values={v}",  # C10
     "shape=[1,2,39,2],out=[69,3],values={v}",  # C10
     "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,1,300,5],out=[300,300],values={v}",  # S12
+    "shape=[1,1,257,5],out=[257,257],values={v}",  # S12
     "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
     "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
     "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04
@@ -107,7 +107,7 @@ _BILINEAR: tuple[str, ...] = (
     "shape=[2,3,9,8],out=[4,3],scale_h=0.5,scale_w=0.45,values={v}",  # C10
     "shape=[2,3,5,4],out=[11,9],align=1,scale_h=2.3,scale_w=2.3,values={v}",  # C10: aligned corners ignore factors
     "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,1,300,5],out=[300,300],values={v}",  # S12
+    "shape=[1,1,257,5],out=[257,257],values={v}",  # S12
     "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
     "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
     "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04

@@ -50,7 +50,7 @@ _ROWS: tuple[str, ...] = (
     "shape=[3,70],values=unit,mark=high",  # R11: padding is not a value
     "shape=[3,70],values=unit,mark=lowest",  # R11
     "shape=[3,70],values=unit,mark=greatest",  # R11
-    "shape=[1100,60],values=unit",  # S12
+    "shape=[33000,2],values=unit",  # S12
     "shape=[2,90],values=large,start=1",  # L08, L09
 )
 

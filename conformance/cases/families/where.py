@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, operand, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
-from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, NANS, SIZES, SPECIAL, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, LARGE, NANS, SIZES, SPECIAL, filled, parsed
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
@@ -54,14 +54,13 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[6,13],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the pitch is whole packs
     "shape=[6,16],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the length is
     "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],t=narrowed_all,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2],t=permuted,values={v}",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
-    "shape=[257,257],layout=transposed,values={v}",  # S12
     "shape=[3,29,31],ids=transposed,values={v},grid=2",  # L10 with strides of one operand
     "shape=[3,29,31],t=transposed,values={v},grid=2",  # L10
     "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10
-    "shape=[200,140],ids=transposed,values={v},grid=2",  # L21, W14
-    "shape=[200,140],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
+    "shape=[70,130],ids=transposed,values={v},grid=2",  # L21, W14
+    "shape=[70,130],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
     "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
@@ -78,10 +77,11 @@ _LAYOUTS: tuple[str, ...] = (
 
 
 @lru_cache
-def _rows(name: str) -> tuple[Row, ...]:
+def _rows(name: str, ids: str) -> tuple[Row, ...]:
     kind = dtype(name)
     patterns = EXHAUSTIVE if kind.size <= 2 else NANS if kind.kind == "float" else ()
-    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *SPECIAL, *patterns], name))
+    large = LARGE if ids == "u8" else ()
+    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *large, *SPECIAL, *patterns], name))
 
 
 @lru_cache
@@ -127,4 +127,6 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     return launch(kernel, fields, ids.numel, given)
 
 
-FAMILIES: dict[str, Family] = {"where": Family(lambda kernel: _rows(kernel.param("t").dtype), build)}
+FAMILIES: dict[str, Family] = {
+    "where": Family(lambda kernel: _rows(kernel.param("t").dtype, kernel.param("ids").dtype), build)
+}
