@@ -187,23 +187,23 @@ MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "dimensions behind the last that there is room for",
         "binary",
-        "BINARY(add, f32)",
+        "BINARY(add, f16)",
         ("strided.h", "      ++strides.dims;\n      return;", "      return;"),
-        "badd_f32(shape=[2,2,3,2,2,2,2,2],lhs=reversed,values=unit)",
+        "badd_f16(shape=[2,2,3,2,2,2,2,2],lhs=reversed,values=unit)",
     ),
     _mutant(
         "the second tile of a row where the first is",
         "binary",
-        "BINARY(mul, f32)",
+        "COMPARE(eq, f32)",
         ("elementwise.h", "    tile.out += side;", "    tile.out += 0;"),
-        "bmul_f32(shape=[70,130],lhs=transposed,values=unit,grid=2)",
+        "eq_f32(shape=[70,130],lhs=transposed,values=ties,grid=2)",
     ),
     _mutant(
         "no barrier before the next tile",
         "binary",
-        "BINARY(div, f32)",
+        "COMPARE(eq, u32)",
         ("elementwise.h", "  if (!transposed) return;\n  __syncthreads();\n", "  if (!transposed) return;\n"),
-        "bdiv_f32(shape=[70,130],lhs=transposed,values=unit,grid=2)",
+        "eq_u32(shape=[70,130],lhs=transposed,values=ties,grid=2)",
     ),
     _mutant(
         "what is not aligned without a loop",
@@ -280,9 +280,9 @@ MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "16 bits of an index where both sides are strided",
         "candle_like",
-        "ADD(f64, double)",
+        "ADD(f32, float)",
         ("candle_like.hip", "const unsigned at = i;", "const unsigned at = i & 0xffff;"),
-        "badd_f64(shape=[257,257],layout=transposed,values=unit)",
+        "badd_f32(shape=[257,257],layout=transposed,values=unit)",
     ),
 )
 

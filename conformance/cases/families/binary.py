@@ -12,7 +12,7 @@ from conformance.cases.arguments import Family, Fields, Row, info, launch, opera
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
-from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream, values
 from conformance.dtypes import DType, dtype
@@ -40,6 +40,20 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[70],lhs=scalar,values={v}",  # S03
     "shape=[70],rhs=scalar,values={v}",  # S03
     "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
+    "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
+    "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
+    "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
+    "shape=[],values={v}",  # rank 0
+    "shape=[],values={v},info=given",  # S06
+    "shape=[3,5,7],values={v},info=given",  # S06
+    "shape=[261],values={v},lhs_start=1",  # L08, L09; a 16-byte load would be misaligned on this side only
+    "shape=[261],values={v},rhs_start=3",  # L08, L09
+    "shape=[5,6,7],lhs=transposed,values={v},lhs_start=5,rhs_start=3",  # L09: a strided and a contiguous offset
+)
+
+# Of one operation in each type, see rows.SHARED.
+_SHARED: tuple[str, ...] = (
     "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
     "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
     "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
@@ -55,25 +69,15 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
     "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
     "shape=[70,130],lhs=transposed,values={v},grid=2",  # L21, W14
-    "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
-    "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
-    "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
-    "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
-    "shape=[],values={v}",  # rank 0
-    "shape=[],values={v},info=given",  # S06
-    "shape=[3,5,7],values={v},info=given",  # S06
-    "shape=[261],values={v},lhs_start=1",  # L08, L09; a 16-byte load would be misaligned on this side only
-    "shape=[261],values={v},rhs_start=3",  # L08, L09
-    "shape=[5,6,7],lhs=transposed,values={v},lhs_start=5,rhs_start=3",  # L09: a strided and a contiguous offset
+    "shape=[70,130],rhs=transposed,values={v},grid=2",  # L21, W14
 )
 
-# Of one operation in each type, as they take long and operations differ in nothing but their formula.
 _LARGE: tuple[str, ...] = (
     *LARGE,
     "shape=[257,257],lhs=transposed,values={v}",  # S12
     "shape=[257,257],rhs=transposed,values={v}",  # S12
-    "shape=[70,130],rhs=transposed,values={v},grid=2",  # L21, W14
 )
+
 
 _PAIRS: tuple[str, ...] = (
     "shape=[{pairs}],values=core",  # N01, N08, N11, N13, N18, R03, F03-F05: all pairs of the specials
@@ -91,7 +95,7 @@ _ALL_PAIRS: tuple[str, ...] = (
 @lru_cache
 def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
-    rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(_LARGE if op in ("add", "eq") else ())]
+    rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(shared(name, _SHARED, _LARGE) if op in ("add", "eq") else ())]
     rows += FLOATS if kind.kind == "float" else ()
     rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)

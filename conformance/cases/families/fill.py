@@ -8,7 +8,7 @@ from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import LARGE_TYPES, filled, parsed
 from conformance.cases.values import RandomStream, scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -58,7 +58,6 @@ _CONST_SET: tuple[str, ...] = (
     "shape=[2,3,2,3,2,3],layout=reversed,value=pattern",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],layout=permuted,value=pattern",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,value=pattern",  # S13: rank 8
-    "shape=[257,257],layout=transposed,value=pattern",  # S12
     "shape=[70,130],layout=transposed,value=pattern,grid=2",  # L21, W14
     "shape=[2500],value=pattern,start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,value=pattern,info=given",  # strides of dimensions of size 1 have no meaning
@@ -105,6 +104,8 @@ _COPY2D_EXHAUSTIVE = "shape=[{side},{side}],dst_s=300,values=exhaustive"
 @lru_cache
 def _store_rows(family: str, name: str) -> tuple[Row, ...]:
     rows = list(_FILL if family == "fill" else _CONST_SET)
+    if family == "const_set" and name in LARGE_TYPES:
+        rows.append("shape=[257,257],layout=transposed,value=pattern")  # S12
     chosen = _LIMITS + (_FLOAT_VALUES if dtype(name).kind == "float" else ())
     return parsed([*rows, *(f"shape=[77],value={value}" for value in chosen)])
 

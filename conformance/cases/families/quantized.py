@@ -97,7 +97,6 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
     "ncols=768,nrows=10,values=random",  # Q10
     "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
-    "ncols=512,nrows=6,values=zeros",  # N08
     "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
@@ -105,7 +104,11 @@ _MMVQ: tuple[str, ...] = (
     "ncols=256,nrows=33,values=random",  # S10
 )
 
-_MMVQ_ONE: tuple[str, ...] = ("ncols={b},nrows=600,values=random",)  # S12: of one column, as it takes long
+# Of one column.
+_MMVQ_ONE: tuple[str, ...] = (
+    "ncols={b},nrows=600,values=random",  # S12: takes long
+    "ncols=512,nrows=6,values=zeros",  # N08
+)
 
 _MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
 
@@ -132,7 +135,7 @@ _MOE: tuple[str, ...] = (
     "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
     "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
     "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
-    "n=300,k=256,batch=1,topk=2,experts=3,values=random",  # S12
+    "n=300,k=256,batch=1,topk=1,experts=3,values=random",  # S12
     "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
     "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
     "n=8,k=512,batch=2,topk=2,experts=3,values=huge",

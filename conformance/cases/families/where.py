@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from conformance.cases.arguments import Family, Fields, Row, drawn, info, launch, operand, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
-from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, LARGE, NANS, SIZES, SPECIAL, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, LARGE, NANS, SIZES, SPECIAL, filled, parsed, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
@@ -44,6 +44,23 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2,3,2,4,3],ids=reversed,t=permuted,values={v}",  # S02; rank 5
     "shape=[70],ids=scalar,values={v}",  # S03
     "shape=[45],ids=stepped,f=stepped,values={v}",  # S04: rank 1
+    "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
+    "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
+    "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
+    "shape=[3,0,5],t=transposed,values={v}",  # L11
+    "shape=[],values={v}",  # rank 0
+    "shape=[261],values={v},ids_start=1",  # L08, L09
+    "shape=[261],values={v},t_start=3",  # L08, L09
+    "shape=[261],values={v},f_start=1",  # L08, L09
+    "shape=[300],values=wide,mask=zero",
+    "shape=[300],values=wide,mask=nonzero",  # I03
+    "shape=[300],values=wide,mask=high",  # I03: nonzero ids whose low byte is zero, where the type has them
+)
+
+
+# Of one type of condition, see rows.SHARED.
+_SHARED: tuple[str, ...] = (
     "shape=[48],t=stepped_by_2,values={v},t_start=0",  # S04
     "shape=[2,6,8],ids=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
     "shape=[2,6,8],t=narrowed_middle,values={v}",  # S04
@@ -61,18 +78,6 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10
     "shape=[70,130],ids=transposed,values={v},grid=2",  # L21, W14
     "shape=[70,130],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
-    "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
-    "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
-    "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
-    "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
-    "shape=[3,0,5],t=transposed,values={v}",  # L11
-    "shape=[],values={v}",  # rank 0
-    "shape=[261],values={v},ids_start=1",  # L08, L09
-    "shape=[261],values={v},t_start=3",  # L08, L09
-    "shape=[261],values={v},f_start=1",  # L08, L09
-    "shape=[300],values=wide,mask=zero",
-    "shape=[300],values=wide,mask=nonzero",  # I03
-    "shape=[300],values=wide,mask=high",  # I03: nonzero ids whose low byte is zero, where the type has them
 )
 
 
@@ -80,8 +85,8 @@ _LAYOUTS: tuple[str, ...] = (
 def _rows(name: str, ids: str) -> tuple[Row, ...]:
     kind = dtype(name)
     patterns = EXHAUSTIVE if kind.size <= 2 else NANS if kind.kind == "float" else ()
-    large = LARGE if ids == "u8" else ()
-    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *large, *SPECIAL, *patterns], name))
+    every = shared(name, _SHARED, LARGE) if ids == "u8" else ()
+    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *every, *SPECIAL, *patterns], name))
 
 
 @lru_cache
