@@ -46,6 +46,7 @@ class Context:
     arguments: tuple[Values, ...] = ()
     self_type: Type | None = None
     callers: tuple[str, ...] = ()
+    uncalled: bool = False
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Frame:
     silent: bool = False
     choices: dict[str, Values] | None = None  # where asked for: the enums among its variables, by name
     fixed: Mapping[str, Values] = field(default_factory=dict)  # one variant for each of them
+    uncalled: bool = False  # a public function that nothing calls: a name that is its parameter is nobody's
 
     def chosen(self, name: str, values: Values) -> Values:
         """What variable ``name`` of ``values`` is in this run: the variant that is fixed for it, if it can be that."""
@@ -167,7 +169,7 @@ class Machine:
 
     def _ways(self, function: Function) -> list[Context]:
         """The contexts of a function with each type parameter that no call determines replaced by its bounds."""
-        known = list(self.contexts[id(function)]) or [Context()]
+        known = list(self.contexts[id(function)]) or [Context(uncalled=function.open)]
         generics = {**(function.owner.generics if function.owner else {}), **function.generics}
         ways: dict[Context, None] = {}
         for context in known:
@@ -178,7 +180,9 @@ class Machine:
                 if name not in rows[0] and (kinds := self.index.implementers(traits)):
                     rows = [{**row, name: kind} for row in rows for kind in kinds]
             for row in rows:
-                ways.setdefault(Context(tuple(sorted(row.items())), arguments, context.self_type, context.callers))
+                ways.setdefault(
+                    Context(tuple(sorted(row.items())), arguments, context.self_type, context.callers, context.uncalled)
+                )
         return list(ways)
 
     def _call(self, function: Function, context: Context) -> None:
@@ -187,7 +191,9 @@ class Machine:
         self_type = context.self_type
         if owner is not None and owner.type is not None:
             self_type = types.get(owner.type.name) or self.index.resolved(owner.type, owner.unit)
-        run = partial(self.enter, function, types, self_type, context.arguments, 0, context.callers)
+        run = partial(
+            self.enter, function, types, self_type, context.arguments, 0, context.callers, uncalled=context.uncalled
+        )
         # A check of two enums together, such as which casts there are, says nothing of each alone.
         takes_enum = any(kind is not None and kind.name in self.index.plain_enums for _, kind in function.params)
         for fixed in _cases(run, {}, _COMBINATIONS) if takes_enum else [{}]:
@@ -205,6 +211,7 @@ class Machine:
         silent: bool = False,
         choices: dict[str, Values] | None = None,
         fixed: Mapping[str, Values] | None = None,
+        uncalled: bool = False,
     ) -> Values:
         """What ``function`` returns for ``arguments``; those that are missing are what their types allow."""
         from conformance.upstream.wiring.expressions import Evaluator
@@ -220,6 +227,7 @@ class Machine:
             silent=silent,
             choices=choices,
             fixed=fixed or {},
+            uncalled=uncalled,
         )
         if function.has_self:
             frame.variables.setdefault("self", UNKNOWN if self_type is None else frozenset({Obj(self_type)}))
