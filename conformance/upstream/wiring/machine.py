@@ -143,7 +143,8 @@ class Machine:
             bound = dict(context.types)
             open_types = any(name not in bound and self.index.implementers(generics[name]) for name in generics)
             unknown = any(
-                value == UNKNOWN and self.tells_names(kind, self._tried is not None and not self._tried.open)
+                (value == UNKNOWN or any(isinstance(atom, Str) and atom.known is None for atom in value))
+                and self.tells_names(kind, self._tried is not None and not self._tried.open)
                 for value, (_, kind) in zip(context.arguments, function.params, strict=False)
             )
             self.doubtful = self.doubtful or open_types or unknown
@@ -195,7 +196,9 @@ class Machine:
             self.enter, function, types, self_type, context.arguments, 0, context.callers, uncalled=context.uncalled
         )
         # A check of two enums together, such as which casts there are, says nothing of each alone.
-        takes_enum = any(kind is not None and kind.name in self.index.plain_enums for _, kind in function.params)
+        kinds = [kind for _, kind in function.params]
+        kinds += [kind for one in self.index.structs.get(str(self_type), []) for kind in one.fields.values()]
+        takes_enum = any(kind is not None and kind.name in self.index.plain_enums for kind in kinds)
         for fixed in _cases(run, {}, _COMBINATIONS) if takes_enum else [{}]:
             run(fixed=fixed)
 
@@ -314,7 +317,7 @@ def _cases(run: Callable[..., Values], fixed: Mapping[str, Values], most: int) -
     choices: dict[str, Values] = {}
     run(silent=True, choices=choices, fixed=fixed)
     name, values = next(iter(choices.items()), ("", NEVER))
-    if len(choices) + len(fixed) < 2 or not values or len(values) > most:
+    if not values or len(values) > most:
         return [fixed]
     cases = (_cases(run, {**fixed, name: frozenset({one})}, most // len(values)) for one in values)
     return list(itertools.chain.from_iterable(cases))
