@@ -41,6 +41,9 @@ class Evidence:
     fault: str | None = None
 
 
+NO_EVIDENCE = Evidence()
+
+
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Observation:
     """The failing cases with the same evidence, as an id has them between its brackets."""
@@ -65,7 +68,7 @@ class Failure:
     expected: str | None = None
     ulp: Ulp = None
     reproduce: str = ""
-    evidence: Evidence = Evidence()
+    evidence: Evidence = NO_EVIDENCE
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from reference.expected import Expected
 from reference.fma import fma_f64
 from reference.image import tensors, to_unsigned, written
+from reference.result import contiguous
 from reference.rounding import rounded
+from reference.softmax import bounds
 from reference.strided import bits
 
 Array = NDArray[Any]
@@ -56,7 +58,11 @@ def upsample_bilinear2d(
     src: Array,
     dst: Array,
 ) -> dict[str, Expected]:
-    """Source (b, c, h, w). Neighbours of weight 0 take part, so that an infinity next to them gives NaN."""
+    """Source (b, c, h, w). Neighbours of weight 0 take part, so that an infinity next to them gives NaN.
+
+    Which of two products is fused with the sum is the compiler's choice: the value is as recorded on CUDA, the interval
+    covers either and none.
+    """
     (x,) = tensors(info, 4, src)
     wide = x.astype(np.float64)
     aligned = bool(align_corners)
@@ -65,8 +71,8 @@ def upsample_bilinear2d(
     above, below = (
         _blended(wide[:, :, row[:, None], left], wide[:, :, row[:, None], right], across) for row in (top, bottom)
     )
-    value = _blended(above, below, down[:, None])
-    return written(dst, _narrowed(value, dst.dtype))
+    values = [value for rows in zip(above, below, strict=True) for value in _blended(*rows, down[:, None])]
+    return {"dst": contiguous(dst, *bounds([_narrowed(value, dst.dtype).reshape(-1) for value in values]))}
 
 
 def _between(out: int, size: int, aligned: bool, has_factor: bool, factor: float) -> tuple[Index, Index, F64]:
@@ -82,9 +88,10 @@ def _between(out: int, size: int, aligned: bool, has_factor: bool, factor: float
     return low, np.minimum(low + 1, size - 1), np.clip(position - low, 0.0, 1.0)
 
 
-def _blended(a: F64, b: F64, weight: F64) -> F64:
-    """``a * (1 - weight) + b * weight``, the first product fused with the sum."""
-    return fma_f64(a, 1 - weight, b * weight)
+def _blended(a: F64, b: F64, weight: F64) -> tuple[F64, F64, F64]:
+    """``a * (1 - weight) + b * weight``, the first product fused with the sum, the second one, or neither."""
+    left, right = a * (1 - weight), b * weight
+    return fma_f64(a, 1 - weight, right), fma_f64(b, weight, left), left + right
 
 
 def _narrowed(value: F64, kind: np.dtype[Any]) -> Array:

@@ -83,6 +83,16 @@ def _offset(rows: Array, kind: DType) -> None:
     rows[...] = (rows.astype(np.float64) + 30).astype(kind.numpy)
 
 
+def _sparse(rows: Array, _: DType) -> None:
+    """Numbers in some 60 columns of each row, 0 elsewhere: few enough that values=ties add up exactly in bfloat16."""
+    count = rows.shape[1]
+    kept = np.zeros(count, np.bool_)
+    kept[np.linspace(0, count - 1, 60).astype(np.int64)] = True
+    rows[:, ~kept] = 0.0
+    met = rows[:, kept]
+    rows[:, kept] = np.where(met == 0, rows.dtype.type(1), met)
+
+
 _FLOAT_PATTERNS: dict[str, RowPattern] = {
     "nan_first": _column(np.nan, 0),
     "nan_later": _column(np.nan, 5, 1029),
@@ -96,6 +106,7 @@ _FLOAT_PATTERNS: dict[str, RowPattern] = {
     "no_nan": _without_nan,
     "offset": _offset,
     "far_below": _far_below,
+    "sparse": _sparse,
 }
 
 _PATTERNS: dict[str, RowPattern] = {

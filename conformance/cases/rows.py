@@ -53,7 +53,7 @@ STRIDED: tuple[str, ...] = (
     "shape=[5,6,8],layout=narrowed_middle,values={v}",  # L09, S04: the outermost stride only
     "shape=[3,4,5,6],layout=narrowed_transposed,values={v}",  # L08, L09, S01
     "shape=[45],layout=stepped,values={v}",  # S04: rank 1
-    "shape=[48],layout=stepped_by_2,values={v}",  # S04
+    "shape=[48],layout=stepped_by_2,values={v},start=0",  # S04
     "shape=[4,9,5],layout=broadcast,values={v}",  # S03
     "shape=[4,3,2,3,2],layout=broadcast_first,values={v}",  # S03, S04; rank 5
     "shape=[4,5,6],layout=broadcast_middle,values={v}",  # S03, S04: the middle stride only

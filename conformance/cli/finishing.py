@@ -13,6 +13,7 @@ from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
 from conformance.report.about import given_specs
+from conformance.report.causes import find_causes
 from conformance.report.explain import explain
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.load import Specs
@@ -39,7 +40,7 @@ def finish(
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
     print(render_terminal(record, specs))
-    _print_failures(record, result)
+    _print_failures(record, result, specs)
     _print_logs(result)
     _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
@@ -91,14 +92,16 @@ def _print_warnings(result: Result) -> None:
         print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
 
 
-def _print_failures(record: Record, result: Result) -> None:
-    """The first failure of the first kernels that are not at parity, on standard output."""
+def _print_failures(record: Record, result: Result, specs: Specs) -> None:
+    """The first failure of the first kernel of each cause, then of further kernels, on standard output."""
     judged = [row for row in record.kernels if row.name in result.outcomes and row.known_reason is None]
-    bad = [row for row in judged if row.status in _EXPLAINED_STATUSES]
-    for row in bad[:_EXPLAINED]:
-        print("\n" + "\n".join(explain(row.name, row, shown=1)))
-    if len(bad) > _EXPLAINED:
-        print(f"\n... and {len(bad) - _EXPLAINED} kernels more; --md F writes them all")
+    bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
+    firsts = [finding.shares[0].kernel.name for finding in find_causes(bad.values(), specs)]
+    shown = list(dict.fromkeys([*firsts, *bad]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
+    for name in shown:
+        print("\n" + "\n".join(explain(name, bad[name], shown=1)))
+    if len(bad) > len(shown):
+        print(f"\n... and {len(bad) - len(shown)} kernels more; --md F writes them all")
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:

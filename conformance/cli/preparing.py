@@ -23,7 +23,7 @@ from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
 from conformance.port.declared.declared import declared_in
-from conformance.port.options import options_for
+from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
@@ -92,6 +92,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     if settings.kernels:
         command += ["--kernels", shlex.quote(str(settings.kernels))]
     command += map(shlex.quote, option_words(settings))
+    if settings.order and len(setup.orders) == 1:  # of several, a failure's own order is added
+        command += ["--order", setup.orders[0]]
     return replace(setup, command=_with_specs(command, settings))
 
 
@@ -167,7 +169,7 @@ def default_wave(tree: Tree) -> int:
     if tree.options.dialect == "hip":
         return DEFAULT_WAVE
     texts = [source for source in find_sources(tree.path) if not source.is_code_object]
-    cuda = bool(texts) and (tree.options.dialect == "cuda" or all(source.is_cuda for source in texts))
+    cuda = bool(texts) and all(is_cuda(source, tree.options) for source in texts)
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 
 

@@ -10,7 +10,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.target import Limits, Target
-from conformance.port.options import BuildOptions
+from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
@@ -65,6 +65,8 @@ class Compiler:
         kind = runtime_kind(self._setup.runtime)
         target = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
         dialect = self._options.dialect
+        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
+            dialect = "hip"  # its compiler goes by the suffix
         extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else "hiprtc"

@@ -15,6 +15,7 @@ from conformance.engine.member import run_member
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.progress import Progress
 from conformance.engine.remote import Lost
+from conformance.engine.second_opinion import SecondOpinion
 from conformance.engine.supply import Supply
 from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.wire import Channel
@@ -22,6 +23,7 @@ from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -52,6 +54,7 @@ class Judge:
         self._specs = load_specs(setup.specs)
         self._losses: dict[int, int] = {}
         self._deadly: dict[int, str] = {}
+        self._opinion = SecondOpinion(mode.tree.options, setup.wave)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
         self._library = Library(
             mode.tree.path,
@@ -191,6 +194,10 @@ class Judge:
     def _attempt(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Outcome:
         setup, mode = self._setup, self._mode
         found = self._library.find(kernel)
+        if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
+            self._progress.begin(f"compiling {found.refused.label}")
+            status, message = self._opinion.on(found.refused, kernel.name, found.message or "")
+            return Outcome(kernel.name, status, source=found.source, message=message)
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory

@@ -53,6 +53,8 @@ class Found:
     status: Status
     source: str | None
     message: str | None
+    refused: KernelSource | None = None
+    """The source that a compiler has refused, or this kernel of it."""
 
 
 class Library:
@@ -123,7 +125,7 @@ class Library:
                 continue
             lacking = self._lacks[index].get(name)
             if lacking is not None:
-                broken = broken or Found(None, "compile_error", lacking.place, lacking.why)
+                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, self.sources[index])
                 continue
             defined, label = self._defined(index, name)
             difference = None if defined is None else defined.difference(kernel)
@@ -138,7 +140,8 @@ class Library:
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
         for index, why in self.broken.items():
             if self._would_define(index, name, kernel.module):
-                return Found(None, "compile_error", self.sources[index].label, why)
+                refused = None if index in self.refused or why.startswith(COMPILER_LOST) else self.sources[index]
+                return Found(None, "compile_error", self.sources[index].label, why, refused)
         own = name != kernel.name
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
         return broken or Found(None, "missing", None, said)

@@ -27,10 +27,11 @@ class Include:
 @dataclass(frozen=True)
 class Reached:
     """The files that a source can include, conditions ignored; ``complete`` is false where an ``#include`` names its
-    header by a macro, which only a preprocessor can follow."""
+    header by a macro, which only a preprocessor can follow. ``includes_hip``: one of HIP's headers is named."""
 
     files: tuple[Path, ...]
     complete: bool
+    includes_hip: bool = False
 
 
 def includes(
@@ -80,11 +81,12 @@ def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
     """
     present = [path for path in starts if path.is_file()]
     files = {path.resolve() for path in present}
-    complete = True
+    complete, includes_hip = True, False
     for include in includes(present, folders, _text):
         complete = complete and include.name is not None
+        includes_hip = includes_hip or (include.name or "").startswith("hip/")
         files.update(path.resolve() for path in include.found)
-    return Reached(tuple(sorted(files)), complete)
+    return Reached(tuple(sorted(files)), complete, includes_hip)
 
 
 def _text(path: Path) -> str | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.port.config import DIALECTS, OPTIONS_FILE, Config, config_beside
-from conformance.port.sources import SourceError
+from conformance.port.includes import reached
+from conformance.port.sources import KernelSource, SourceError
 from conformance.reading import shortened
 
 __all__ = ["DIALECTS", "NO_OPTIONS", "OPTIONS_FILE", "BuildOptions", "options_for"]
@@ -90,6 +91,20 @@ def options_for(
         tuple(dict.fromkeys((*(name for name in config.undefines if name not in defined), *undefines))),
         std or config.std,
     )
+
+
+def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
+    """Whether ``source`` is CUDA's: by the dialect that is named, else a .cu file that includes no HIP header, directly
+    or not, conditions ignored."""
+    if options.dialect != "auto":
+        return options.dialect == "cuda"
+    if source.path.suffix != ".cu":
+        return False
+    starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
+    try:
+        return not reached(starts, folders).includes_hip
+    except (SourceError, OSError):
+        return True
 
 
 def _name(define: str) -> str:

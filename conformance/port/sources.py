@@ -40,13 +40,6 @@ class KernelSource:
         return self.path.suffix in CODE_OBJECT_SUFFIXES
 
     @property
-    def is_cuda(self) -> bool:
-        """Whether the file is CUDA's, as the cpu runtime sees it: a .cu file that names no HIP header."""
-        if self.path.suffix != ".cu":
-            return False
-        return re.search(r'#[ \t]*include[ \t]*[<"]hip/', self.loose_text()) is None
-
-    @property
     def label(self) -> str:
         """How reports name the file: relative to the root's parent, ``kernels/unary.hip``."""
         return f"{self.root.name}/{self.path.relative_to(self.root).as_posix()}"

@@ -7,21 +7,34 @@ import io
 
 from conformance.record import Record
 from conformance.report.about import Records, given_specs, labels, listed
+from conformance.report.causes import causes_by_kernel
 from conformance.report.remarks import remarks
 from conformance.report.tally import is_present, results
 from conformance.spec.load import Specs
 from conformance.text import csv_cell
 
 _KERNEL = ("kernel", "module", "family", "dtype", "upstream")
-_RESULT = ("status", "present", "cases", "failed", "max_ulp", "seconds", "source", "message", "specs", "remarks")
+_RESULT = (
+    "status",
+    "present",
+    "cases",
+    "failed",
+    "max_ulp",
+    "seconds",
+    "source",
+    "message",
+    "specs",
+    "remarks",
+    "causes",
+)
 
 
 def render_csv(records: Records, specs: Specs) -> str:
     """RFC 4180 with a header line and ``\\n`` ends; with several records the result columns repeat with their label.
 
     ``specs`` names specs that are not the harness's own, else has their digest; ``remarks`` says what is to be known of
-    the run. A column per AMD target that was compiled for follows the result columns: ``compiles`` or nothing. A cell
-    that a spreadsheet would take for a formula begins with an apostrophe.
+    the run, ``causes`` why the kernel fails. A column per AMD target that was compiled for follows the result columns:
+    ``compiles`` or nothing. A cell that a spreadsheet would take for a formula begins with an apostrophe.
     """
     found = listed(records)
     names = labels(found)
@@ -35,6 +48,7 @@ def render_csv(records: Records, specs: Specs) -> str:
     parts = [results(record, specs) for record in found]
     of = [given_specs(record.run, specs).strip() or _digest(record) for record in found]
     texts = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
+    causes = [causes_by_kernel(part, specs) for part in parts]
     for columns in zip(*parts, strict=True):
         kernel = specs.kernels[columns[0].name]
         values: list[object] = [
@@ -44,10 +58,11 @@ def render_csv(records: Records, specs: Specs) -> str:
             kernel.variant.get("dtype", ""),
             kernel.upstream,
         ]
-        for row, record, *about in zip(columns, found, of, texts, strict=True):
+        for row, record, *about, named in zip(columns, found, of, texts, causes, strict=True):
             why = row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]
             values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, why, *about]
+            values.append(named.get(row.name, ""))
             values += ["compiles" if target in row.compiles_for else "" for target in record.run.builds]
         writer.writerow([csv_cell(value) if isinstance(value, str) else value for value in values])
     return file.getvalue()

@@ -8,6 +8,7 @@ from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.causes import cause_section
 from conformance.report.declared import choice_lines
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
@@ -39,6 +40,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "",
         *(_headline(*column, specs) for column in zip(names, found, map(tally, rows), strict=True)),
         *_remarks(found, names, rows, specs),
+        *cause_section(names, rows, specs),
         "",
         "## What was run",
         "",

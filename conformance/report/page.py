@@ -8,6 +8,7 @@ from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed, rerun
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.causes import cause_page
 from conformance.report.declared import choices
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.remarks import remarks
@@ -47,6 +48,7 @@ def render_html(records: Records, specs: Specs) -> str:
     parts.append("</ul>")
     for name, record, part in zip(names, found, rows, strict=True):
         parts += [f'<p class="{kind}">{html(f"{name}: {text}")}</p>' for kind, text in remarks(record, part, specs)]
+    parts += cause_page(names, rows, specs)
     parts += ["<h2>What was run</h2>", *_what_was_run(found, names, specs)]
     parts += ["<h2>Modules</h2>", *_modules(names, rows, specs)]
     for name, record in zip(names, found, strict=True):

@@ -59,8 +59,8 @@ def render_terminal(records: Records, specs: Specs) -> str:
         for remark in remarks(record, part, specs):
             lines += _indented(one_line(str(remark)))
         lines += [f"  {one_line(target)}: {compiles(part, target)}" for target in record.run.builds]
-        found = cause_lines(find_causes(part, specs))
-        lines += ["", *found] if found else []
+        causes = cause_lines(find_causes(part, specs))
+        lines += ["", *causes] if causes else []
     return "\n".join(line.rstrip() for line in lines)
 
 

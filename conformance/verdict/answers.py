@@ -28,7 +28,6 @@ from reference.expected import Expected
 PACK = 16
 """Elements that a vectorised kernel takes at a time, at most."""
 
-_LEAST_FACTORS = 4
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
 
@@ -107,7 +106,7 @@ def _position(buffer: WrongBuffer) -> Iterator[str]:
         yield "from the number of threads on"
     elif first in (1 << 15, 1 << 16):
         yield f"from element {first} on"
-    elif at.size < PACK and written.size > at.size:
+    if at.size < PACK:
         yield "last elements"
 
 
@@ -119,8 +118,9 @@ def _shifted(buffer: WrongBuffer, by: int) -> bool:
     inside = (there >= 0) & (there < buffer.got.size)
     if np.count_nonzero(inside) < max(2, at.size - 1):
         return False
-    got, expected = buffer.got.view(bits), buffer.expected.value.view(bits)
-    return bool((got[at[inside]] == expected[there[inside]]).all())
+    got, expected = buffer.got[at[inside]], buffer.expected.value[there[inside]]
+    same = (got.view(bits) == expected.view(bits)) | (is_nan(got, buffer.dtype) & is_nan(expected, buffer.dtype))
+    return bool(same.all())
 
 
 def _permuted(buffer: WrongBuffer) -> bool:
@@ -131,11 +131,13 @@ def _permuted(buffer: WrongBuffer) -> bool:
 
 
 def _factor(buffer: WrongBuffer) -> Iterator[str]:
-    """The one factor by which the wrong elements are off."""
+    """The one factor by which the wrong elements are off; numbers at the ends of the range may not show it."""
     e = buffer.elements
     ratio = e.got / e.expected
-    usable = np.isfinite(ratio) & (ratio != 0)
-    if np.count_nonzero(usable) < _LEAST_FACTORS or not (usable | (e.expected == 0)).all():
+    least = e.least_normal if e.is_float else 1.0
+    usable = np.isfinite(ratio) & (np.abs(e.got) >= least) & (np.abs(e.expected) >= least)
+    ends = [np.isinf(values) | (np.abs(values) < least) for values in (e.got, e.expected)]
+    if not usable.any() or not (usable | ends[0] | ends[1]).all() or (e.nan_got != e.nan_expected).any():
         return
     middle = float(np.median(ratio[usable]))
     precision = 2.0 ** -(e.dtype.floating.mantissa if e.is_float else 6)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import DType
-from conformance.outcome import Evidence
+from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.verdict.ordinals import distance, is_nan, ordinals
 from reference.expected import Expected
 
@@ -28,7 +28,7 @@ class Mismatch:
     got: str
     expected: str
     ulp: float | None
-    evidence: Evidence = Evidence()
+    evidence: Evidence = NO_EVIDENCE
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def judge(
 def wrong_elements(
     got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int
 ) -> tuple[Wrong | None, float]:
-    """The elements that ``judge`` calls wrong (``None`` where there is none), and the largest distance of the others."""
+    """The elements that ``judge`` calls wrong, ``None`` where there is none, and the largest distance of the others."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
     differs = got_bits != value_bits
     if not differs.any():

@@ -63,7 +63,7 @@ class Elements:
         """How many ulps an element lies outside of what is allowed around the expected value."""
         low, _, high = self.wrong.bounds
         actual = ordinals(self.wrong.got, self.dtype)
-        return np.maximum(np.maximum(low - actual, actual - high), 0).astype(np.float64)
+        return np.asarray(np.maximum(np.maximum(low - actual, actual - high), 0), np.float64)
 
     @cached_property
     def relative(self) -> NDArray[np.float64]:
@@ -93,7 +93,7 @@ def _all_ones(e: Elements) -> Mask:
     """What the cpu runtime fills shared memory with; of an 8-bit float it is the usual NaN."""
     if not e.is_float or e.dtype.size == 1:
         return _none(e)
-    return np.asarray(_bits(e.wrong.got, e.dtype) == np.iinfo(e.dtype.bits).max)
+    return np.asarray(_bits(e.wrong.got, e.dtype) == (1 << 8 * e.dtype.size) - 1)
 
 
 def _none(e: Elements) -> Mask:

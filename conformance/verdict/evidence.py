@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
-from conformance.outcome import Evidence, Observation, Outcome
+from conformance.outcome import NO_EVIDENCE, Evidence, Observation, Outcome
 from conformance.spec.kernel import Kernel
 from conformance.verdict.answers import WrongBuffer, answers
 from conformance.verdict.compare import wrong_elements
 from conformance.verdict.elements import Elements, kinds
 from conformance.verdict.faults import fault_kind
-from conformance.verdict.mistakes import INPUT_ORDER, reads_past_the_end
+from conformance.verdict.mistakes import leaving_the_buffer
 from reference.expected import Expected
 
 RIGHT_IN_ANOTHER_ORDER = "right in another thread order"
@@ -30,7 +30,7 @@ def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[A
     row, before = dtype(argument.dtype), argument.data[argument.start :]
     wrong, _ = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
     if wrong is None:
-        return Evidence()
+        return NO_EVIDENCE
     elements = Elements(wrong, before[wrong.at], row)
     return Evidence(
         kinds(elements), answers(WrongBuffer(kernel, launch, argument.name, got, expected, before, elements))
@@ -40,8 +40,7 @@ def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[A
 def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
     """The evidence in a fault with ``message``."""
     kind = fault_kind(message)
-    explained = kind in _ADDRESS_FAULTS and reads_past_the_end(kernel, launch)
-    return Evidence(answers=(INPUT_ORDER,) if explained else (), fault=kind)
+    return Evidence(answers=leaving_the_buffer(kernel, launch) if kind in _ADDRESS_FAULTS else (), fault=kind)
 
 
 def in_one_order_only(evidence: Evidence) -> Evidence:

@@ -97,16 +97,25 @@ def run_cases(
         else:
             observed.failed(case.case, failure.evidence)
             outcome.failed += 1
-            if len(outcome.failures) < KEPT_FAILURES:
-                outcome.failures.append(failure)
+            _keep(outcome.failures, failure)
         outcome.poisoned = bool(faults) and not answers.survives_faults
         if outcome.poisoned or faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
             outcome.message = f"given up after {_counted(faults)}"
             break
     observed.note(outcome)
     handler.finish(outcome, faults)
+    if outcome.status in ("crash", "timeout"):  # what the status is about stands first
+        outcome.failures.sort(key=lambda failure: failure.evidence.fault is None)
     outcome.seconds = time.perf_counter() - started
     return outcome
+
+
+def _keep(failures: list[Failure], failure: Failure) -> None:
+    """Add ``failure`` while there is room; the first fault always has some."""
+    if len(failures) < KEPT_FAILURES:
+        failures.append(failure)
+    elif failure.evidence.fault and not any(kept.evidence.fault for kept in failures):
+        failures[-1] = failure
 
 
 def _run_case(

@@ -7,6 +7,7 @@ parameters in each other's slot. Where the reference then gives what the kernel 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,7 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     yield from _of_strides(kernel, launch, given)
     for name, value in _LOST:
         if name in given and given[name] != value:
-            kind = type(given[name])
-            yield f"{name} ignored", lambda name=name, kind=kind, value=value: {**given, name: kind(value)}
+            yield f"{name} ignored", partial(_with, given, name, type(given[name])(value))
     for pairs in _SWAPPED:
         if all(name in given for pair in pairs for name in pair):
             swapped = {**given}
@@ -88,20 +88,27 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
                 swapped[left], swapped[right] = given[right], given[left]
             text = " and ".join(f"{left} with {right}" for left, right in pairs)
             if _differ(given, swapped):
-                yield f"{text} swapped", lambda swapped=swapped: swapped
+                yield f"{text} swapped", partial(dict, swapped)
     for name in _NULLED:
         if given.get(name) is not None:
-            yield f"{name} ignored", lambda name=name: {**given, name: None}
+            yield f"{name} ignored", partial(_with, given, name, None)
 
 
-def reads_past_the_end(kernel: Kernel, launch: Launch) -> bool:
-    """Whether reading or writing in input order would leave an operand's allocation."""
+def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
+    """The mistakes with strides by which an element outside of an operand's allocation would be accessed."""
     described = _described(kernel, launch)
     if described is None:
-        return False
+        return ()
     _, groups = described
     sizes = {arg.name: arg.data.size - arg.start for arg in launch.args if isinstance(arg, Buffer)}
-    return any(name in sizes and int(np.prod(dims)) > sizes[name] for name, dims, _, _ in groups)
+    found = []
+    for name, made in _wrong_strides(kernel, groups):
+        for operand, dims, strides, at in groups:
+            last = sum((size - 1) * step for size, step in zip(dims, made.get(at, strides), strict=True))
+            if operand in sizes and 0 not in dims and last >= sizes[operand]:
+                found.append(name)
+                break
+    return tuple(found)
 
 
 _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
@@ -118,9 +125,8 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
     if kernel.launch in _ONE_SHAPE:
         rank = next(int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.name == "num_dims")
         for number, name in enumerate(_ONE_SHAPE[kernel.launch], 1):
-            groups.append(
-                (name, tuple(numbers[:rank]), tuple(numbers[rank * number : rank * (number + 1)]), rank * number)
-            )
+            at = rank * number
+            groups.append((name, tuple(numbers[:rank]), tuple(numbers[at : at + rank]), at))
     elif kernel.launch in _OWN_SHAPES:
         rank, names = _OWN_SHAPES[kernel.launch]
         for number, name in enumerate(names):
@@ -133,21 +139,30 @@ def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | Non
 
 def _of_strides(kernel: Kernel, launch: Launch, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
     described = _described(kernel, launch)
-    if described is None or launch.reference_arguments().get("inp", 0) is None:
+    if described is None or given.get("inp", 0) is None:
         return
     name, groups = described
+    for mistake, strides in _wrong_strides(kernel, groups):
+        yield mistake, partial(_with_strides, given, name, strides)
+
+
+def _wrong_strides(kernel: Kernel, groups: Sequence[_Group]) -> Iterator[tuple[str, dict[int, tuple[int, ...]]]]:
+    """The mistakes with strides: a name, and the strides that are taken, by their place in the info argument."""
     every = {at: row_major(dims) for _, dims, _, at in groups}
     if any(every[at] != strides for _, _, strides, at in groups):
-        yield INPUT_ORDER, lambda: _with_strides(given, name, every)
+        yield INPUT_ORDER, every
     if len(groups) == 1:
         return
     for operand, _, strides, at in groups:
         if every[at] != strides:
-            yield f"{operand} in input order", lambda at=at: _with_strides(given, name, {at: every[at]})
+            yield f"{operand} in input order", {at: every[at]}
     if kernel.launch in _ONE_SHAPE and len({strides for _, _, strides, _ in groups}) > 1:
         for operand, _, strides, _ in groups:
-            same = {at: strides for _, _, _, at in groups}
-            yield f"strides of {operand} for all", lambda same=same: _with_strides(given, name, same)
+            yield f"strides of {operand} for all", {at: strides for _, _, _, at in groups}
+
+
+def _with(given: Arguments, name: str, value: Any) -> Arguments:
+    return {**given, name: value}
 
 
 def _with_strides(given: Arguments, name: str, strides: Mapping[int, Sequence[int]]) -> Arguments:

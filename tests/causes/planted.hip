@@ -66,9 +66,9 @@ UNARY(uabs_f32, float, LOOP if (i < numel / 4 * 4) out[i] = fabsf(in[ELEMENT]);)
 // 0 - x is not -x
 UNARY(uneg_bf16, __hip_bfloat16, LOOP out[i] = __float2bfloat16(0.0f - __bfloat162float(in[ELEMENT]));)
 // a factor is left out
-UNARY(usqr_f64, double, LOOP out[i] = 0.5 * in[ELEMENT] * in[ELEMENT];)
+UNARY(usqr_f64, double, LOOP out[i] = in[ELEMENT] * in[ELEMENT] * 0.5;)
 // off by one
-UNARY(uabs_f64, double, LOOP out[i] = fabs(in[AT(i + 1 < numel ? i + 1 : i)]);)
+UNARY(uabs_f64, double, LOOP out[i] = fabs(in[AT(inp && i + 1 < numel ? i + 1 : i)]);)
 // subnormals flushed
 UNARY(ufloor_f32, float, LOOP { const float x = in[ELEMENT]; out[i] = fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : floorf(x); })
 UNARY(ucopy_f32, float, LOOP { const float x = in[ELEMENT]; out[i] = fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x; })

@@ -15,7 +15,7 @@ from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.scan import defined_kernels
 from conformance.port.digest import tree_digest
 from conformance.port.includes import reached
-from conformance.port.options import BuildOptions, options_for
+from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda, options_for
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor
 
@@ -218,11 +218,16 @@ def test_the_digest_of_a_tree_covers_its_options(tree: Path) -> None:
     assert tree_digest(tree, options) != with_shim
 
 
-def test_a_cuda_source_is_told_by_suffix_and_headers(tmp_path: Path) -> None:
+def test_a_cuda_source_is_told_by_what_it_includes_and_then_by_its_suffix(tmp_path: Path) -> None:
+    (tmp_path / "shim.h").write_text("#include <hip/hip_fp16.h>\n")
     for name, text, cuda in (
         ("a.cu", "#include <cuda_fp16.h>\n", True),
         ("b.cu", "#include <hip/hip_runtime.h>\n", False),
         ("c.hip", "", False),
+        ("d.cu", '#include "shim.h"\n', False),
     ):
         (tmp_path / name).write_text(text)
-        assert KernelSource(tmp_path / name, tmp_path).is_cuda is cuda
+        assert is_cuda(KernelSource(tmp_path / name, tmp_path), NO_OPTIONS) is cuda
+    forced = BuildOptions(forced=(tmp_path / "shim.h",))
+    assert not is_cuda(KernelSource(tmp_path / "a.cu", tmp_path), forced)
+    assert is_cuda(KernelSource(tmp_path / "b.cu", tmp_path), BuildOptions(dialect="cuda"))

@@ -120,7 +120,7 @@ CONSTRUCTS = {
     ),
     "an early return in a helper": (
         'fn tag(b: bool) -> Option<&\'static str> { if b { return Some("x") } Some("y") }\n'
-        "fn go(d: &Dev) { d.get_or_load_func(tag(true).unwrap(), &M); }",
+        "fn go(d: &Dev) { d.get_or_load_func(tag(c()).unwrap(), &M); }",
         {"x", "y"},
     ),
     "a closure with the root": (

@@ -40,7 +40,7 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[70],lhs=scalar,values={v}",  # S03
     "shape=[70],rhs=scalar,values={v}",  # S03
     "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
-    "shape=[48],rhs=stepped_by_2,values={v}",  # S04
+    "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
     "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
     "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
     "shape=[4,2,6],lhs=broadcast_middle,values={v}",  # S04: only that of the middle two

@@ -183,6 +183,7 @@ _COL2IM1D: tuple[str, ...] = (
 )
 
 _COL2IM1D_FLOAT: tuple[str, ...] = (
+    "shape=[2,40,2],k=[37],values=ties",  # R08: exact in every order
     "shape=[2,9,3],k=[4],stride=2,values=poles",  # N08: sums start from +0
     "shape=[2,9,3],k=[4],stride=2,values=subnormal",  # N13
 )

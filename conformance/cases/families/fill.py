@@ -44,7 +44,7 @@ _CONST_SET: tuple[str, ...] = (
     "shape=[5,6,8],layout=narrowed_middle,value=pattern",  # S04, S08: the outermost stride only
     "shape=[3,4,5,6],layout=narrowed_transposed,value=pattern",  # S08, L09
     "shape=[3,4,5],layout=narrowed_all,value=pattern",  # S08
-    "shape=[48],layout=stepped_by_2,value=pattern",  # S04, S08
+    "shape=[48],layout=stepped_by_2,value=pattern,start=0",  # S04, S08
     "shape=[45],layout=stepped,value=pattern",  # S04, S08: two gaps after each element
     "shape=[9,31,11],layout=stepped,value=pattern,grid=1",  # L10 with strides
     "shape=[4,5,6],layout=broadcast_middle,value=pattern",  # S03, S04: elements written several times

@@ -131,7 +131,12 @@ _ADD: tuple[str, ...] = (
     "shape=[4,6,25],count=40,ids=few,values=wide",  # N12, F04: infinities and NaN
 )
 
-_ADD_FLOAT: tuple[str, ...] = ("shape=[2,4,9],count=30,ids=few,values=subnormal",)  # N13
+_ADD_FLOAT: tuple[str, ...] = (
+    "shape=[2,4,9],count=30,ids=few,values=subnormal",  # N13
+    # Every order of these sums is exact, so that no bound hides what is left out: in f8, and in 16 bits.
+    "shape=[2,3,9],count=18,ids=few,values=ties",  # I05, I06
+    "shape=[2,5,3],count=120,ids=one,values=ties",  # I05, R08
+)
 
 
 def _is_f8_sum(kernel: Kernel) -> bool:

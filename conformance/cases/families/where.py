@@ -44,7 +44,7 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2,3,2,4,3],ids=reversed,t=permuted,values={v}",  # S02; rank 5
     "shape=[70],ids=scalar,values={v}",  # S03
     "shape=[45],ids=stepped,f=stepped,values={v}",  # S04: rank 1
-    "shape=[48],t=stepped_by_2,values={v}",  # S04
+    "shape=[48],t=stepped_by_2,values={v},t_start=0",  # S04
     "shape=[2,6,8],ids=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
     "shape=[2,6,8],t=narrowed_middle,values={v}",  # S04
     "shape=[2,6,8],f=narrowed_middle,values={v}",  # S04

@@ -21,7 +21,7 @@ from conformance.port.definitions.errors import SourceError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.reading import read_source
 from conformance.port.definitions.scan import declarations
-from conformance.port.options import BuildOptions
+from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
@@ -111,9 +111,8 @@ class _Taking:
     def __init__(self, source: KernelSource, options: BuildOptions) -> None:
         self._source = source
         folders = (source.path.parent, *options.include_dirs, source.root)
-        is_cuda = options.dialect == "cuda" or (options.dialect == "auto" and source.is_cuda)
         given = {define.partition("=")[0] for define in options.defines}
-        own = CUDA_DEFINES if is_cuda else HIP_DEFINES
+        own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
         defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
         found = declarations(source.path, folders, (*defines, *options.defines), options.forced)

@@ -16,8 +16,10 @@ MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
 
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
-_TYPES = re.compile(r"\b(?:__half|_Float16|half|float|double|bf16|hip_bfloat16|__nv_bfloat16|__hip_bfloat16|bool|f\d+\w*|"
-                    r"(?:unsigned |signed )?(?:char|short|int|long)|u?int\d+_t|[ui]\d+)\b")  # fmt: skip
+_TYPES = re.compile(
+    r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
+    r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
+)
 _PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)")
 
 
@@ -41,11 +43,15 @@ class Share:
 
 @dataclass
 class Finding:
-    """A cause and the kernels that have it; ``detail`` tells causes of one row apart, such as compile errors."""
+    """A cause and the kernels that have it.
+
+    ``detail`` tells causes of one row apart, such as compile errors; ``place`` is where the first one is.
+    """
 
     cause: Cause
     shares: list[Share] = field(default_factory=list)
     detail: str = ""
+    place: str | None = None
 
     @property
     def failed(self) -> int:
@@ -61,7 +67,10 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
         for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
-            found.setdefault((cause.id, detail), Finding(cause, detail=detail)).shares.append(share)
+            place, text = _place(row), detail.partition(": ")[2]
+            made = Finding(cause, detail=text, place=place) if place else Finding(cause, detail=detail)
+            finding = found.setdefault((cause.id, detail), made)
+            finding.shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     order = {key: number for number, key in enumerate(found)}
     return [
@@ -102,21 +111,25 @@ Passed = tuple[frozenset[str], ...]
 
 
 def _assigned(
-    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str
+    cases: tuple[Case, ...], passed: Passed, launch: str, dtype: str, every: tuple[Case, ...] | None = None
 ) -> list[tuple[Cause, str, tuple[Case, ...]]]:
-    """``cases`` under their causes: one for all of them if there is one, else those that may take a part."""
+    """``cases`` under their causes: one for all of them if there is one, else those that may take a part.
+
+    ``every`` are all failing cases of the kernel.
+    """
     if not cases:
         return []
+    every = every or cases
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype)
-        if len(fitting) == len(cases) and _hold(cause, fitting, cases, passed):
+        if len(fitting) == len(cases) and _hold(cause, fitting, every, passed):
             return [(cause, "", fitting)]
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
             taken = cases if "spreads" in cause.holds else fitting
             rest = tuple(case for case in cases if case not in taken)
-            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype)]
+            return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
     named = [
         next((cause for cause in CAUSES if _fitting(cause, (case,), launch, dtype) and not cause.holds), None)
         for case in cases
@@ -144,6 +157,10 @@ def _no_fault_without(cause: Cause, fitting: Sequence[Case], cases: Sequence[Cas
     return all(case in fitting for case in cases if case.evidence.fault in cause.faults)
 
 
+def _one_answer(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], __: Passed) -> bool:
+    return bool(frozenset.intersection(*(cause.matching(case.evidence) for case in fitting)))
+
+
 def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Passed) -> bool:
     kinds = {kind for case in fitting for kind in case.evidence.elements}
     return "sign of zero" in kinds and len(kinds) > 1
@@ -155,6 +172,9 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not without the trait": _no_fault_without,
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
+    "one answer": _one_answer,
+    "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
+    "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
     "spreads": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""
@@ -166,6 +186,12 @@ def _compile_error(row: KernelResult) -> tuple[Cause, str]:
     place = _PLACE.match(text)
     detail = text if place is None else f"{place['file']}: {place['text']}"
     return Cause("compile error", "", "Does not compile", "mend the line; every kernel behind it is lost by it"), detail
+
+
+def _place(row: KernelResult) -> str | None:
+    """Where the compiler saw its error: not where the kernel is that it costs."""
+    found = _PLACE.match(row.message or "") if row.status == "compile_error" else None
+    return f"{found['file']}:{found['line']}" if found else None
 
 
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from conformance.record import KernelResult
-from conformance.report.causes.find import UNKNOWN, Finding, deciding_trait
+from conformance.outcome import Failure
+from conformance.report.causes.find import UNKNOWN, Finding, Share, deciding_trait
 from conformance.text import one_line, shortened
 
 SCREEN = 48
@@ -14,23 +14,52 @@ SCREEN = 48
 
 WIDTH = 118
 
+_DETAIL = 300
+"""Characters of a compiler's error."""
+
 _NAMED = 4
 """Kernels that are named; of more the families are counted."""
 
 
 def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = WIDTH) -> list[str]:
-    """``findings`` in ``limit`` lines or fewer, of ``width`` characters or fewer each; none without findings."""
+    """``findings`` in ``limit`` lines or fewer, of ``width`` characters or fewer each; none without findings.
+
+    Where not all of them find room, what to do is left out first.
+    """
     if not findings:
         return []
-    names = {share.kernel.name for finding in findings for share in finding.shares}
-    lines = [f"{_counted(len(findings), 'cause')} of {_counted(len(names), 'kernel')} that fail{_s(len(names))}:"]
-    for number, finding in enumerate(findings):
-        block = [shortened(one_line(line), width - 2 * bool(at)) for at, line in enumerate(described(finding))]
-        more = len(findings) - number
+    head = heading(findings)
+    blocks = [_block(finding, width) for finding in findings]
+    if 1 + sum(map(len, blocks)) > limit:
+        blocks = [
+            block if finding.cause is UNKNOWN else block[:-1] for finding, block in zip(findings, blocks, strict=True)
+        ]
+    lines = [f"{head}:"]
+    for number, block in enumerate(blocks):
+        more = len(blocks) - number
         if len(lines) + len(block) + (more > 1) > limit:
-            lines.append(f"... and {_counted(more, 'cause')} more; --md F writes them all")
+            lines.append(f"... and {counted(more, 'cause')} more; --md F writes them all")
             break
-        lines += [f"  {line}" if at == 0 else f"      {line}" for at, line in enumerate(block)]
+        lines += block
+    return lines
+
+
+def heading(findings: Sequence[Finding]) -> str:
+    """How many causes there are, of how many kernels."""
+    names = {share.kernel.name for finding in findings for share in finding.shares}
+    return f"{counted(len(findings), 'cause')} of {counted(len(names), 'kernel')} that fail{_s(len(names))}"
+
+
+def _block(finding: Finding, width: int) -> list[str]:
+    """The lines of one cause; what fits on one line is put there."""
+    first, *rest = map(one_line, described(finding))
+    lines = [f"  {first}"]
+    for number, text in enumerate(rest):
+        joined = f"{lines[-1]}; {text}"
+        if number and number < len(rest) - 1 and len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(f"      {text}")
     return [shortened(line, width) for line in lines]
 
 
@@ -38,20 +67,29 @@ def described(finding: Finding) -> list[str]:
     """A cause in a few lines: what it is, of which kernels, by what evidence, what to do."""
     cause = finding.cause
     marked = f" [{cause.bug_class}]" if cause.bug_class else ""
-    title = f"{cause.title}: {finding.detail}" if finding.detail else cause.title
-    lines = [
-        f"{_counted(len(finding.shares), 'kernel')}: {title}{marked}",
-        f"{kernels(finding)}{_first_place(finding)}",
-    ]
+    lines = [f"{title(finding)}{marked}", f"{kernels(finding)}{_first_place(finding)}"]
     found = evidence(finding)
     lines += [found] if found else []
     if cause is UNKNOWN:
-        first = finding.shares[0].kernel
-        failure = next(iter(first.failures), None)
-        lines.append(f"first: {failure.case}: {failure.why}" if failure else f"first: {first.name}: {first.message}")
+        first = finding.shares[0]
+        case = next((failure for failure in first.kernel.failures if _is_of(failure, first)), None)
+        lines.append(
+            f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}"
+        )
     else:
         lines.append(f"to do: {cause.advice}")
     return lines
+
+
+def title(finding: Finding) -> str:
+    """``48 kernels: A null input is dereferenced``; an error of the compiler with its place."""
+    parts = [finding.cause.title, finding.place or "", shortened(finding.detail, _DETAIL)]
+    named = ": ".join(part for part in parts if part)
+    return f"{counted(len(finding.shares), 'kernel')}: {named}"
+
+
+def _is_of(failure: Failure, share: Share) -> bool:
+    return any(failure.case.endswith(f"({case.text})") for case in share.cases)
 
 
 def kernels(finding: Finding) -> str:
@@ -70,23 +108,22 @@ def evidence(finding: Finding) -> str:
     passed = sum(len(share.passed) for share in finding.shares)
     deciding = deciding_trait(finding)
     if deciding is None:
-        return f"{_counted(finding.failed, 'case')} fail{_s(finding.failed)}, {passed:,} pass"
+        return f"{counted(finding.failed, 'case')} fail{_s(finding.failed)}, {passed:,} pass"
     trait, failed, with_it = deciding
     others = passed - with_it
     if not with_it:
         every = f"all {failed:,} cases" if failed > 1 else "the one case"
-        return f"{every} with {trait} fail{_s(failed)}, the other {others:,} do not"
-    return (
-        f"{_counted(failed, 'case')} fail{_s(failed)}, all with {trait}; with it {with_it:,} pass, without {others:,}"
-    )
+        return f"{every} with {trait} fail{_s(failed)}, the other {others:,} pass"
+    return f"{counted(failed, 'case')} fail{_s(failed)}, all with {trait}; with it {with_it:,} pass, without {others:,}"
 
 
 def _first_place(finding: Finding) -> str:
-    row: KernelResult = finding.shares[0].kernel
-    return f"; first at {row.source}" if row.source else ""
+    source = finding.shares[0].kernel.source
+    return f"; first at {source}" if source and not finding.place else ""
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """``1 cause``, ``2 causes``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

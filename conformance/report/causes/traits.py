@@ -16,7 +16,7 @@ EMPTY = "no elements"
 _LAYOUT_FIELDS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
 _PLAIN = ("contiguous", "ones")
 _WITH_NAN = ("wide", "special", "core", "exhaustive", "poles")
-_NONE_IDS = ("none", "mixed")
+_NONE_IDS = ("none", "mixed", "limits")
 _DUPLICATES = ("few", "one")
 
 
@@ -82,7 +82,6 @@ _TRAITS: tuple[tuple[str, Callable[[Fields], bool]], ...] = (
     ("aligned corners", lambda f: f.over("align", 0)),
     ("a scale factor", lambda f: "scale_h" in f.texts or "scale_w" in f.texts),
     ("ids that mean none", lambda f: f.among("ids", _NONE_IDS)),
-    ("ids at the limits of other types", lambda f: f.among("ids", ("limits",))),
     ("ids that occur twice", lambda f: f.among("ids", _DUPLICATES)),
     ("an id outside of the dimension", lambda f: f.among("ids", ("beyond", "foreign", "negative"))),
     ("NaN in rows", lambda f: f.texts.get("mark", "").startswith("nan")),
@@ -106,7 +105,7 @@ TRAITS: tuple[str, ...] = tuple(name for name, _ in _TRAITS)
 
 @lru_cache(maxsize=1 << 14)
 def traits_of(text: str) -> frozenset[str]:
-    """The traits of a case, given as an id has it between its brackets, and ``layout=...`` and the like of its words."""
+    """The traits of a case, given as an id has it between its brackets, and its fields that hold a word."""
     try:
         fields = Fields(dict(parse_fields(text)))
     except ValueError:

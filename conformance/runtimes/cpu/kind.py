@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from conformance.runtimes.choice import Choice
 from conformance.runtimes.kind import Runtime, RuntimeKind
+from conformance.runtimes.rocm.hiprtc import OF_ROCM
 
 WAVE = 64
+
+_ABSENT = re.compile(r"fatal error: '?([^'\n]+?)'?(?: file not found|: No such file or directory)")
 
 
 def _open(wave: int | None, threads: int | None) -> Runtime:
     from conformance.runtimes.cpu.control import open_cpu_runtime
 
     return open_cpu_runtime(wave or WAVE, threads)
+
+
+def _missing_header(log: str, words: Sequence[str]) -> str | None:
+    """A header of HIP's that the runtime does not have: nothing that a port could do about."""
+    absent = _ABSENT.search(log)
+    if absent is None or absent[1] not in OF_ROCM:
+        return None
+    return f"it includes <{absent[1]}>, which ROCm has and the cpu runtime does not; a GPU, or build, can tell of it"
 
 
 KIND = RuntimeKind(
@@ -26,4 +40,5 @@ KIND = RuntimeKind(
     asynchronous=False,
     executor_cores=0,
     code="host",
+    missing_header=_missing_header,
 )

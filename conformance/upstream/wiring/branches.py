@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.values import NEVER, UNIT, UNKNOWN, Range, Tup, Values, Variant, union
+from conformance.upstream.wiring.values import NEVER, UNIT, UNKNOWN, Range, Tup, Values, union
 
 if TYPE_CHECKING:
     from conformance.upstream.wiring.expressions import Evaluator
@@ -35,22 +35,19 @@ class Branches:
             self._evaluator.frame.variables = dict(base)
             bound: dict[str, Values] = {}
             head = next((c for c in pattern.named_children if c != guard), None)
-            self._evaluator.patterns.partial = False
-            taken = remaining if head is None else self._evaluator.patterns.take(head, remaining, bound)
+            taken, rest = (remaining, NEVER) if head is None else self._evaluator.patterns.split(head, remaining, bound)
             if not taken and remaining:
                 continue
-            partial = self._evaluator.patterns.partial
             self._evaluator.narrowing.narrow(scrutinee, taken)
             self._evaluator.frame.shadowed.append({})
             for name, value in bound.items():
                 self._evaluator.frame.declare(name, value)
-            if guard is not None:
-                self._evaluator.value(guard)
-            result = self._evaluator.value(arm.child_by_field_name("value"))
+            possible = guard is None or self._evaluator.narrowing.refine(guard, True)
+            result = self._evaluator.value(arm.child_by_field_name("value")) if possible else NEVER
             self.close_scope()
             branches.append((result, self._evaluator.frame.variables))
-            if guard is None and not partial:
-                remaining = frozenset(atom for atom in remaining if atom not in taken or not isinstance(atom, Variant))
+            if guard is None:
+                remaining = rest
                 if not remaining:
                     break
         return self.joined(base, branches)
@@ -98,13 +95,13 @@ class Branches:
         return union([value for value, _ in alive])
 
     def loop(self, node: Node) -> Values:
-        """The value of a ``loop`` or ``while``, whose body is evaluated once."""
+        """The value of a ``loop`` or ``while``, whose body is evaluated as often as its variables ask for."""
         base = dict(self._evaluator.frame.variables)
         condition = node.child_by_field_name("condition")
         self._evaluator.frame.shadowed.append({})
         if condition is not None:
             self._evaluator.narrowing.refine(condition, True)
-        self._evaluator.value(node.child_by_field_name("body"))
+        self._body(node)
         self.close_scope()
         self.joined(base, [(UNIT, base), (UNIT, self._evaluator.frame.variables)])
         return UNKNOWN if node.type == "loop_expression" else UNIT
@@ -122,6 +119,14 @@ class Branches:
         self._evaluator.frame.shadowed.append({})
         for name, value in bound.items():
             self._evaluator.frame.declare(name, value)
-        self._evaluator.value(node.child_by_field_name("body"))
+        self._body(node)
         self.close_scope()
         return self.joined(base, [(UNIT, base), (UNIT, self._evaluator.frame.variables)])
+
+    def _body(self, node: Node) -> None:
+        """The body of a loop, and once more where it leaves something else than it was given."""
+        given = dict(self._evaluator.frame.variables)
+        self._evaluator.value(node.child_by_field_name("body"))
+        if any(self._evaluator.frame.variables.get(name) != value for name, value in given.items()):
+            self.joined(given, [(UNIT, given), (UNIT, self._evaluator.frame.variables)])
+            self._evaluator.value(node.child_by_field_name("body"))

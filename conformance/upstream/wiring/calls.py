@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tree_sitter import Node
@@ -11,19 +11,18 @@ from tree_sitter import Node
 from conformance.upstream.wiring.items import Function, Type, type_of
 from conformance.upstream.wiring.machine import INLINE_DEPTH, Context
 from conformance.upstream.wiring.narrowing import path_of
+from conformance.upstream.wiring.standard import Standard
 from conformance.upstream.wiring.syntax import text_of
 from conformance.upstream.wiring.values import (
     ERROR,
     UNKNOWN,
     Closure,
-    Known,
     Obj,
-    Range,
     Str,
     Tup,
     Values,
     Variant,
-    joined,
+    counts,
     texts,
     union,
 )
@@ -32,19 +31,10 @@ if TYPE_CHECKING:
     from conformance.upstream.wiring.expressions import Evaluator
 
 _WRAPPERS = frozenset(("String", "Cow", "Box", "Arc", "Rc", "CString", "Some", "Ok"))
-# Methods of the standard library, and Candle's error helpers, that hand their receiver on.
-_TRANSPARENT = frozenset(
-    (
-        *("to_string", "as_str", "to_owned", "into", "clone", "as_ref", "as_mut", "as_deref", "borrow", "deref"),
-        *("unwrap", "expect", "w", "bt", "context", "with_context", "map_err", "cloned", "copied", "iter", "into_iter"),
-        *("to_vec", "as_slice", "into_string", "into_boxed_str", "ok_or", "ok_or_else", "ok", "try_into"),
-    )
-)
-_CASES: dict[str, Callable[[str], str]] = {
-    "to_lowercase": str.lower,
-    "to_ascii_lowercase": str.lower,
-    "to_uppercase": str.upper,
-    "trim": str.strip,
+_SPLIT = 64  # calls of one function, each with one of the texts that an argument may be
+_MODULES = {
+    **dict.fromkeys(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "usize", "isize", "bool"), ""),
+    **{"bf16": "half::bfloat::", "f16": "half::binary16::"},
 }
 
 
@@ -54,6 +44,7 @@ class Calls:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.machine = evaluator.machine
+        self.standard = Standard(evaluator)
         self.closures: list[Closure] = []
 
     def call(self, node: Node) -> Values:
@@ -93,35 +84,7 @@ class Calls:
                 for function, kind, atom in candidates
             ]
             return union(results)
-        return self._standard(name, values, given)
-
-    def _standard(self, name: str, values: Values, given: Sequence[Values]) -> Values:
-        """The methods of the standard library that names go through; every other one is unknown."""
-        if name in _CASES:
-            change = _CASES[name]
-            return frozenset(
-                Str(tuple(part and change(part) for part in text.parts), text.places) for text in texts(values)
-            )
-        if name in ("concat", "join"):
-            between = given[0] if given else frozenset({Str(("",))})
-            rows = [atom for atom in values if isinstance(atom, Tup)]
-            return union([self._glued(row, between) for row in rows]) if rows else UNKNOWN
-        if name in ("map", "and_then", "map_or", "map_or_else", "unwrap_or_else", "then", "then_some", "for_each"):
-            closures = [atom for one in given for atom in one if isinstance(atom, Closure)]
-            results = [self.evaluator.call_closure(closure, [values]) for closure in closures]
-            plain = [one for one in given if any(isinstance(atom, Str) for atom in one)]
-            return union([*results, *plain]) if results or plain else UNKNOWN
-        if name in ("unwrap_or", "or"):
-            return union([values, *given])
-        if name in _TRANSPARENT or values == ERROR:
-            return values
-        return UNKNOWN
-
-    def _glued(self, row: Tup, between: Values) -> Values:
-        pieces: list[Values] = []
-        for position, item in enumerate(row.items):
-            pieces += [between, item] if position else [item]
-        return joined(pieces)
+        return self.standard.call(name, values, given)
 
     def _methods(
         self, values: Values, name: str, receiver: Node
@@ -170,6 +133,8 @@ class Calls:
             return self._load(target, given)
         if name == "Err":
             return ERROR
+        if name == "type_name" and len(explicit) == 1:
+            return self._type_name(explicit[0], node)
         if len(path) == 1 and name in self.evaluator.frame.variables:
             held = self.evaluator.frame.variables[name]
             closures = [atom for atom in held if isinstance(atom, Closure)]
@@ -193,6 +158,16 @@ class Calls:
                 self.evaluator.keep_field(kind, str(position), value)
             return frozenset({Obj(kind)})
         return UNKNOWN
+
+    def _type_name(self, kind: Type, node: Node) -> Values:
+        """What ``std::any::type_name`` answers: a type's name behind its module, which is known of a few."""
+        concrete = self.machine.concrete(kind, self.evaluator.frame)
+        if concrete.name in self._generic_names():
+            return frozenset({Str((None,))})
+        place = (self.evaluator.frame.unit.place(node),)
+        if concrete.name in _MODULES:
+            return frozenset({Str((_MODULES[concrete.name] + concrete.name,), place)})
+        return frozenset({Str((None, f"::{concrete.name}"), place)})
 
     def _functions(self, node: Node, target: Node, path: Sequence[str]) -> list[tuple[Function, Type | None]]:
         """The functions that a path may mean: the nearest of that name, or those of the type before the ``::``."""
@@ -245,23 +220,28 @@ class Calls:
                 places = (*frame.callers, frame.unit.place(node))
                 kinds = [kind for _, kind in function.params]
                 shown = tuple(
-                    value if self.machine.tells_names(kind, enums=True) and _counts(value) else UNKNOWN
+                    value if self.machine.tells_names(kind, enums=True) and counts(value) else UNKNOWN
                     for value, kind in zip(given, kinds, strict=False)
                 )
                 # What a trait's own method does is done by all that implement the trait, called here or not.
                 mine = None if function.owner is not None and function.owner.type is None else self_type
                 for way in types if not guessed else filter(None, types):
                     self.machine.note_call(function, Context(tuple(sorted(way.items())), shown, mine, places[-3:]))
-        elif self.machine.answers_names(function) and frame.depth < INLINE_DEPTH:
+        elif (
+            self.machine.answers_names(function)
+            and id(function) not in self.machine.index.foreign
+            and frame.depth < INLINE_DEPTH
+        ):
             variables = dict(carried)
             if receiver is not None:
                 variables["self"] = receiver
             return union(
                 [
                     self.machine.enter(
-                        function, way, self_type, given, frame.depth + 1, frame.callers, variables, frame.silent
+                        function, way, self_type, one, frame.depth + 1, frame.callers, variables, frame.silent
                     )
                     for way in types
+                    for one in _text_by_text(given)
                 ]
             )
         result = function.result
@@ -296,10 +276,17 @@ class Calls:
         names = {*function.generics, *(owner.generics if owner is not None else ())}
         for (_, declared), values in zip(function.params, given, strict=False):
             ways = [self._unified(declared, atom.type, names) for atom in values if isinstance(atom, Obj)]
-            ways = [way for way in ways if way]
+            ways = [way for way in ways if way] or list(self._nested(declared, values, names))
             if ways:
                 rows = [{**way, **row} for row in rows for way in ways]
         return list({tuple(sorted(row.items())): row for row in rows}.values())
+
+    def _nested(self, declared: Type | None, values: Values, names: set[str]) -> Iterator[dict[str, Type]]:
+        """The type parameters of an argument that is a tuple or an array, where all of its elements agree on them."""
+        wanted = [arg.name for arg in declared.args if arg.name in names] if declared is not None else []
+        held = {kind.args[0] for kind in _kinds(values) if len(kind.args) == 1}
+        if len(wanted) == len(held) == 1 and not {kind.name for kind in held} & self._generic_names():
+            yield {wanted[0]: held.pop()}
 
     def _generic_names(self) -> set[str]:
         function = self.evaluator.frame.function
@@ -342,6 +329,18 @@ def _encloses(function: Function, node: Node, scopes: set[int]) -> bool:
     return False
 
 
-def _counts(value: Values) -> bool:
-    """Whether an argument can become part of a name."""
-    return bool(value) and all(isinstance(atom, Str | Variant | Range | Known | Closure | Tup) for atom in value)
+def _kinds(values: Values) -> Iterator[Type]:
+    """The types of what the tuples and arrays in ``values`` hold."""
+    for item in (item for atom in values if isinstance(atom, Tup) for item in atom.items):
+        yield from (atom.type for atom in item if isinstance(atom, Obj))
+        yield from _kinds(item)
+
+
+def _text_by_text(given: Sequence[Values]) -> list[list[Values]]:
+    """``given`` once for each combination of the texts in it, so that each answer stays with the text it is for."""
+    rows: list[list[Values]] = [[]]
+    for value in given:
+        single = len(value) > 1 and all(isinstance(atom, Str) for atom in value) and len(rows) * len(value) <= _SPLIT
+        parts = [frozenset({atom}) for atom in value] if single else [value]
+        rows = [[*row, part] for row in rows for part in parts]
+    return rows

@@ -16,6 +16,7 @@ from conformance.upstream.wiring.syntax import text_of
 from conformance.upstream.wiring.values import (
     ERROR,
     NEVER,
+    NONE,
     UNIT,
     UNKNOWN,
     Closure,
@@ -25,7 +26,9 @@ from conformance.upstream.wiring.values import (
     Str,
     Tup,
     Values,
+    changeable,
     joined,
+    truth_of,
     union,
     without_errors,
 )
@@ -65,7 +68,7 @@ class Evaluator:
             "const_block": self.inner,
             "parenthesized_expression": self.inner,
             "reference_expression": lambda node: self.value(node.child_by_field_name("value")),
-            "unary_expression": self.inner,
+            "unary_expression": self._unary,
             "await_expression": self.inner,
             "expression_statement": self.inner,
             "try_expression": lambda node: without_errors(self.inner(node)),
@@ -97,7 +100,7 @@ class Evaluator:
         for closure in list(self.calls.closures):
             if not closure.calls:
                 self.call_closure(closure, [])
-        return without_errors(union([result, *self.frame.returns]))
+        return union([result, *self.frame.returns]) - ERROR
 
     def value(self, node: Node | None) -> Values:
         """What ``node`` may be; ``NEVER`` where control does not come out of it."""
@@ -116,8 +119,16 @@ class Evaluator:
         inner = [child for child in node.named_children if child.type not in ("line_comment", "block_comment")]
         return self.value(inner[-1]) if inner else UNIT
 
+    def _unary(self, node: Node) -> Values:
+        value = self.inner(node)
+        if not text_of(node).startswith("!"):
+            return value
+        return frozenset(Known(not truth) for truth in truth_of(value)) if value else NEVER
+
     def _name(self, node: Node) -> Values:
         name = text_of(node)
+        if name == "None":
+            return NONE
         if name in self.frame.variables:
             return self.frame.variables[name]
         variant = self.patterns.variant((name,))
@@ -258,13 +269,15 @@ class Evaluator:
         pattern = node.child_by_field_name("pattern")
         if pattern is not None:
             self.patterns.take(pattern, value, bound)
+        if any(child.type == "mutable_specifier" for child in node.named_children):
+            bound = {name: changeable(taken) for name, taken in bound.items()}
         otherwise = node.child_by_field_name("alternative")
         if otherwise is not None:
             before = dict(self.frame.variables)
             self.value(otherwise)
             self.frame.variables = before
         for name, taken in bound.items():
-            self.frame.declare(name, taken)
+            self.frame.declare(name, self.frame.chosen(name, taken))
         return UNIT
 
     def _tuple(self, node: Node) -> Values:
@@ -277,6 +290,12 @@ class Evaluator:
         operator = text_of(node.child_by_field_name("operator"))
         if operator == "+" and any(isinstance(atom, Str) for atom in left):
             return joined([left, right])
+        if operator in ("&&", "||"):
+            return frozenset(
+                Known(one and other if operator == "&&" else one or other)
+                for one in truth_of(left)
+                for other in truth_of(right)
+            )
         return UNKNOWN
 
     def _assign(self, node: Node) -> Values:

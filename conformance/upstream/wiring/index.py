@@ -46,6 +46,7 @@ class Index:
         self.aliases: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)  # by file, and by function in it
         self.types: dict[str, Type] = {}
         self.expanded: set[int] = set()
+        self.foreign: set[int] = set()  # ids of functions of other backends, and of tests
         self._uses: list[tuple[Unit, Node, Owner | None, tuple[int, ...], tuple[str, ...]]] = []
 
     def add(self, label: str, root: Node) -> None:
@@ -214,6 +215,15 @@ class Index:
         """The enums of which no variant holds anything."""
         return frozenset(
             name for name, known in self.enums.items() if not any(any(one.variants.values()) for one in known)
+        )
+
+    @cached_property
+    def structs_with_text(self) -> frozenset[str]:
+        """The structs with a field that is text."""
+        return frozenset(
+            name
+            for name, known in self.structs.items()
+            if any(kind is not None and kind.name in ("str", "String") for one in known for kind in one.fields.values())
         )
 
     def enum(self, name: str, unit: Unit) -> Enum | None:

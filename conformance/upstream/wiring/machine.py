@@ -6,18 +6,22 @@ load that no analysed path reaches is reported as such by the caller.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tree_sitter import Node
 
 from conformance.upstream.wiring.index import Index
 from conformance.upstream.wiring.items import Constant, Function, Owner, Type, Unit
 from conformance.upstream.wiring.patterns import Patterns
-from conformance.upstream.wiring.values import UNKNOWN, Atom, Closure, Obj, Str, Values, Variant
+from conformance.upstream.wiring.syntax import text_of
+from conformance.upstream.wiring.values import NEVER, UNKNOWN, Atom, Closure, Obj, Str, Values, Variant
 
 INLINE_DEPTH = 12
+_COMBINATIONS = 256
 _ROUNDS = 8
 _TEXT = re.compile(r"\b(str|String|Cow)\b")
 
@@ -58,6 +62,15 @@ class Frame:
     returns: list[Values] = field(default_factory=list)
     shadowed: list[dict[str, Values | None]] = field(default_factory=list)
     silent: bool = False
+    choices: dict[str, Values] | None = None  # where asked for: the enums among its variables, by name
+    fixed: Mapping[str, Values] = field(default_factory=dict)  # one variant for each of them
+
+    def chosen(self, name: str, values: Values) -> Values:
+        """What variable ``name`` of ``values`` is in this run: the variant that is fixed for it, if it can be that."""
+        chosen = values & self.fixed.get(name, values) or values
+        if self.choices is not None and len(chosen) > 1 and all(isinstance(atom, Variant) for atom in chosen):
+            self.choices.setdefault(name, chosen)
+        return chosen
 
     def declare(self, name: str, value: Values) -> None:
         """A new variable, until the block ends."""
@@ -174,7 +187,11 @@ class Machine:
         self_type = context.self_type
         if owner is not None and owner.type is not None:
             self_type = types.get(owner.type.name) or self.index.resolved(owner.type, owner.unit)
-        self.enter(function, types, self_type, context.arguments, 0, context.callers)
+        run = partial(self.enter, function, types, self_type, context.arguments, 0, context.callers)
+        # A check of two enums together, such as which casts there are, says nothing of each alone.
+        takes_enum = any(kind is not None and kind.name in self.index.plain_enums for _, kind in function.params)
+        for fixed in _cases(run, {}, _COMBINATIONS) if takes_enum else [{}]:
+            run(fixed=fixed)
 
     def enter(
         self,
@@ -186,11 +203,24 @@ class Machine:
         callers: tuple[str, ...] = (),
         variables: Mapping[str, Values] | None = None,
         silent: bool = False,
+        choices: dict[str, Values] | None = None,
+        fixed: Mapping[str, Values] | None = None,
     ) -> Values:
         """What ``function`` returns for ``arguments``; those that are missing are what their types allow."""
         from conformance.upstream.wiring.expressions import Evaluator
 
-        frame = Frame(function, function.unit, types, self_type, dict(variables or {}), depth, callers, silent=silent)
+        frame = Frame(
+            function,
+            function.unit,
+            types,
+            self_type,
+            dict(variables or {}),
+            depth,
+            callers,
+            silent=silent,
+            choices=choices,
+            fixed=fixed or {},
+        )
         if function.has_self:
             frame.variables.setdefault("self", UNKNOWN if self_type is None else frozenset({Obj(self_type)}))
         patterns = self.patterns(function.unit, self_type)
@@ -199,6 +229,9 @@ class Machine:
             declared = self.typed(kind, frame)
             value = declared if given == UNKNOWN or not given else given
             patterns.take(pattern, value, frame.variables)
+            name = text_of(pattern)
+            if name in frame.variables and kind is not None and kind.name in self.index.plain_enums:
+                frame.variables[name] = frame.chosen(name, self.expand(value))
         return Evaluator(self, frame).function(function.body)
 
     def patterns(self, unit: Unit, self_type: Type | None) -> Patterns:
@@ -259,11 +292,24 @@ class Machine:
         return enums and kind.name in self.index.plain_enums
 
     def answers_names(self, function: Function) -> bool:
-        """Whether what the function returns can be part of a name: text, or an enum."""
+        """Whether what the function returns can be part of a name: text, a struct that holds text, or an enum."""
         returned = function.returns
         return bool(_TEXT.search(returned)) or any(
-            word in self.index.plain_enums for word in re.findall(r"\w+", returned)
+            word in self.index.plain_enums
+            or self.index.resolved(Type(word), function.unit).name in self.index.structs_with_text
+            for word in re.findall(r"\w+", returned)
         )
+
+
+def _cases(run: Callable[..., Values], fixed: Mapping[str, Values], most: int) -> list[Mapping[str, Values]]:
+    """``fixed`` with one variant for each further enum that the function depends on, at most ``most`` of them."""
+    choices: dict[str, Values] = {}
+    run(silent=True, choices=choices, fixed=fixed)
+    name, values = next(iter(choices.items()), ("", NEVER))
+    if len(choices) + len(fixed) < 2 or not values or len(values) > most:
+        return [fixed]
+    cases = (_cases(run, {**fixed, name: frozenset({one})}, most // len(values)) for one in values)
+    return list(itertools.chain.from_iterable(cases))
 
 
 def _loosened(value: Values) -> Values:

@@ -55,7 +55,9 @@ class MacroUse:
         if expansion is None:
             return UNKNOWN
         words = set(re.findall(r"\w+", expansion))
-        if '"' not in expansion and not words & (self._evaluator.machine.loads | self._evaluator.machine.live_names):
+        machine = self._evaluator.machine
+        telling = machine.loads | machine.live_names | machine.index.macros.keys() | {"stringify"}
+        if '"' not in expansion and not words & telling:
             return UNKNOWN
         root = parse(f"fn f() {{ {expansion} }}".encode())
         body = root.named_children[0].child_by_field_name("body") if root.named_children else None

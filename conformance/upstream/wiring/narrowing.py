@@ -9,7 +9,7 @@ from tree_sitter import Node
 from conformance.upstream.wiring.patterns import matches_patterns, within
 from conformance.upstream.wiring.syntax import parse, text_of
 from conformance.upstream.wiring.tokens import arguments_of
-from conformance.upstream.wiring.values import Obj, Range, Tup, Values, Variant, union
+from conformance.upstream.wiring.values import Obj, Range, Str, Tup, Values, Variant, truth_of, union
 
 if TYPE_CHECKING:
     from conformance.upstream.wiring.expressions import Evaluator
@@ -65,8 +65,7 @@ class Narrowing:
             return self._binary(condition, truth)
         if kind == "macro_invocation" and text_of(condition.child_by_field_name("macro")) == "matches":
             return self._matches(condition, truth)
-        self.evaluator.value(condition)
-        return True
+        return truth in truth_of(self.evaluator.value(condition))
 
     def _let(self, condition: Node, truth: bool) -> bool:
         pattern, value = condition.child_by_field_name("pattern"), condition.child_by_field_name("value")
@@ -74,9 +73,8 @@ class Narrowing:
             return True
         given = self.evaluator.machine.expand(self.evaluator.value(value))
         bound: dict[str, Values] = {}
-        taken = self.evaluator.patterns.take(pattern, given, bound)
+        taken, rest = self.evaluator.patterns.split(pattern, given, bound)
         if not truth:
-            rest = frozenset(atom for atom in given if atom not in taken or not isinstance(atom, Variant))
             self.narrow(value, rest)
             return bool(rest) or not given
         self.narrow(value, taken)
@@ -114,6 +112,12 @@ class Narrowing:
                 taken = frozenset({known}) if known in expanded or not mine else frozenset()
             elif operator == "!=" and mine:
                 taken = expanded - {known}
+        elif isinstance(known, Str) and known.known is not None:
+            alike = {atom for atom in values if isinstance(atom, Str) and atom.known == known.known}
+            if operator == "!=":
+                taken = values - alike
+            elif operator == "==":
+                taken = frozenset(alike) | {a for a in values if not isinstance(a, Str) or a.known is None}
         self.evaluator.frame.variables[path] = taken
         return bool(taken) or not values
 
@@ -146,8 +150,7 @@ class Narrowing:
         if subject is None or pattern is None:
             return True
         given = self.evaluator.machine.expand(self.evaluator.value(subject))
-        taken = self.evaluator.patterns.take(pattern, given, {})
-        rest = frozenset(atom for atom in given if atom not in taken or not isinstance(atom, Variant))
+        taken, rest = self.evaluator.patterns.split(pattern, given, {})
         self.narrow(subject, taken if truth else rest)
         return bool(taken if truth else rest) or not given
 

@@ -12,12 +12,13 @@ from conformance.upstream.wiring.items import Type, Unit
 from conformance.upstream.wiring.syntax import text_of
 from conformance.upstream.wiring.tokens import behind, tokens_of
 from conformance.upstream.wiring.values import (
+    ERROR,
     NEVER,
+    NONE,
     UNKNOWN,
     Known,
     Obj,
     Range,
-    Special,
     Str,
     Tup,
     Values,
@@ -53,6 +54,8 @@ class Patterns:
             variant = self.variant((name,))
             if variant is not None:
                 return self._only(variant, values)
+            if name == "None":
+                return NONE
             bound[name] = values
             return values
         if kind in _WRAPPERS and inner:
@@ -75,13 +78,25 @@ class Patterns:
             return within(_interval(text_of(pattern)), values)
         if kind in ("string_literal", "raw_string_literal"):
             literal = text_of(pattern).strip('r#"')
-            self.partial = True
             return frozenset(a for a in values if not isinstance(a, Str) or a.known in (None, literal))
         if kind == "boolean_literal":
             truth = Known(text_of(pattern) == "true")
             known = [atom for atom in values if isinstance(atom, Known)]
             return frozenset({truth}) if truth in known or len(known) < len(values) else NEVER
         return values
+
+    def split(self, pattern: Node, values: Values, bound: dict[str, Values]) -> tuple[Values, Values]:
+        """What ``pattern`` takes of ``values`` as in ``take``, and what may go on behind it."""
+        self.partial = False
+        taken = self.take(pattern, values, bound)
+        if self.partial:
+            return taken, values
+        return taken, frozenset(
+            atom
+            for atom in values
+            if atom not in taken
+            or not (isinstance(atom, Variant) or (isinstance(atom, Str) and atom.known is not None))
+        )
 
     def variant(self, path: tuple[str, ...]) -> Variant | None:
         """The variant that ``path`` names: ``S::U8`` through an alias of the enum, ``BF16`` through a ``use``."""
@@ -127,9 +142,11 @@ class Patterns:
         inner = [child for child in pattern.named_children if child != head]
         self.partial = self.partial or any(child.type not in ("identifier", "ref_pattern") for child in inner)
         if path[-1] in _TRANSPARENT:
-            known = frozenset(atom for atom in values if not (isinstance(atom, Special) and atom.kind == "error"))
+            self.partial = True
+            known = values - ERROR - NONE
             return union([self.take(child, known, bound) for child in inner]) if inner else known
         if path[-1] == "Err":
+            self.partial = True
             for child in inner:
                 self.take(child, UNKNOWN, bound)
             return values

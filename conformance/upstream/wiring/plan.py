@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from conformance.upstream.wiring.index import Index
-from conformance.upstream.wiring.items import Function, Type
+from conformance.upstream.wiring.items import Function
 from conformance.upstream.wiring.machine import Context, Machine
 
 
@@ -18,12 +18,15 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
     A function needs its callers when a name in it is not known without them: it is tried once with nothing known of
     its parameters. The callers of such functions are taken in, and tried in their turn.
     """
-    macros = {name for name, known in index.macros.items() if any(loads & _words(node) for _, node, _ in known)}
-    wanted = {sign + name for name in (*loads, *macros) for sign in ("", ".", "::")}
-    structs = _texts_in_fields(index)
+    words = {name: frozenset().union(*(_words(node) for _, node, _ in known)) for name, known in index.macros.items()}
+    called = set(loads)  # without what stands before the name in a call
+    wanted = {sign + name for name in loads for sign in ("", ".", "::")}
     probe = Machine(index, loads, [], probing=True)
     live: dict[int, Function] = {}
     while True:
+        while macros := {name for name, inside in words.items() if name not in called and inside & called}:
+            called |= macros
+            wanted |= {sign + name for name in macros for sign in ("", "::")}
         added = [one for one in functions if id(one) not in live and one.calls & wanted]
         if not added:
             return list(live.values())
@@ -32,8 +35,9 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
             if _needs_callers(probe, one, index):
                 probe.contexts[id(one)] = {Context(): None}
                 wanted |= one.called_as
+                called.add(one.name)
             if one.owner is not None and one.owner.type is not None:
-                wanted |= {one.owner.type.name} & structs
+                wanted |= {one.owner.type.name} & index.structs_with_text
 
 
 def _needs_callers(probe: Machine, function: Function, index: Index) -> bool:
@@ -49,16 +53,5 @@ def _needs_callers(probe: Machine, function: Function, index: Index) -> bool:
     return probe.doubtful or (enums and loading)
 
 
-def _texts_in_fields(index: Index) -> set[str]:
-    """The structs with a field that is text."""
-
-    def is_text(kind: Type | None) -> bool:
-        return kind is not None and kind.name in ("str", "String")
-
-    return {
-        name for name, known in index.structs.items() if any(any(map(is_text, one.fields.values())) for one in known)
-    }
-
-
-def _words(node: Node) -> set[str]:
-    return {word.decode() for word in re.findall(rb"[A-Za-z_]\w*", node.text or b"")}
+def _words(node: Node) -> frozenset[str]:
+    return frozenset(word.decode() for word in re.findall(rb"[A-Za-z_]\w*", node.text or b""))

@@ -93,12 +93,11 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
             files.append((label, root))
     index.finish()
     inside = _label(candle, folder)
-    functions = [
-        one
-        for known in index.functions.values()
-        for one in known
-        if one.name not in loads and not _is_test(one.uses) and _belongs(one.uses, one.unit.label, mine, inside)
-    ]
+    every = [one for known in index.functions.values() for one in known]
+    index.foreign |= {
+        id(one) for one in every if _is_test(one.uses) or not _belongs(one.uses, one.unit.label, mine, inside)
+    }
+    functions = [one for one in every if one.name not in loads and id(one) not in index.foreign]
     if not any(next(_calls(root, loads), None) for _, root in files):
         listed = ", ".join(sorted(loads))
         raise CheckoutError(f"nothing in reach of {folder} calls {listed}; name its function with --load")

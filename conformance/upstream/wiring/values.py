@@ -79,7 +79,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Special:
-    """``unknown``: anything; ``error``: an ``Err`` on its way out."""
+    """``unknown``: anything; ``error``: an ``Err`` on its way out; ``none``: a ``None``."""
 
     kind: str
 
@@ -100,6 +100,7 @@ Values = frozenset[Atom]
 NEVER: Values = frozenset()
 UNKNOWN: Values = frozenset({Special("unknown")})
 ERROR: Values = frozenset({Special("error")})
+NONE: Values = frozenset({Special("none")})
 UNIT: Values = frozenset({Tup(())})
 
 
@@ -113,13 +114,36 @@ def union(several: Iterable[Values]) -> Values:
 
 def without_errors(values: Values) -> Values:
     """``values`` behind a ``?``."""
-    return values - ERROR
+    return values - ERROR - NONE
+
+
+def truth_of(values: Values) -> frozenset[bool]:
+    """Whether a condition of ``values`` can hold, and whether it can fail."""
+    if values and all(isinstance(atom, Known) for atom in values):
+        return frozenset(atom.value for atom in values if isinstance(atom, Known))
+    return frozenset((True, False))
+
+
+def changeable(values: Values) -> Values:
+    """``values`` of a variable that is counted on or switched later: any number, and either truth."""
+    loose: set[Atom] = set()
+    for atom in values:
+        if isinstance(atom, Known):
+            loose |= {Known(True), Known(False)}
+        else:
+            loose.add(Range(None, None) if isinstance(atom, Range) else atom)
+    return frozenset(loose)
+
+
+def counts(value: Values) -> bool:
+    """Whether an argument can become part of a name."""
+    return bool(value) and all(isinstance(atom, Str | Variant | Range | Known | Closure | Tup) for atom in value)
 
 
 def texts(values: Values) -> list[Str]:
-    """The strings that ``values`` print as; a value that is not known prints as unknown text."""
+    """The strings that ``values`` print as; a value that is not known prints as unknown text, ``None`` never does."""
     found: list[Str] = []
-    for atom in values:
+    for atom in values - NONE:
         if isinstance(atom, Str):
             found.append(atom)
         elif isinstance(atom, Range) and atom.low is not None and atom.high is not None and atom.high - atom.low < 64:

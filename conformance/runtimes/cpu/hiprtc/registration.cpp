@@ -77,6 +77,9 @@ Registration register_kernels(const Scan &scan, const std::vector<std::string> &
   // All generated text is on its own lines after the user's last one.
   const size_t marker = scan.source.find(file_name);
   std::string tables = "\n" + aliases;
+  for (size_t i = 0; i < scan.labels.size(); ++i)  // an inline function is only there where somebody names it
+    tables += "__attribute__((used)) static void *const simt_label_" + std::to_string(i) +
+              " = reinterpret_cast<void *>(&::" + scan.labels[i] + ");\n";
   if (result.count > 0)
     tables += "__attribute__((used, section(\"" + std::string(name_section) + "\"))) static const char simt_names[][" +
               std::to_string(name_width) + "] = {" + names + "};\n" + "__attribute__((used, section(\"" +

@@ -1,6 +1,7 @@
 #include "scanner.h"
 
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "literal.h"
@@ -100,10 +101,12 @@ class Scanner {
     } else if (word == ";") {
       // The end of an explicit instantiation, or of a declaration, which does not define a kernel.
       if (at_declarations && text(start_) == "template" && text(start_ + 1) != "<") record_kernel();
+      if (at_declarations) rewrite_label();
       start_ = at_ + 1;
     } else if (at_declarations && (word == "(" || word == "[")) {
       // Nothing in parentheses starts a scope at this level (default arguments, lambdas in attributes), but a dynamic
       // shared array or __noinline__ cannot be there either.
+      if (word == "(" && is_word(at_ - 1) && tokens_.system[tokens_.all[at_].file]) declared_.insert(text(at_ - 1));
       at_ = past_group(at_) - 1;
     }
   }
@@ -181,6 +184,34 @@ class Scanner {
     return std::string_view(source_).substr(begin, tokens_.all[last - 1].end() - begin);
   }
 
+  // at_ is the ; of a declaration. If that gives a function an asm label that means something to AMD's compiler only:
+  //   a function that our headers declare   is what the label names, so that the label is dropped
+  //   "llvm.amdgcn.*", "__ocml_*"           name functions of ours (simt/llvm_amdgcn.h, simt/ocml.h)
+  // clang itself knows what is left of "llvm.*".
+  void rewrite_label() {
+    size_t name = 0, label = 0;
+    for (size_t i = start_; i + 3 < at_ && label == 0; ++i) {
+      const std::string_view word = text(i);
+      if (name == 0 && is_word(i) && text(i + 1) == "(" && past_attribute(i) == i) name = i;
+      if (name != 0 && (word == "__asm__" || word == "asm" || word == "__asm") && text(i + 1) == "(") label = i;
+    }
+    if (label == 0 || tokens_.system[tokens_.all[name].file]) return;
+    const std::string_view quoted = text(label + 2);
+    const std::string given(quoted.substr(1, quoted.size() < 2 ? 0 : quoted.size() - 2));
+    const auto begins = [&given](std::string_view prefix) { return given.compare(0, prefix.size(), prefix) == 0; };
+    if (!begins("llvm.") && !begins("__ocml_")) return;
+    if (declared_.count(text(name)) != 0) {
+      changes_.push_back({tokens_.all[label].begin, tokens_.all[past_group(label + 1) - 1].end(), ""});
+    } else if (begins("llvm.amdgcn.")) {
+      std::string own = "simt_" + given;
+      for (char &c : own) c = c == '.' ? '_' : c;
+      changes_.push_back({tokens_.all[label + 2].begin, tokens_.all[label + 2].end(), '"' + own + '"'});
+      result_.labels.push_back(own);
+    } else if (begins("__ocml_")) {
+      result_.labels.push_back(given);
+    }
+  }
+
   // at_ is the thread_local of a declaration. If that is an extern array, replaces the declaration and moves at_ to its
   // last token.
   bool rewrite_dynamic_shared() {
@@ -242,6 +273,7 @@ class Scanner {
   std::vector<Scope> scopes_;
   std::vector<std::string> namespaces_;
   std::map<std::string, std::string> file_level_;  // dynamic shared arrays declared outside functions
+  std::set<std::string_view> declared_;            // functions that system headers, ours among them, declare
   size_t at_ = 0;
   size_t start_ = 0;  // first token of the current declaration or statement
 };

@@ -27,7 +27,9 @@ struct Scan {
   std::string source;  // the text, with these changes:
                        //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
                        //   __noinline__                 becomes the attribute
-  bool bare_noinline = false;  // the source uses __noinline__
+                       //   asm labels               that name AMD's libraries or LLVM's intrinsics for AMD GPUs
+  std::vector<std::string> labels;  // functions of our headers that asm labels name
+  bool bare_noinline = false;       // the source uses __noinline__
 };
 
 Scan scan(const std::string &preprocessed);

@@ -14,7 +14,10 @@ bool is_letter(char c) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view source) : source_(source) { tokens_.files.emplace_back(); }
+  explicit Reader(std::string_view source) : source_(source) {
+    tokens_.files.emplace_back();
+    tokens_.system.push_back(false);
+  }
 
   Tokens read() {
     while (at_ < source_.size()) step();
@@ -63,13 +66,18 @@ class Reader {
     size_t open = text.find('"', digit);
     if (open == text.npos) return;
     std::string file;
-    for (size_t i = open + 1; i < text.size() && text[i] != '"'; ++i) {
+    size_t i = open + 1;
+    for (; i < text.size() && text[i] != '"'; ++i) {
       if (text[i] == '\\' && i + 1 < text.size()) ++i;
       file += text[i];
     }
     auto known = std::find(tokens_.files.begin(), tokens_.files.end(), file);
     file_ = static_cast<unsigned>(known - tokens_.files.begin());
-    if (known == tokens_.files.end()) tokens_.files.push_back(file);
+    if (known == tokens_.files.end()) {
+      tokens_.files.push_back(file);
+      tokens_.system.push_back(false);
+    }
+    if (text.find(" 3", i) != text.npos) tokens_.system[file_] = true;
   }
 
   void word() {

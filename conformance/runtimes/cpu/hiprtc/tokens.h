@@ -20,6 +20,7 @@ struct Token {
 struct Tokens {
   std::vector<Token> all;
   std::vector<std::string> files;
+  std::vector<bool> system;  // of each file: a line marker calls it a system header
 };
 
 // `source` must outlive the result.

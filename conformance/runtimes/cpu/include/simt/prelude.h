@@ -12,7 +12,17 @@
 #define HIP_VERSION_PATCH 0
 #define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
 
+// The guards of the headers that clang puts in front of HIP sources: a port may ask whether they are there.
+#define __CLANG_HIP_RUNTIME_WRAPPER_H__ 1
+#define __CLANG_HIP_LIBDEVICE_DECLARES_H__ 1
+#define __CLANG_HIP_MATH_H__ 1
+#define __CLANG_HIP_CMATH_H__ 1
+
 #include "device.h"
+
+#include "amdgcn.h"
+#include "llvm_amdgcn.h"
+#include "ocml.h"
 
 // hiprtc has HIP's 16-bit types without an #include, hipcc has not: a source that fails with them is tried without.
 #if !defined(SIMT_NO_IMPLIED_TYPES)

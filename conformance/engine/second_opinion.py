@@ -1,0 +1,71 @@
+"""What AMD's compiler says of a HIP source that the host cannot compile: nothing is the port's fault that it takes.
+
+It is asked for those sources alone, without a GPU, for a target with waves of the size that kernels run in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.outcome import INFRASTRUCTURE, Status
+from conformance.port.amd_cache import compile_for
+from conformance.port.code_objects import parse
+from conformance.port.compiling.choice import NoHipcc, require_hipcc
+from conformance.port.installation import lacked
+from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.sources import KernelSource, SourceError
+from conformance.processes import InfrastructureError
+from conformance.toolchains.amd import CompileFailure
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import target
+
+TARGETS = {64: "gfx90a", 32: "gfx1100"}
+"""By the size of a wave."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The kernels that AMD's compiler makes of a source, or why it was not asked or has not judged, in words."""
+
+    who: str
+    kernels: frozenset[str] = frozenset()
+    unasked: str | None = None
+
+
+class SecondOpinion:
+    """Asks AMD's compiler about sources of one tree, each once; ``wave`` is the size of the run's waves."""
+
+    def __init__(self, options: BuildOptions, wave: int | None) -> None:
+        self._options = options
+        self._target = target(TARGETS.get(wave or 64, TARGETS[64]))
+        self._known: dict[KernelSource, _Said] = {}
+
+    def on(self, source: KernelSource, kernel: str, error: str) -> tuple[Status, str]:
+        """The status and message of a kernel that the host does not compile, by ``error``."""
+        if source.is_code_object or is_cuda(source, self._options):
+            return "compile_error", error
+        if source not in self._known:
+            self._known[source] = self._ask(source)
+        said = self._known[source]
+        if kernel in said.kernels:
+            why = f"the harness cannot compile this, AMD's compiler does ({said.who}): {error}"
+            return "not_run", f"{INFRASTRUCTURE}{why}"
+        if said.unasked is not None:
+            return "compile_error", f"{error} (nobody checked whether AMD's compiler takes it: {said.unasked})"
+        return "compile_error", error
+
+    def _ask(self, source: KernelSource) -> _Said:
+        try:
+            toolchain = require_hipcc(self._target.name)
+        except NoHipcc:
+            return _Said("", unasked="none was found")
+        who = f"{toolchain.name}, for {self._target.name}"
+        try:
+            code = compile_for(toolchain, source, self._target, self._options).code
+            return _Said(who, frozenset(parse(code, source.label).kernels))
+        except CompileFailure as failure:
+            return _Said(who, unasked=lacked(toolchain, failure.log))
+        except SourceError:
+            return _Said(who)  # what nobody can read
+        except (AmdError, InfrastructureError, OSError) as error:
+            return _Said(who, unasked=str(error))

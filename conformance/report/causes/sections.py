@@ -1,0 +1,84 @@
+"""Causes as a section of the Markdown and the HTML report; those that several runs share stand there once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.record import KernelResult
+from conformance.report.causes.find import UNKNOWN, Finding, find_causes
+from conformance.report.causes.lines import described, heading
+from conformance.spec.load import Specs
+from conformance.text import html, plain
+
+Rows = Sequence[Sequence[KernelResult]]
+
+
+def cause_section(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
+    """The Markdown section; empty where no kernel fails."""
+    lines: list[str] = []
+    for name, findings in _shared(names, rows, specs):
+        lines += [
+            "",
+            f"## Causes{f': {plain(name)}' if len(names) > 1 else ''}",
+            "",
+            f"{plain(heading(findings))}:",
+            "",
+        ]
+        for finding in findings:
+            first, *rest = described(finding)
+            lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*rest, *_names(finding)])]
+    return lines
+
+
+def cause_page(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
+    """The same in HTML."""
+    parts: list[str] = []
+    for name, findings in _shared(names, rows, specs):
+        parts += [f"<h2>Causes: {html(name)}</h2>", f"<p>{html(heading(findings))}:</p>", "<ul>"]
+        for finding in findings:
+            first, *rest = described(finding)
+            items = "".join(f"<li>{html(text)}</li>" for text in [*rest, *_names(finding)])
+            parts.append(f"<li><b>{html(first)}</b><ul>{items}</ul></li>")
+        parts.append("</ul>")
+    return parts
+
+
+def causes_by_kernel(rows: Sequence[KernelResult], specs: Specs) -> dict[str, str]:
+    """The causes of each failing kernel on a line."""
+    found: dict[str, list[str]] = {}
+    for finding in find_causes(rows, specs):
+        marked = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
+        for share in finding.shares:
+            found.setdefault(share.kernel.name, []).append(f"{finding.cause.title}{marked}")
+    return {name: "; ".join(titles) for name, titles in found.items()}
+
+
+def _shared(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
+    """The causes of each run; runs with the same ones are named together."""
+    found: list[tuple[str, list[Finding]]] = []
+    for name, part in zip(names, rows, strict=True):
+        findings = find_causes(part, specs)
+        same = next((at for at, (_, other) in enumerate(found) if _told(other) == _told(findings)), None)
+        if not findings:
+            continue
+        if same is None:
+            found.append((name, findings))
+        else:
+            found[same] = (f"{found[same][0]}, {name}", found[same][1])
+    return found
+
+
+def _told(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
+    return [
+        (
+            *described(finding)[: None if finding.cause is not UNKNOWN else -1],
+            *(share.kernel.name for share in finding.shares),
+        )
+        for finding in findings
+    ]
+
+
+def _names(finding: Finding) -> list[str]:
+    """Every kernel, where ``described`` only counts them."""
+    names = [share.kernel.name for share in finding.shares]
+    return [", ".join(names)] if names[0] not in described(finding)[1] else []

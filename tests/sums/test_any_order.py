@@ -1,0 +1,128 @@
+"""Kernels that add up in another order than ours are right, and those that leave something out or round more are not.
+
+Each row compiles a file of ``kernels/`` with other definitions. The right ones pass every case with
+the data of ten salts where ``CANDLE_PARITY_SALTS=10`` is set, of one without.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+
+FOLDER = Path(__file__).parent / "kernels"
+HEADERS = Path(__file__).parents[2] / "kernels" / "include"
+SALTS = int(os.environ.get("CANDLE_PARITY_SALTS", "1"))
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A file of ``kernels/`` with ``defined``, launched with waves of ``wave``; ``only`` are the kernels meant."""
+
+    what: str
+    file: str
+    defined: str
+    wave: int = 64
+    only: str = ""
+
+
+RIGHT = (
+    Rewrite("waves of 64 lanes, 16 partial sums", "norms", "ORDER=wave64"),
+    Rewrite("a tree in shared memory", "norms", "ORDER=tree", 32),
+    Rewrite("a stretch of the row for each thread", "norms", "ORDER=chunks"),
+    Rewrite("one thread a row", "norms", "ORDER=forward", 32),
+    Rewrite("one thread a row, from the end", "norms", "ORDER=backward"),
+    Rewrite("pairwise", "norms", "ORDER=pairwise"),
+    Rewrite("Kahan's compensated sum", "norms", "ORDER=kahan"),
+    Rewrite("four accumulators, as vector loads give", "norms", "ORDER=lanes", 32),
+    Rewrite("a variance in two passes", "norms", "ORDER=tree FORM=two_passes", only="layernorm*"),
+    Rewrite("a variance in two passes of one thread", "norms", "ORDER=forward FORM=two_passes", only="layernorm*"),
+    Rewrite("Welford's algorithm, merged by Chan's formula", "norms", "FORM=welford", 32, "layernorm*"),
+    Rewrite("x * factor + offset, and products with 1 / n", "norms", "ORDER=wave64 FORM=factors"),
+    Rewrite("float32 throughout, and a quotient", "softmax", "ORDER=tree"),
+    Rewrite("a softmax in one thread", "softmax", "ORDER=backward", 32),
+    Rewrite("an online softmax in every lane", "softmax", "ONLINE=1"),
+    Rewrite("an online softmax in one thread", "softmax", "ONLINE=2", 32),
+    Rewrite("waves of 64 lanes, in float32", "reduce", "ORDER=wave64", only="fast_sum*"),
+    Rewrite("a stretch for each thread, in the type", "reduce", "ORDER=chunks IN_TYPE=true", 32, "fast_sum*"),
+    Rewrite("one thread, in the type", "reduce", "ORDER=forward IN_TYPE=true"),
+    Rewrite("from the end, in the type", "reduce", "ORDER=backward IN_TYPE=true", 32),
+    Rewrite("pairwise, in float32", "reduce", "ORDER=pairwise"),
+    Rewrite("additions by index as atomic operations", "indexing", "ATOMIC", 32),
+    Rewrite("additions by index from the last, in the type", "indexing", "ORDER=backward IN_TYPE=true"),
+    Rewrite("additions by index in float32", "indexing", "ORDER=lanes", 32),
+    Rewrite("channels outermost, products rounded", "conv", "ORDER=forward"),
+    Rewrite("convolutions from the last weight", "conv", "ORDER=backward IN_TYPE=true", 32),
+    Rewrite("convolutions with split channels", "conv", "ORDER=pairwise"),
+    Rewrite("one thread a row of weights", "quantized", "ORDER=forward", 32),
+    Rewrite("one thread a row of weights, from the end", "quantized", "ORDER=backward"),
+    Rewrite("rows of weights split in four", "quantized", "ORDER=lanes"),
+)
+
+WRONG = (
+    Rewrite("eps left out", "norms", "WRONG=no_eps"),
+    Rewrite("n - 1 in place of n", "norms", "WRONG=n_minus_1"),
+    Rewrite("sums in the type of the buffer", "norms", "ORDER=tree WRONG=in_storage", only="*norm_*f16"),
+    Rewrite("the mean not subtracted", "norms", "WRONG=no_mean", only="layernorm*"),
+    Rewrite("no barrier between the steps", "norms", "ORDER=tree WRONG=no_barrier"),
+    Rewrite("the end of the row left out", "norms", "ORDER=tree WRONG=lost_tail"),
+    Rewrite("one partial sum left out", "norms", "ORDER=wave64 WRONG=lost_partial"),
+    Rewrite("a scale that is 0.03 % too large", "norms", "WRONG=scaled", only="*norm_f32 *norm_f64"),
+    Rewrite("a sum in the type of the buffer", "softmax", "WRONG=in_storage", only="softmax_*f16"),
+    Rewrite("the maximum not subtracted", "softmax", "WRONG=no_maximum"),
+    Rewrite("the end of the row left out", "softmax", "WRONG=lost_tail"),
+    Rewrite("one partial sum left out", "softmax", "ORDER=tree WRONG=lost_partial"),
+    Rewrite("no barrier between the steps", "softmax", "ORDER=tree WRONG=no_barrier"),
+    Rewrite("a scale that is 0.03 % too small", "softmax", "WRONG=scaled", only="softmax_f32 softmax_f64"),
+    Rewrite("the end of the row left out", "reduce", "ORDER=tree WRONG=lost_tail"),
+    Rewrite("one partial sum left out", "reduce", "ORDER=tree WRONG=lost_partial", only="fast_sum*"),
+    Rewrite("no barrier between the steps", "reduce", "ORDER=tree WRONG=no_barrier", only="fast_sum*"),
+    Rewrite("one partial sum left out", "reduce", "ORDER=wave64 WRONG=lost_partial", only="fast_sum*"),
+    Rewrite("one of four accumulators left out", "reduce", "ORDER=lanes WRONG=lost_partial"),
+    Rewrite("the last id left out", "indexing", "WRONG=lost_tail"),
+    Rewrite("one of four accumulators left out", "indexing", "ORDER=lanes WRONG=lost_partial"),
+    Rewrite("sums in the type of the buffer", "conv", "WRONG=in_storage", only="conv*f16 avg*f16"),
+    Rewrite("the last weight left out", "conv", "WRONG=lost_tail"),
+    Rewrite("one of four accumulators left out", "conv", "ORDER=lanes WRONG=lost_partial"),
+    Rewrite("the mean of one less", "conv", "WRONG=n_minus_1", only="avg_pool2d*"),
+    Rewrite("the last weights left out", "quantized", "WRONG=lost_tail"),
+    Rewrite("one of four accumulators left out", "quantized", "ORDER=lanes WRONG=lost_partial"),
+    Rewrite("a result that is 0.3 % too large", "quantized", "WRONG=scaled", only="*mul_mat*"),
+)
+
+
+def judged(rewrite: Rewrite, folder: Path, salt: str) -> dict[str, str]:
+    """The status of each of the kernels, by name."""
+    record = folder / "record.json"
+    words = ["run", "--runtime", "cpu", "-j", "1", "--wave", str(rewrite.wave), "--seed-salt", salt]
+    words += ["--kernels", str(FOLDER / f"{rewrite.file}.hip"), "-I", str(HEADERS), "--json", str(record)]
+    for definition in rewrite.defined.split():
+        words += ["-D", definition]
+    main([*words, *rewrite.only.split()])
+    rows = json.loads(record.read_text())["kernels"]
+    # What the file does not define is missing, or was not selected.
+    return {row["name"]: row["status"] for row in rows if row["status"] not in ("missing", "not_run")}
+
+
+def name_of(rewrite: Rewrite) -> str:
+    return f"{rewrite.file}, {rewrite.what}"
+
+
+@pytest.mark.parametrize("rewrite", RIGHT, ids=name_of)
+def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
+    for salt in range(SALTS):
+        found = judged(rewrite, tmp_path, str(salt or ""))
+        assert found
+        assert {name: status for name, status in found.items() if status != "pass"} == {}, f"--seed-salt {salt}"
+
+
+@pytest.mark.parametrize("rewrite", WRONG, ids=name_of)
+def test_a_sum_that_is_not_one_is_noticed(rewrite: Rewrite, tmp_path: Path) -> None:
+    found = judged(rewrite, tmp_path, "")
+    assert found
+    assert [name for name, status in found.items() if status == "pass"] == []
