@@ -216,3 +216,15 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     said = cli(*words)
     assert said.code == 2
     assert f"{file}: launch, row 1: 'ceildiv(nrows, 256)': 'nrows' is not known; there are block_x" in said.err
+
+
+def test_an_alias_that_the_port_does_not_bear_out(cli, port) -> None:
+    """Told by a run that has tried all of its kernels, and by no other."""
+    folder = port(FILL, "fill.hip")
+    file = folder / "candle-parity.toml"
+    file.write_text('[names]\n"fill_u8" = "own_u8"\n"fill_i*" = "own_i*"\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u32", "fill_u8", "fill_i32")
+    assert said.code == 1
+    problem = f'{file}: names: "fill_u8" = "own_u8" matches no kernel of the port, such as own_u8; remove it'
+    assert said.err.count("matches no kernel of the port") == 1
+    assert problem in said.err
