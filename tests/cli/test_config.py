@@ -222,8 +222,8 @@ def test_an_alias_that_the_port_does_not_bear_out(cli, port) -> None:
     """Told by a run that has tried all of its kernels, and by no other."""
     folder = port(FILL, "fill.hip")
     file = folder / "candle-parity.toml"
-    file.write_text('[names]\n"fill_u8" = "own_u8"\n"fill_i*" = "own_i*"\n')
-    said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u32", "fill_u8", "fill_i32")
+    file.write_text('[names]\n"fill_u8" = "own_u8"\n"fill_f*" = "own_f*"\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u32", "fill_u8", "fill_f32")
     assert said.code == 1
     problem = f'{file}: names: "fill_u8" = "own_u8" matches no kernel of the port, such as own_u8; remove it'
     assert said.err.count("matches no kernel of the port") == 1
