@@ -97,8 +97,8 @@ class Outcome:
     ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
     cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
     kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
-    expected. Of a kernel that failed, ``observations`` has every failing case and
-    ``passed`` every other one that was judged.
+    expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
+    failing case and ``passed`` every other one that was judged.
     """
 
     kernel: str
@@ -120,6 +120,7 @@ class Outcome:
     robustness: Robustness | None = None
     port_name: str | None = None
     fixed: str | None = None
+    geometry: str | None = None
     observations: list[Observation] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
 

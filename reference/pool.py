@@ -36,7 +36,8 @@ def avg_pool2d(
     """The sum of the window, times 1 / (w_k * h_k) rounded to float32, float64 too. The sum of u8 and u32 wraps.
 
     Floats may be added in any order and, but for float64, divided by the size of the window as well. With
-    ``pool-scale`` fixed the scale of float64 is a float64.
+    ``pool-scale`` fixed the scale of float64 is a float64; with ``pool-wrap`` u8 adds up without wrapping, and the mean
+    is cut off by a quotient of integers or of floats.
     """
     name = variant["dtype"]
     kind = SUMS[name]
@@ -46,6 +47,12 @@ def avg_pool2d(
     total = np.add.accumulate(np.concatenate([np.zeros_like(parts[:1]), parts]), axis=0, dtype=parts.dtype)[-1]
     size = np.float32(int(w_k) * int(h_k))
     scale = np.float32(1) / size
+    if variant.get("fixed") == "pool-wrap":
+        exact = parts.astype(np.uint32).sum(axis=0, dtype=np.uint32)
+        means = (exact // np.uint32(size), to_unsigned(exact.astype(np.float32) * scale, dst.dtype))
+        quotient, product = (np.ascontiguousarray(mean.astype(dst.dtype)).reshape(-1) for mean in means)
+        low, high = np.minimum(quotient, product), np.maximum(quotient, product)
+        return {"dst": placed(dst, Expected(quotient, low, high))}
     if name not in ARITHMETIC:
         return written(dst, to_unsigned(total.astype(np.float32) * scale, dst.dtype))
     wide = accumulator(name)

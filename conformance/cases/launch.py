@@ -56,6 +56,8 @@ class Launch:
     block: tuple[int, int, int]
     shared: int
     args: tuple[Argument, ...]
+    own_geometry: bool = False
+    """Whether grid, block and shared memory are the port's, and not Candle's."""
 
     def reference_arguments(self) -> dict[str, Any]:
         """The arguments by parameter name as a reference function takes them.

@@ -21,6 +21,7 @@ from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.wire import Channel
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
+from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
@@ -29,6 +30,7 @@ from conformance.spec.load import load_specs
 from conformance.verdict.faults import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
+from conformance.verdict.trials import with_geometry
 from reference import NoReference
 
 TRIES = 5
@@ -124,6 +126,8 @@ class Judge:
             self._try_robustness(kernel, request, others, outcome)
         self._compiler.sign(outcome)
         outcome.port_name = declared.names.ports.get(kernel.name)
+        geometry = geometry_of(declared.launch, kernel.name)
+        outcome.geometry = None if geometry is None else described(geometry)
         outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
         outcome.warnings.extend(take_warnings())
         return outcome
@@ -198,7 +202,9 @@ class Judge:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         launching = Launching(executor, found.function, setup.orders, survives, survives and mode.launches_faults)
-        cases = launching.ahead(mode.cases(kernel, ids, setup.salt))
+        geometry = geometry_of(mode.tree.declared.launch, kernel.name)
+        made = with_geometry(mode.cases(kernel, ids, setup.salt), geometry, self._supply.ready.wave)
+        cases = launching.ahead(made)
         handler = mode.handler(kernel)
         outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
         if not outcome.poisoned:

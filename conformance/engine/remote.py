@@ -341,8 +341,8 @@ def _block_limit(function: Function, launch: Launch) -> str:
     if function.most_threads is None or threads <= function.most_threads:
         return ""
     return (
-        f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), Candle "
-        f"launches {threads}"
+        f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), "
+        f"{'candle-parity.toml' if launch.own_geometry else 'Candle'} launches {threads}"
     )
 
 

@@ -6,9 +6,12 @@ for the clock of a launch must not stop at a process's border.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+from conformance.cases.case import Case
+from conformance.cases.launch import Launch
 from conformance.engine.compiling import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
 from conformance.engine.library import Library
@@ -21,6 +24,8 @@ from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Time
 from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
 from conformance.engine.wire import Channel
+from conformance.port.config import GeometryRow
+from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import Device, Function
@@ -72,6 +77,7 @@ class Timer:
         self._loader = LocalLoader(device)
         self._bench: Bench | None = None
         self._libraries: list[Library] = []
+        self._geometry = [tree.declared.launch for tree in mode.trees]
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             self._libraries.append(
@@ -108,7 +114,8 @@ class Timer:
             if self._bench is None:
                 self._bench = Bench(self._device, asynchronous=self._asynchronous)
             launch = large_launch(kernel, request.case)
-            measured = self._bench.measure(case, request.size, kernel.launch, launch, trees)
+            own = [self._own(rows, request.case, launch) for rows in self._geometry]
+            measured = self._bench.measure(case, request.size, kernel.launch, launch, trees, own)
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
         except MemoryError as error:
@@ -116,6 +123,11 @@ class Timer:
         except ValueError as error:
             return Timed(kernel.name, case, error=str(error))
         return Timed(kernel.name, case, measured)
+
+    def _own(self, rows: Sequence[GeometryRow], case: Case, launch: Launch) -> Launch:
+        """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
+        row = geometry_of(rows, launch.kernel)
+        return launch if row is None else launched_as(row, case, launch, self.ready.wave)
 
     def no_answer(self, request: Time, why: str) -> Timed:
         """Nothing was measured, for a defect of the harness."""

@@ -132,8 +132,8 @@ def _names(value: Any, where: str) -> tuple[tuple[str, str], ...]:
 
 
 def _expression(value: Any, where: str) -> str:
-    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value) if isinstance(value, str) or abs(value) < 1 << 63 else _string(None, where)
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63):
+        return str(value)
     raise SourceError(f"{where} must be {_EXPRESSION}, not {_shown(value)}")
 
 

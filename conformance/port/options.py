@@ -24,7 +24,7 @@ _STANDARD = re.compile(r"(c|gnu)\+\+\w{2}")
 _LONGEST = 10_000
 
 # Headers that come with a compiler or an installation: where they are is for the compiler to know.
-_COMPILERS_OWN = re.compile(r"(hip|rocm?\w*|hip\w+|cub|thrust|simt)/[\w./+-]+|(cuda|hip|device_|math_)\w*\.(h|hpp|cuh)")
+_COMPILERS_OWN = re.compile(r"(hip|rocm?\w*|hip\w+|cub|thrust)/[\w./+-]+|(cuda|hip|device_|math_)\w*\.(h|hpp|cuh)")
 
 
 @dataclass(frozen=True)

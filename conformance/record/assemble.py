@@ -102,6 +102,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         port_name=outcome.port_name,
         known_reason=reasons.get(kernel.name),
         fixed=outcome.fixed,
+        geometry=outcome.geometry,
         observations=tuple(outcome.observations),
         passed=tuple(outcome.passed),
     )

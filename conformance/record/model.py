@@ -67,7 +67,8 @@ class KernelResult(Row):
     calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
     with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
     why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
-    port declares that it is right there, which was judged then.
+    port declares that it is right there, which was judged then, ``geometry`` what of the launches is the
+    port's own and not Candle's.
     """
 
     name: str
@@ -93,6 +94,7 @@ class KernelResult(Row):
     port_name: str | None = None
     known_reason: str | None = None
     fixed: str | None = None
+    geometry: str | None = None
     observations: tuple[Observation, ...] = ()
     passed: tuple[str, ...] = ()
 

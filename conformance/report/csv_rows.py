@@ -59,7 +59,7 @@ def render_csv(records: Records, specs: Specs) -> str:
             kernel.upstream,
         ]
         for row, record, *about, named in zip(columns, found, of, texts, causes, strict=True):
-            why = row.message or (row.failures[0].why if row.failures else "")
+            why = row.known_reason or row.message or (row.failures[0].why if row.failures else "")
             values += [row.status, "yes" if is_present(row) else "no", row.cases, row.failed]
             values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, why, *about]
             values.append(named.get(row.name, ""))

@@ -12,6 +12,7 @@ _NAMED = 5
 _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
     ("known", lambda row: row.known_reason),
     ("the port calls it", lambda row: row.port_name),
+    ("launched with the port's own geometry", lambda row: row.geometry),
     ("fixed here, wrong upstream", lambda row: row.fixed if row.status == "pass" else None),
     ("to be fixed here, wrong upstream", lambda row: row.fixed if row.status != "pass" else None),
 )

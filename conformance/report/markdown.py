@@ -217,13 +217,15 @@ def _defects(specs: Specs) -> list[str]:
         for text in kernel.upstream_defects:
             families = where.setdefault(text, {})
             families[kernel.family] = families.get(kernel.family, 0) + 1
+    names = {kernel.fix.defect: kernel.fix.name for kernel in specs.kernels.values() if kernel.fix is not None}
     lines = [
-        "A port at parity does the same as Candle in these places too, except where an input is left out below.",
+        "A port at parity does the same as Candle in these places too, except where an input is left out below. Where "
+        "a name follows, a port that mends the defect can say so under `fixes` in its candle-parity.toml.",
         "",
     ]
     for text, families in where.items():
         about = ", ".join(f"{family} ({count})" for family, count in families.items())
-        lines.append(f"- {plain(about)}: {plain(text)}")
+        lines.append(f"- {plain(about)}: {plain(text)}{f' {code(names[text])}' if text in names else ''}")
     return lines if where else ["Nothing is recorded."]
 
 

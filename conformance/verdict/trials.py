@@ -19,6 +19,8 @@ from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
 from conformance.processes import InfrastructureError
+from conformance.port.config import GeometryRow
+from conformance.port.declared.geometry import launched_as
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
@@ -89,6 +91,18 @@ def _generated(kernel: Kernel, case: Case, salt: str) -> TrialCase:
         return TrialCase(case, launch, _reference(kernel, launch))
     except reference.Faults as fault:
         return TrialCase(case, launch, {}, must_fault=str(fault))
+
+
+def with_geometry(cases: Iterable[TrialCase], geometry: GeometryRow | None, wave: int) -> Iterator[TrialCase]:
+    """``cases`` with the geometry that the port declares, if it does; a case for which that is none has a flaw."""
+    for case in cases:
+        if geometry is None:
+            yield case
+            continue
+        try:
+            yield replace(case, launch=launched_as(geometry, case.case, case.launch, wave))
+        except ValueError as error:
+            yield replace(case, flaw=str(error))
 
 
 def recorded(kernel: Kernel, ids: Container[str] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:

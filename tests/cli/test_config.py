@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,53 @@ def test_an_upstream_defect_that_the_port_fixes(cli, port) -> None:
     assert "fixed here, wrong upstream" not in said.out.replace("to be fixed here, wrong upstream", "")
     file.write_text('fixes = ["uneg_f32"]\n')
     assert cli("run", "--runtime", "cpu", "--kernels", folder, WIDE).code == 2
+
+
+FOUR_EACH = """
+extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel) {
+  for (size_t i = 0; i < 4; ++i) {
+    size_t at = (blockIdx.x * (size_t)blockDim.x + threadIdx.x) * 4 + i;
+    if (blockDim.x == 64 && at < numel) buf[at] = value;
+  }
+}
+"""
+
+
+def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
+    """A quarter of the threads in blocks of 64: right in the port's launches, wrong in Candle's."""
+    folder = port(FOUR_EACH, "fill.hip")
+    words = ("run", "--runtime", "cpu", "--kernels", folder, "fill_u32")
+    assert cli(*words).kernel("fill_u32")["status"] == "fail"
+    file = folder / "candle-parity.toml"
+    file.write_text(
+        '[[launch]]\nkernels = "fill_u*"\ngrid = "max(1, ceildiv(numel, 4 * 64))"\nblock = 64\n'
+        '[[known_failures]]\nkernels = "fill_u8"\nreason = "not ported"\n'
+    )
+    md = tmp_path / "r.md"
+    said = cli(*words, "--md", md)
+    assert said.code == 0, said.err
+    assert said.kernel("fill_u32")["geometry"] == "grid (max(1, ceildiv(numel, 4 * 64)), 1, 1), block (64, 1, 1)"
+    assert "launched with the port's own geometry: grid" in md.read_text().replace("’", "'")
+    bench = cli("bench", "--runtime", "cpu", "--kernels", folder, "fill_u32", "--json", tmp_path / "b.json")
+    assert bench.code == 0, bench.err
+    assert json.loads((tmp_path / "b.json").read_text())["workloads"][0]["block"] == [64, 1, 1]
+    file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(numel, 256)"\nblock = 64\n')
+    row = cli(*words).kernel("fill_u32")
+    assert (row["status"], row["failed"]) == ("fail", 1)
+    assert "candle-parity.toml makes grid x 0 here" in row["failures"][0]["why"]
+    file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(nrows, 256)"\n')
+    said = cli(*words)
+    assert said.code == 2
+    assert f"{file}: launch, row 1: 'ceildiv(nrows, 256)': 'nrows' is not known; there are block_x" in said.err
+
+
+def test_an_alias_that_the_port_does_not_bear_out(cli, port) -> None:
+    """Told by a run that has tried all of its kernels, and by no other."""
+    folder = port(FILL, "fill.hip")
+    file = folder / "candle-parity.toml"
+    file.write_text('[names]\n"fill_u8" = "own_u8"\n"fill_f*" = "own_f*"\n')
+    said = cli("run", "--runtime", "cpu", "--kernels", folder, "fill_u32", "fill_u8", "fill_f32")
+    assert said.code == 1
+    problem = f'{file}: names: "fill_u8" = "own_u8" matches no kernel of the port, such as own_u8; remove it'
+    assert said.err.count("matches no kernel of the port") == 1
+    assert problem in said.err

@@ -39,4 +39,4 @@ def test_what_is_not_given_has_its_default() -> None:
 
 def test_the_options_of_pytest_that_are_settings() -> None:
     found = pytest_options().keys() & set(Settings.names())
-    assert found == {"runtime", "wave", "kernels", "compiler", "compile_timeout", "no_sandbox"}
+    assert found == {"runtime", "wave", "kernels", "config", "compiler", "compile_timeout", "no_sandbox"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from conformance.port.compiling import cache
 from conformance.port.compiling.target import Target
-from conformance.port.config import read_config
+from conformance.port.config import _KEYS, read_config
+from conformance.port.declared.declared import declared_in
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.scan import defined_kernels
 from conformance.port.digest import tree_digest
@@ -18,6 +20,7 @@ from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda, options_for
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor
+from conformance.spec.load import load_specs
 
 
 @pytest.fixture
@@ -231,3 +234,19 @@ def test_a_cuda_source_is_told_by_what_it_includes_and_then_by_its_suffix(tmp_pa
     forced = BuildOptions(forced=(tmp_path / "shim.h",))
     assert not is_cuda(KernelSource(tmp_path / "a.cu", tmp_path), forced)
     assert is_cuda(KernelSource(tmp_path / "b.cu", tmp_path), BuildOptions(dialect="cuda"))
+
+
+def test_the_readme_has_every_key_and_its_example_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    section = text.partition("### What a port declares")[2].partition("\n## ")[0]
+    rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert keys == set(_KEYS)
+    (tmp_path / "candle-parity.toml").write_text(section.partition("```toml\n")[2].partition("```")[0])
+    (tmp_path / "shim").mkdir()
+    (tmp_path / "shim" / "cuda_to_hip.h").write_text("")
+    config = read_config(tmp_path / "candle-parity.toml")
+    assert options_for(tmp_path, config=config).forced[-1] == Path("hip/hip_fp16.h")
+    declared = declared_in(config, load_specs().kernels)
+    assert declared.names.port("mul_mat_vec_q4_0_q8_1_cuda1") == "mul_mat_vec_q4_0_q8_1_hip1"
+    assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 1, 1)

@@ -35,6 +35,11 @@ def test_only_stars_have_a_meaning() -> None:
     assert matches("*values=huge*", CASES[0])
     assert not matches("a_f16(shape=?3],*)", CASES[0])
     assert not matches("a_f1", "a_f16")
+    assert matches("a*", "a")
+    assert matches("*f*6", "a_f16")
+    assert not matches("ab*ba", "aba")
+    assert not matches("*b*a*", "a_b")
+    assert not matches("*" + "a*" * 500 + "b", "a" * 900)
 
 
 def test_a_kernel_is_known_where_every_failure_is() -> None:

@@ -83,6 +83,13 @@ def test_a_mean_of_doubles_is_one() -> None:
     assert abs(got[0] - given["src"][:49].mean()) < 1e-15
 
 
+def test_a_mean_of_bytes_does_not_wrap() -> None:
+    given, got = right("avg_pool2d_u8", "shape=[1,1,4,6],k=[4,6],stride=[1,1],values=large")
+    total = int(given["src"][:24].astype(np.int64).sum())
+    assert total > 255
+    assert got[0] == total // 24
+
+
 def test_a_float_beyond_a_byte_is_held_at_its_ends() -> None:
     kernel = SPECS.kernels["cast_f32_u8"].fixed()
     x = np.array([300, 254.9, 255.1, -3, np.nan, np.inf, -np.inf, 1e20], np.float32)

@@ -227,7 +227,7 @@ def test_long_messages_are_cut_and_say_so(specs: Specs) -> None:
 
 def test_markdown_tells_upstream_defects_and_what_is_not_compared(specs: Specs) -> None:
     output = render_markdown(record(specs), specs)
-    assert "8 times too small" in section(output, "What upstream gets wrong")
+    assert re.search("8 times too small.* `expert-stride`", section(output, "What upstream gets wrong"))
     assert "INT64\\_MIN / -1" in section(output, "Inputs that are not compared")
 
 

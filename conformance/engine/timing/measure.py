@@ -92,11 +92,18 @@ class Bench:
         return self._copies[half]
 
     def measure(
-        self, case: str, size: str, family: str, launch: Launch, trees: Sequence[tuple[str, Function]]
+        self,
+        case: str,
+        size: str,
+        family: str,
+        launch: Launch,
+        trees: Sequence[tuple[str, Function]],
+        own: Sequence[Launch] = (),
     ) -> Measurement:
         """Time ``launch`` for each tree's function in turn; a tree has the name that an error is to call it by.
 
-        Raises ``HipError`` when a launch fails or memory is short.
+        ``own`` has each tree's launch where their geometry differs. Raises ``HipError`` when a launch fails or memory
+        is short.
         """
         moved = bytes_moved(family, launch)
         copy = self.copy_gbps(moved)
@@ -104,15 +111,16 @@ class Bench:
         with self._rotating([buffer.data.nbytes for buffer in buffers], _sets(moved)) as places:
             self._fill(buffers, places)
             named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
-            prepared = [[self._device.prepare(function, launch, at) for at in named] for _, function in trees]
-            starts = [[one.start for one in own] for own in prepared]
+            pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
+            prepared = [[self._device.prepare(function, mine, at) for at in named] for (_, function), mine in pairs]
+            starts = [[one.start for one in each] for each in prepared]
             times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
         timings = tuple(
-            self._timing(own, self._device.resources(function, launch), launch)
-            for own, (_, function) in zip(times, trees, strict=True)
+            self._timing(taken, self._device.resources(function, mine), mine)
+            for taken, ((_, function), mine) in zip(times, pairs, strict=True)
         )
         counted = operations(family, launch)
-        return Measurement(case, size, moved, counted, launch.grid, launch.block, copy, timings)
+        return Measurement(case, size, moved, counted, pairs[0][1].grid, pairs[0][1].block, copy, timings)
 
     def _timing(self, times: Sequence[float], taken: Resources, launch: Launch) -> Timing:
         threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]

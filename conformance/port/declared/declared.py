@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conformance.port.config import Config, KnownFailure
+from conformance.port.config import Config, GeometryRow, KnownFailure
 from conformance.port.declared.fixes import fixed_kernels
+from conformance.port.declared.geometry import check_geometry
 from conformance.port.declared.known import check_rows
 from conformance.port.declared.names import OWN_NAMES, Names, names_of
 from conformance.spec.kernel import Kernel
@@ -15,12 +16,13 @@ from conformance.spec.kernel import Kernel
 @dataclass(frozen=True)
 class Declared:
     """What the file ``file`` says of a port: the names of its kernels, failures that its authors know, and the kernels
-    in which it mends an upstream defect."""
+    in which it mends an upstream defect, and geometry of its own."""
 
     file: str = ""
     names: Names = OWN_NAMES
     known_failures: tuple[KnownFailure, ...] = ()
     fixed: tuple[str, ...] = ()
+    launch: tuple[GeometryRow, ...] = ()
 
 
 NOTHING = Declared()
@@ -32,9 +34,11 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declare
         return NOTHING
     where = str(config.file)
     check_rows(config.known_failures, kernels, where)
+    check_geometry(config.launch, kernels, where)
     return Declared(
         where,
         names_of(config.names, kernels, where),
         config.known_failures,
         fixed_kernels(config.fixes, kernels, where),
+        config.launch,
     )

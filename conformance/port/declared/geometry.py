@@ -1,0 +1,116 @@
+"""Launch geometry of a port's own, by expressions over what a launch has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from conformance.cases import cases_for, has_cases, launch_for
+from conformance.cases.case import Case
+from conformance.cases.launch import Launch, Scalar
+from conformance.port.config import GeometryRow
+from conformance.port.declared.expressions import Expression, parse
+from conformance.port.declared.known import matches
+from conformance.port.sources import SourceError
+from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
+
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+_MOST_THREADS = 1024
+_MOST_SHARED = 1 << 20
+_WAVES = (32, 64)
+_AXES = "xyz"
+
+_parsed = lru_cache(maxsize=1024)(parse)
+
+
+def check_geometry(rows: Sequence[GeometryRow], kernels: Mapping[str, Kernel], where: str) -> None:
+    """Raises ``SourceError`` for an expression that is none or has a name that is not known, a row that matches no
+    kernel, and two that match the same."""
+    taken: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        place = f"{where}: launch, row {number}"
+        for text in (*(row.grid or ()), *(row.block or ()), *([] if row.shared is None else [row.shared])):
+            _expression(text, place)
+        named = [kernel for name, kernel in kernels.items() if matches(row.kernels, name)]
+        if not named:
+            what = f"{shortened(row.kernels)!r} matches none of the {len(kernels)} kernels of the specs"
+            raise SourceError(f"{place}: {what}; correct it, or remove the row")
+        for kernel in named:
+            other = taken.setdefault(kernel.name, number)
+            if other != number:
+                raise SourceError(f"{place}: {kernel.name} is ambiguous: row {other} matches it too; make one narrower")
+            if has_cases(kernel):
+                case = next(iter(cases_for(kernel)))
+                try:
+                    sizes_of(row, case, launch_for(kernel, case), _WAVES[-1])
+                except ValueError as error:
+                    raise SourceError(f"{place}: {error}") from None
+
+
+def geometry_of(rows: Sequence[GeometryRow], kernel: str) -> GeometryRow | None:
+    """The row for ``kernel``, if any."""
+    return next((row for row in rows if matches(row.kernels, kernel)), None)
+
+
+def described(row: GeometryRow) -> str:
+    """``grid (ceildiv(nrows_x, 128), 1, 1), block (32, 8, 1)``: what of a launch is the port's own."""
+    parts = [f"{what} ({', '.join(size)})" for what, size in (("grid", row.grid), ("block", row.block)) if size]
+    return ", ".join([*parts, *([] if row.shared is None else [f"{row.shared} bytes of shared memory"])])
+
+
+def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int) -> Launch:
+    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError`` where it cannot be launched."""
+    grid, block, shared = sizes_of(row, case, launch, wave)
+    for what, size, most in (("grid", grid, _MOST_BLOCKS), ("block", block, (_MOST_THREADS,) * 3)):
+        for axis, one, limit in zip(_AXES, size, most, strict=True):
+            if not 1 <= one <= limit:
+                raise ValueError(f"candle-parity.toml makes {what} {axis} {one} here; it is from 1 to {limit}")
+    threads = block[0] * block[1] * block[2]
+    if threads > _MOST_THREADS:
+        raise ValueError(f"candle-parity.toml makes a block of {threads} threads here; {_MOST_THREADS} are the most")
+    if not 0 <= shared <= _MOST_SHARED:
+        raise ValueError(
+            f"candle-parity.toml asks for {shared} bytes of shared memory here; 0 to {_MOST_SHARED} can be"
+        )
+    return replace(launch, grid=grid, block=block, shared=shared, own_geometry=True)
+
+
+def sizes_of(
+    row: GeometryRow, case: Case, launch: Launch, wave: int
+) -> tuple[tuple[int, int, int], tuple[int, int, int], int]:
+    """Grid, block and shared memory as numbers, Candle's where the row has none; raises ``ValueError``."""
+    names = _names(case, launch, wave)
+    grid = launch.grid if row.grid is None else _size(row.grid, names)
+    block = launch.block if row.block is None else _size(row.block, names)
+    return grid, block, launch.shared if row.shared is None else _value(row.shared, names)
+
+
+def _size(texts: tuple[str, str, str], names: Mapping[str, int]) -> tuple[int, int, int]:
+    x, y, z = (_value(text, names) for text in texts)
+    return x, y, z
+
+
+def _value(text: str, names: Mapping[str, int]) -> int:
+    try:
+        return _parsed(text).value(names)
+    except ValueError as error:
+        raise ValueError(f"{shortened(text)!r}: {error}") from None
+
+
+def _names(case: Case, launch: Launch, wave: int) -> dict[str, int]:
+    """The integer arguments of the kernel, the whole numbers of the case's id, Candle's own geometry, and ``wave``."""
+    names = {"wave": wave, "shared": launch.shared}
+    for what, size in (("grid", launch.grid), ("block", launch.block)):
+        names |= {f"{what}_{axis}": one for axis, one in zip(_AXES, size, strict=True)}
+    names |= {key: int(value) for key, value in case.fields if value.isdecimal() and value.isascii()}
+    integers = [arg for arg in launch.args if isinstance(arg, Scalar) and arg.value.dtype.kind in "iu"]
+    return names | {arg.name: int(arg.value) for arg in integers}
+
+
+def _expression(text: str, place: str) -> Expression:
+    try:
+        return _parsed(text)
+    except ValueError as error:
+        raise SourceError(f"{place}: {error}") from None

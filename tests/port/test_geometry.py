@@ -1,0 +1,126 @@
+"""``[[launch]]``: the language of its expressions, and what becomes of a launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conformance.cases.case import Case
+from conformance.cases.launch import Launch, Scalar
+from conformance.port.config import GeometryRow
+from conformance.port.declared.expressions import parse
+from conformance.port.declared.geometry import check_geometry, described, geometry_of, launched_as
+from conformance.port.sources import SourceError
+from conformance.spec.load import load_specs
+
+KERNELS = load_specs().kernels
+NAMES = {"n": 7, "m_2": 130}
+CASE = Case.parse("k(rows=5,shape=[3,4],values=unit,grid=9)")
+LAUNCH = Launch(
+    "k", (6, 2, 1), (32, 4, 1), 16, (Scalar("nrows", "int", np.int32(130)), Scalar("eps", "f32", np.float32(1)))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12", 12),
+        ("n", 7),
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("10 - 2 - 3", 5),
+        ("m_2 // 32 // 2", 2),
+        ("-n // 2", -4),
+        ("2 - -n", 9),
+        ("ceildiv(m_2, 128) * 2", 4),
+        ("ceildiv(128,128)", 1),
+        ("max(1, n - 9, min(n, 3))", 3),
+    ],
+)
+def test_an_expression_comes_to(text: str, value: int) -> None:
+    assert parse(text).value(NAMES) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "a number or a name is expected at its end"),
+        ("1 +", "expected at its end"),
+        ("1 2", "'2' is not expected there"),
+        ("n.real", "'.' is not allowed"),
+        ("2 ** 3", "expected before '*'"),
+        ("__import__('os')", "'(' is not expected there"),
+        ("abs(n)", "'(' is not expected there"),
+        ("ceildiv(n)", "ceildiv takes two numbers"),
+        ("ceildiv(n, 2, 3)", "ceildiv takes two numbers"),
+        ("(1", "')' is missing"),
+        ("max(1, 2", "')' is missing"),
+        ("(" * 60 + "1" + ")" * 60, "nested too deep"),
+        ("-" * 60 + "1", "nested too deep"),
+        ("1" * 600, "longer than 500"),
+    ],
+)
+def test_what_is_no_expression(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=r".") as raised:
+        parse(text)
+    assert word in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("rows", "'rows' is not known; there are m_2, n"),
+        ("n // (n - 7)", "a division by 0"),
+        ("ceildiv(1, 0)", "a division by 0"),
+        ("*".join(["1000000"] * 5), "too large"),
+        ("9" * 30, "too large"),
+    ],
+)
+def test_what_has_no_value(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        parse(text).value(NAMES)
+
+
+def test_a_launch_with_the_ports_geometry() -> None:
+    """Over arguments of the kernel, whole numbers of the case, Candle's geometry and the wave size; the rest stays."""
+    row = GeometryRow(
+        "k", ("ceildiv(nrows, 128)", "rows + grid_y", "1"), ("wave", "block_y * 2", "1"), "shared + wave * 4"
+    )
+    launch = launched_as(row, CASE, LAUNCH, 64)
+    assert (launch.grid, launch.block, launch.shared) == ((2, 7, 1), (64, 8, 1), 16 + 256)
+    assert launch.args is LAUNCH.args
+    assert described(row).endswith("block (wave, block_y * 2, 1), shared + wave * 4 bytes of shared memory")
+    launch = launched_as(GeometryRow("k", block=("256", "1", "1")), CASE, LAUNCH, 32)
+    assert (launch.grid, launch.block, launch.shared) == ((6, 2, 1), (256, 1, 1), 16)
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        (GeometryRow("k", ("nrows - 130", "1", "1")), "makes grid x 0 here; it is from 1"),
+        (GeometryRow("k", ("1", "70000", "1")), "makes grid y 70000 here"),
+        (GeometryRow("k", block=("2048", "1", "1")), "makes block x 2048 here; it is from 1 to 1024"),
+        (GeometryRow("k", block=("64", "32", "1")), "a block of 2048 threads"),
+        (GeometryRow("k", shared="-1"), "-1 bytes of shared memory"),
+        (GeometryRow("k", shared="eps"), "'eps' is not known"),
+    ],
+)
+def test_a_geometry_that_cannot_be_launched(row: GeometryRow, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        launched_as(row, CASE, LAUNCH, 32)
+
+
+def test_rows_are_checked_against_the_specs() -> None:
+    tiles = GeometryRow("mul_mat_q4_*", ("ceildiv(nrows_x, 64)", "ceildiv(ncols_y, columns)", "1"))
+    check_geometry([tiles, GeometryRow("uneg_f32", block=("256", "1", "1"))], KERNELS, "F")
+    assert geometry_of([tiles], "mul_mat_q4_K") == tiles
+    assert geometry_of([tiles], "mul_mat_q5_K") is None
+    for rows, word in (
+        ([GeometryRow("mul_mat_q9")], "F: launch, row 1: 'mul_mat_q9' matches none of the 748 kernels"),
+        ([tiles, GeometryRow("mul_mat_*_K")], "F: launch, row 2: mul_mat_q4_K is ambiguous: row 1 matches it too"),
+        ([GeometryRow("uneg_f32", shared="1 +")], "F: launch, row 1: '1 +': a number or a name is expected"),
+        ([GeometryRow("uneg_f32", shared="nrows_x")], "F: launch, row 1: 'nrows_x': 'nrows_x' is not known; there are"),
+    ):
+        with pytest.raises(SourceError) as raised:
+            check_geometry(rows, KERNELS, "F")
+        assert word in str(raised.value)
