@@ -18,9 +18,9 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
-from conformance.processes import InfrastructureError
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import launched_as
+from conformance.processes import InfrastructureError
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
