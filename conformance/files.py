@@ -85,10 +85,10 @@ def own_python(statement: str) -> list[str]:
     """The command of a process that runs ``statement`` with the packages that this process has, wherever it is started.
 
     With ``-m`` or a plain ``-c`` Python would look in the working directory first, where a port may have a folder of
-    the same name as one of our packages.
+    the same name as one of our packages; and a second installation may come before this one on the path.
     """
-    place = f"import sys; sys.path[:0] = [] if {str(ROOT)!r} in sys.path else [{str(ROOT)!r}]; "
-    return [sys.executable, "-P", "-c", place + statement]
+    first = f"next((i for i, p in enumerate(sys.path) if os.path.isdir(os.path.join(p, {__package__!r}))), 0)"
+    return [sys.executable, "-P", "-c", f"import os, sys; sys.path.insert({first}, {str(ROOT)!r}); {statement}"]
 
 
 def own_module(name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -61,3 +62,12 @@ def test_a_folder_in_the_way_is_not_taken_for_a_package(tmp_path: Path, command:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('not ours')\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_another_installation_before_this_one_on_the_path_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "conformance").mkdir()
+    (tmp_path / "conformance" / "__init__.py").write_text("raise SystemExit('another')\n")
+    path = os.pathsep.join([str(tmp_path), str(files.ROOT)])
+    command = files.own_python("import conformance; print(conformance.__file__)")
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent.parent == files.ROOT
