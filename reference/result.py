@@ -18,25 +18,21 @@ def contiguous(before: Array, value: Array, low: Array | None = None, high: Arra
     return Expected(*(None if part is None else _head(before, part) for part in (value, low, high)))  # type: ignore[arg-type]
 
 
-def placed(before: Array, part: Expected, at: Array | slice = slice(None)) -> Expected:
-    """``before`` with its elements ``at`` (the first ones) replaced by ``part``, of any shape and its dtype."""
-    count = part.value.size
-    places = np.arange(before.size)[:count] if isinstance(at, slice) else at
-    ends: list[Array | None] = []
-    for one in (part.value, part.low, part.high):
-        if one is None:
-            ends.append(None)
-            continue
+def placed(before: Array, part: Expected, at: Array | None = None) -> Expected:
+    """``before`` with its elements ``at``, or its first ones, replaced by ``part``, of any shape and its dtype."""
+    places = np.arange(part.value.size) if at is None else at
+
+    def whole(elements: Array) -> Array:
         content = before.copy()
-        bits(content)[places] = bits(np.ascontiguousarray(one).reshape(-1))
-        ends.append(content)
-    value, low, high = ends
-    assert value is not None
+        bits(content)[places] = bits(np.ascontiguousarray(elements).reshape(-1))
+        return content
+
+    low, high = (None if end is None else whole(end) for end in (part.low, part.high))
     if part.free is None:
-        return Expected(value, low, high)
+        return Expected(whole(part.value), low, high)
     free = np.zeros(before.size, np.bool_)
     free[places] = part.free.reshape(-1)
-    return Expected(value, low, high, free)
+    return Expected(whole(part.value), low, high, free)
 
 
 def _head(before: Array, part: Array) -> Array:

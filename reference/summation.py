@@ -29,18 +29,13 @@ _SLACK = 1 + LONG(2) ** -8
 """Covers the rounding of the exact sums to longdouble, which has 11 bits more than float64, and of the bound."""
 
 
-def _same(x: Array) -> Array:
-    return x
-
-
 @dataclass(frozen=True)
 class Terms:
     """What a bound needs to know of the terms of some sums; every array has an element per sum.
 
-    ``positive`` is the sum of the positive terms, ``negative`` that of the magnitudes of the others; ``count`` counts
-    those that are not 0, ``products`` of which are products that may be rounded before they are added. ``unit`` is the
-    largest power of two that every term is a multiple of. ``nan`` says that there is a NaN, ``minus_zero`` that all
-    terms are -0.
+    ``positive`` is the sum of the positive terms, ``negative`` that of the magnitudes of the others, and ``count`` how
+    many are not 0. ``unit`` is the largest power of two that every term is a multiple of. ``nan`` says that there is a
+    NaN, ``minus_zero`` that all terms are -0, ``products`` that the terms may be rounded before they are added.
     """
 
     positive: Array
@@ -143,16 +138,16 @@ def last_bit(x: Array) -> Array:
     return np.where(whole == 0, LONG(np.inf), np.ldexp((whole & (~whole + np.uint64(1))).astype(LONG), exponent - 64))
 
 
-def any_order(terms: Terms, kind: DType, value: Array, store: Convert, finish: Convert = _same) -> Expected:
-    """``value`` (the sums in Candle's order, finished and stored) with the interval of all orders.
+def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expected:
+    """``value`` (the sums in Candle's order, kept in ``kind`` and stored) with the interval of all orders.
 
-    ``store`` rounds longdouble to the type of ``value``; ``finish`` is what a kernel does to a sum before, monotone.
-    Where the terms of one sign alone overflow in ``kind``, so may a partial sum; where those of both signs do, a NaN is
-    as good as any number.
+    ``store`` rounds longdouble to the type of ``value``. Where the terms of one sign alone overflow in ``kind``, so may
+    a partial sum; where those of both signs do, a NaN is as good as any number.
     """
     radius = terms.radius(kind)
     largest = np.array([kind.floating.largest], kind.bits).view(kind.numpy).astype(LONG)[0]
-    over, under = terms.positive + radius > largest, terms.negative + radius > largest
+    growth = 1 + terms.count * LONG(2) ** -(kind.floating.mantissa + 1)
+    over, under = terms.positive * growth > largest, terms.negative * growth > largest
     infinite = np.isinf(terms.positive) | np.isinf(terms.negative)
     fixed = terms.nan | (np.isinf(terms.positive) & np.isinf(terms.negative)) | (infinite & ~(over & under))
     if kind.floating.saturates:
@@ -165,7 +160,7 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert, finish: C
         # A sum of -0 alone is -0, or +0 where it starts from 0.
         end = np.where(terms.minus_zero, side * LONG(0), end)
         settled = fixed | (((radius == 0) | terms.rounded_once) & ~terms.minus_zero & ~reached)
-        ends.append(np.where(settled, value, store(finish(end))))
+        ends.append(np.where(settled, value, store(end)))
     free = over & under & ~fixed & (not kind.floating.saturates)
     return Expected(value, ends[0], ends[1], free if free.any() else None)
 

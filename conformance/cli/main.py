@@ -240,6 +240,9 @@ def _launching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)"
     )
+    parser.add_argument(
+        "--arch", dest="target", metavar="GFX", help="cpu runtime: the AMD GPU whose macros sources see, such as gfx942"
+    )
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     _compiler_options(parser)
     _dialect(parser)

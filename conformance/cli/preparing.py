@@ -31,6 +31,7 @@ from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
+from conformance.toolchains.targets import target
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32
@@ -82,11 +83,14 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     """
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
-    wave = (settings.wave or default_wave(tree)) if kind.chooses_wave else settings.wave
+    wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
+    _check_target(settings, kind, wave)
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
         command += ["--wave", str(wave)]
+    if setup.arch is not None:
+        command += ["--arch", setup.arch]
     if setup.compiler != "auto":
         command += ["--compiler", setup.compiler]
     if settings.kernels:
@@ -132,7 +136,23 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         sandbox=not settings.no_sandbox,
         choice=choice,
         compiler=compiler,
+        arch=settings.target,
     )
+
+
+def _wave_of(settings: Settings) -> int | None:
+    """The size of waves that the target has by default; raises ``AmdError``."""
+    return None if settings.target is None else target(settings.target).default_wave
+
+
+def _check_target(settings: Settings, kind: RuntimeKind, wave: int | None) -> None:
+    """Raises ``UsageError`` for a target that the runtime cannot stand in for, ``AmdError`` for an unknown one."""
+    if settings.target is None:
+        return
+    if not kind.on_host:
+        raise UsageError(f"--arch is for the cpu runtime; on {kind.name} the device says what it is: leave it out")
+    if wave == 32 and target(settings.target).default_wave == 64:
+        raise UsageError(f"--wave 32: {settings.target} has waves of 64 lanes; name another --arch, or leave one out")
 
 
 def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:

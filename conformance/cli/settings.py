@@ -31,6 +31,7 @@ class Settings:
     undefines: tuple[str, ...] = ()
     std: str | None = None
     config: Path | None = None
+    target: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from conformance.engine.tasks import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
@@ -15,6 +16,7 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.toolchains.targets import macros, target
 
 
 def compile_answer(request: Compile, load: Callable[[int], str | None]) -> Compiled:
@@ -34,6 +36,15 @@ def compile_answer(request: Compile, load: Callable[[int], str | None]) -> Compi
     return Compiled(request.source, seconds, error, request.tree, infrastructure, tuple(take_warnings()))
 
 
+def seen_by(setup: Setup, options: BuildOptions) -> BuildOptions:
+    """``options`` with the macros of the AMD GPU that the setup names."""
+    if setup.arch is None:
+        return options
+    return replace(
+        options, defines=(*macros(setup.arch, setup.wave or target(setup.arch).default_wave), *options.defines)
+    )
+
+
 class Compiler:
     """Compiles the sources of one tree in child processes, through the cache.
 
@@ -49,7 +60,7 @@ class Compiler:
         ready: Callable[[], Ready],
     ) -> None:
         self._setup = setup
-        self._options = options
+        self._options = seen_by(setup, options)
         self._supervisor = supervisor
         self._begin = begin
         self._ready = ready
@@ -63,14 +74,14 @@ class Compiler:
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)
-        target = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
+        made_for = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
         dialect = self._options.dialect
         if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
             dialect = "hip"  # its compiler goes by the suffix
         extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else "hiprtc"
-        found = made(source, target, self._supervisor, self._options, extra, limits, chosen)
+        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen)
         if kind.chooses_compiler:
             self._made[source.label] = found
         return found

@@ -8,7 +8,7 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-from conformance.engine.compiling import Compiler, compile_answer
+from conformance.engine.compiling import Compiler, compile_answer, seen_by
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.member import run_member
@@ -54,11 +54,11 @@ class Judge:
         self._specs = load_specs(setup.specs)
         self._losses: dict[int, int] = {}
         self._deadly: dict[int, str] = {}
-        self._opinion = SecondOpinion(mode.tree.options, setup.wave)
+        self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
         self._library = Library(
             mode.tree.path,
-            mode.tree.options,
+            seen_by(setup, mode.tree.options),
             setup.runtime,
             self._compiler.compiled,
             lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made after the library
@@ -196,7 +196,7 @@ class Judge:
         found = self._library.find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
-            status, message = self._opinion.on(found.refused, kernel.name, found.message or "")
+            status, message = self._opinion.on(found.refused, self._library.port_name(kernel), found.message or "")
             return Outcome(kernel.name, status, source=found.source, message=message)
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
@@ -242,6 +242,8 @@ class ReferenceJudge:
         answers = Answers(recorded_answer, ("recorded",))
         try:
             return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
+        except InfrastructureError as failed:
+            return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(kernel.name, "not_run", message=str(error))
 

@@ -28,6 +28,9 @@ from conformance.toolchains.errors import AmdError
 COMPILER_LOST = "the compiler "
 """How the log begins of a source that took its compiler down, or beyond a limit."""
 
+_NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
+"""How it begins of one that was compiled, or that no compiler has judged."""
+
 
 class Loader(Protocol):
     """Where code objects are loaded: an executor."""
@@ -113,7 +116,7 @@ class Library:
         A file named after the kernel's module is looked into first; another is compiled only when the kernel is not
         there and the other seems to define it.
         """
-        name = self._port_names.port(kernel.name)
+        name = self.port_name(kernel)
         broken: Found | None = None
         for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
             source = self.sources[index]
@@ -140,11 +143,15 @@ class Library:
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
         for index, why in self.broken.items():
             if self._would_define(index, name, kernel.module):
-                refused = None if index in self.refused or why.startswith(COMPILER_LOST) else self.sources[index]
+                refused = None if index in self.refused or why.startswith(_NO_REFUSALS) else self.sources[index]
                 return Found(None, "compile_error", self.sources[index].label, why, refused)
         own = name != kernel.name
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
         return broken or Found(None, "missing", None, said)
+
+    def port_name(self, kernel: Kernel) -> str:
+        """What the port calls ``kernel``."""
+        return self._port_names.port(kernel.name)
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""

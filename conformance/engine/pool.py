@@ -113,7 +113,7 @@ class _Member:
         began, doing = self.progress.read()
         limit = hang_seconds() * _QUIET
         if doing.startswith(COMPILING):
-            limit += 2 * self.setup.compile_seconds
+            limit += 4 * self.setup.compile_seconds  # two compilers, and what is left of what they refuse
         return time.monotonic() - max(self.since, began) > limit
 
     def last_words(self) -> str:

@@ -33,11 +33,12 @@ class _Said:
 
 
 class SecondOpinion:
-    """Asks AMD's compiler about sources of one tree, each once; ``wave`` is the size of the run's waves."""
+    """Asks AMD's compiler about sources of one tree, each once, for ``arch``, else for a target with waves of the size
+    ``wave``."""
 
-    def __init__(self, options: BuildOptions, wave: int | None) -> None:
+    def __init__(self, options: BuildOptions, wave: int | None, arch: str | None = None) -> None:
         self._options = options
-        self._target = target(TARGETS.get(wave or 64, TARGETS[64]))
+        self._target = target(arch or TARGETS.get(wave or 64, TARGETS[64]))
         self._known: dict[KernelSource, _Said] = {}
 
     def on(self, source: KernelSource, kernel: str, error: str) -> tuple[Status, str]:

@@ -42,6 +42,8 @@ class Setup:
     """How the runtime and its devices were chosen."""
     compiler: CompilerChoice = "auto"
     """Who compiles for an AMD GPU; the other runtimes have one compiler."""
+    arch: str | None = None
+    """The AMD GPU whose macros sources see where kernels run on the host."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""

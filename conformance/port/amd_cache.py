@@ -11,11 +11,17 @@ from pathlib import Path
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
+from conformance.port.code_objects import parse
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly, overlaid
+from conformance.port.includes import reached
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.toolchains.amd import SECONDS, CompileFailure, Toolchain
 from conformance.toolchains.targets import Target
+
+_MAIN = "hip/hip_runtime.h"
+OF_HIPRTC = tuple(word for name in ("runtime", "fp16", "bfloat16") for word in ("-include", f"hip/hip_{name}.h"))
+"""What hiprtc gives a source without an ``#include``."""
 
 _BROKEN = "broken"
 """The key of an entry's listing that is not a file's."""
@@ -44,18 +50,32 @@ def compile_for(
 ) -> Compiled:
     """The code object of ``source`` for ``target``, or of what compiles of it, through the cache.
 
-    Raises ``CompileFailure`` where nothing compiles, or the errors lead to no kernel, and ``SourceError``.
+    A source without hip/hip_runtime.h that does not compile is tried with the headers that hiprtc supplies. Raises
+    ``CompileFailure`` where no kernel compiles, or the errors lead to none, and ``SourceError``.
     """
     source.text()  # clang skips a NUL, at which hipRTC ends a source: neither verdict would hold for the other
     folders = dict.fromkeys((source.root, source.path.parent))
     words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more]
-    try:
-        return compile_cached(toolchain, source.path, target, words)
-    except CompileFailure as failure:
-        rest = _compile_rest(toolchain, source, target, words, options, failure.log)
-        if rest is None:
-            raise
-        return rest
+    ways = [words]
+    if not toolchain.minimal_headers and not _is_for_hipcc(source, options):
+        ways.append([*words, *OF_HIPRTC])
+    failures: list[CompileFailure] = []
+    for way in ways:
+        try:
+            return compile_cached(toolchain, source.path, target, way)
+        except CompileFailure as failure:
+            failures.append(failure)
+    for way, failed in reversed(list(zip(ways, failures, strict=True))):
+        rest = _compile_rest(toolchain, source, target, way, options, failed.log)
+        if rest is not None and parse(rest.code, source.label).kernels:
+            return rest
+    raise failures[-1]
+
+
+def _is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
+    """Whether a source names HIP's main header; one that does not may be written for hiprtc, which supplies it."""
+    starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
+    return _MAIN in reached(starts, folders).hip or any(str(header) == _MAIN for header in options.forced)
 
 
 def _compile_rest(

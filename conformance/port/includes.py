@@ -27,11 +27,11 @@ class Include:
 @dataclass(frozen=True)
 class Reached:
     """The files that a source can include, conditions ignored; ``complete`` is false where an ``#include`` names its
-    header by a macro, which only a preprocessor can follow. ``includes_hip``: one of HIP's headers is named."""
+    header by a macro, which only a preprocessor can follow. ``hip``: HIP's headers among the names."""
 
     files: tuple[Path, ...]
     complete: bool
-    includes_hip: bool = False
+    hip: frozenset[str] = frozenset()
 
 
 def includes(
@@ -81,12 +81,13 @@ def reached(starts: Sequence[Path], folders: Sequence[Path]) -> Reached:
     """
     present = [path for path in starts if path.is_file()]
     files = {path.resolve() for path in present}
-    complete, includes_hip = True, False
+    complete = True
+    hip: set[str] = set()
     for include in includes(present, folders, _text):
         complete = complete and include.name is not None
-        includes_hip = includes_hip or (include.name or "").startswith("hip/")
+        hip.update(name for name in (include.name,) if name is not None and name.startswith("hip/"))
         files.update(path.resolve() for path in include.found)
-    return Reached(tuple(sorted(files)), complete, includes_hip)
+    return Reached(tuple(sorted(files)), complete, frozenset(hip))
 
 
 def _text(path: Path) -> str | None:

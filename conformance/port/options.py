@@ -100,9 +100,11 @@ def is_cuda(source: KernelSource, options: BuildOptions) -> bool:
         return options.dialect == "cuda"
     if source.path.suffix != ".cu":
         return False
+    if any(str(header).startswith("hip/") for header in options.forced):
+        return False
     starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
     try:
-        return not reached(starts, folders).includes_hip
+        return not reached(starts, folders).hip
     except (SourceError, OSError):
         return True
 

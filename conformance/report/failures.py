@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from conformance.outcome import Failure, Status
 from conformance.record import KernelResult, Record
@@ -39,9 +40,19 @@ _SECTIONS: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
 )
 
 
-def failure_lines(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[str]:
-    """Every kernel with a verdict other than pass, by status; kernels with the same message are listed together."""
-    lines: list[str] = []
+Told = dict[str, list[tuple[str, KernelResult]]]
+"""The failing kernels that stand in a report already, each with the runs that they failed in."""
+
+
+def failure_lines(
+    record: Record, rows: Sequence[KernelResult], specs: Specs, label: str = "", told: Told | None = None
+) -> list[str]:
+    """Every kernel with a verdict other than pass, by status; kernels with the same message are listed together.
+
+    Those that fail as in a run before this one, which ``told`` has, are only named; ``told`` gets the others under
+    ``label``.
+    """
+    rows, lines = _news(rows, label, {} if told is None else told)
     for heading, belongs in _SECTIONS:
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
@@ -57,6 +68,41 @@ def failure_lines(record: Record, rows: Sequence[KernelResult], specs: Specs) ->
             known = group[0].known_reason is not None
             lines += ["", *(_known(reason, group) if known else _group(record, group, specs))]
     return lines or ["Nothing: no kernel that was judged failed."]
+
+
+def _news(rows: Sequence[KernelResult], label: str, told: Told) -> tuple[list[KernelResult], list[str]]:
+    """The failing rows that are not in ``told`` yet, and a line for those of each run that are."""
+    new: list[KernelResult] = []
+    known: dict[str, list[str]] = {}
+    for row in rows:
+        if not any(belongs(row) for _, belongs in _SECTIONS):
+            continue
+        before = next((name for name, other in told.get(row.name, ()) if _alike(row, other)), None)
+        if before is None:
+            told.setdefault(row.name, []).append((label, row))
+            new.append(row)
+        else:
+            known.setdefault(before, []).append(row.name)
+    return new, [
+        f"{len(names)} kernel{'' if len(names) == 1 else 's'} as under {plain(name)}: {', '.join(map(code, names))}."
+        for name, names in known.items()
+    ]
+
+
+def _alike(left: KernelResult, right: KernelResult) -> bool:
+    """Whether a kernel failed alike in two runs: in the same cases, by the same elements."""
+    one, other = (
+        (
+            row.status,
+            row.cases,
+            row.failed,
+            row.message,
+            row.max_ulp,
+            [replace(item, reproduce="") for item in row.failures],
+        )
+        for row in (left, right)
+    )
+    return one == other
 
 
 def _known(reason: str, group: Sequence[KernelResult]) -> list[str]:

@@ -10,7 +10,7 @@ from conformance.report.about import Records, executed, facts_table, given_specs
 from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
 from conformance.report.causes import cause_section
 from conformance.report.declared import choice_lines
-from conformance.report.failures import failure_lines, missing_lines
+from conformance.report.failures import Told, failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
 from conformance.report.robustness import robustness_lines
@@ -67,8 +67,9 @@ def render_markdown(records: Records, specs: Specs) -> str:
         lines.append(
             "✅ all at parity, ❌ not (passing/all), – no source or not run, blank: Candle has no such kernel."
         )
+    told: Told = {}
     for name, record, part in zip(names, found, rows, strict=True):
-        lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
+        lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs, name, told)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
         own = choice_lines(part)
         if own:

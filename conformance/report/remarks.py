@@ -38,6 +38,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", text) for text in (*known_failures(rows), *fixes(rows))),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
+        *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
@@ -77,6 +78,16 @@ def _left_out(rows: Sequence[KernelResult]) -> str | None:
     kernels = sum(row.left_out > 0 for row in rows)
     text = f"{count} cases of {kernels} kernels were not launched: their right answer is a fault, which the device"
     return f"{text} would not survive" if count else None
+
+
+def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
+    """What is to be said of kernels that pass, such as ties in another order, each once."""
+    counts = Counter(row.message for row in rows if row.status == "pass" and row.message)
+    first = {row.message: row.name for row in reversed(rows) if row.status == "pass" and row.message}
+    return [
+        f"{first[text]}{f' and {count - 1} kernels more' if count > 1 else ''}: {text}"
+        for text, count in counts.items()
+    ]
 
 
 def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:

@@ -41,6 +41,18 @@ class Target:
         return 64 if self.isa_version < 10000 else 32
 
 
+def macros(name: str, wave: int) -> tuple[str, ...]:
+    """What AMD's compiler defines for a target and a size of waves, as ``NAME=VALUE``; raises ``AmdError``."""
+    processor = target(name).processor
+    family = processor.removeprefix("gfx")[:-2]
+    return ("__AMDGPU__=1", "__AMDGCN__=1", f"__{processor}__=1", f"__GFX{family}__=1", *wave_macros(wave))
+
+
+def wave_macros(wave: int) -> tuple[str, ...]:
+    """What AMD's compiler defines for a size of waves."""
+    return (f"__AMDGCN_WAVEFRONT_SIZE={wave}", f"__AMDGCN_WAVEFRONT_SIZE__={wave}")
+
+
 def lds_bytes(processor: str) -> int:
     """The most shared memory of a block on ``processor``, in bytes."""
     return _LDS_BYTES.get(processor, _LDS_BYTES_ELSEWHERE)

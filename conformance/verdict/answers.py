@@ -25,6 +25,9 @@ from conformance.verdict.operand_values import Operand, operand_values, rows_of
 from conformance.verdict.ordinals import is_nan
 from reference.expected import Expected
 
+DEFECT_FIXED = "upstream's defect is fixed"
+DEFECT_KEPT = "upstream's defect is kept"
+
 PACK = 16
 """Elements that a vectorised kernel takes at a time, at most."""
 
@@ -77,17 +80,24 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
 
 def _made_mistakes(buffer: WrongBuffer) -> Iterator[str]:
     """The mistakes with which the reference gives just what the kernel has written."""
-    kernel, row = buffer.kernel, buffer.dtype
-    for name, arguments in mistakes(kernel, buffer.launch):
-        try:
-            answer = reference.evaluate(
-                kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, arguments()
-            )[buffer.name]
-            mismatch, _ = judge(buffer.name, buffer.got, answer, buffer.before, row, kernel.tolerance.ulp)
-        except (reference.Faults, ValueError, IndexError, KeyError, TypeError, ZeroDivisionError, OverflowError):
-            continue  # with that mistake the launch has no answer
-        if mismatch is None:
-            yield name
+    kernel = buffer.kernel
+    tried = [(name, kernel, arguments) for name, arguments in mistakes(kernel, buffer.launch)]
+    if kernel.fix is not None:
+        name, other = (DEFECT_KEPT, kernel.as_upstream()) if kernel.is_fixed else (DEFECT_FIXED, kernel.fixed())
+        tried.append((name, other, buffer.launch.reference_arguments))
+    return (name for name, other, arguments in tried if _explains(buffer, other, arguments))
+
+
+def _explains(buffer: WrongBuffer, kernel: Kernel, arguments: Callable[[], dict[str, Any]]) -> bool:
+    """Whether what the reference answers to ``arguments`` is what stands in ``buffer``."""
+    try:
+        answer = reference.evaluate(
+            kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, arguments()
+        )[buffer.name]
+        mismatch, _ = judge(buffer.name, buffer.got, answer, buffer.before, buffer.dtype, kernel.tolerance.ulp)
+    except Exception:
+        return False  # with that mistake the launch has no answer
+    return mismatch is None
 
 
 def _position(buffer: WrongBuffer) -> Iterator[str]:

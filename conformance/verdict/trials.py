@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +20,7 @@ from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import launched_as
+from conformance.processes import InfrastructureError
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
@@ -172,9 +174,20 @@ def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]
 
 
 def _reference(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
-    return reference.evaluate(
-        kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, launch.reference_arguments()
-    )
+    """What the reference expects of ``launch``.
+
+    Raises ``NoReference``, ``Faults``, and ``InfrastructureError`` for a reference that fails: no doing of the kernel.
+    """
+    try:
+        return reference.evaluate(
+            kernel.module, kernel.family, kernel.variant, kernel.tolerance.library_ulp, launch.reference_arguments()
+        )
+    except (reference.NoReference, reference.Faults):
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        raise InfrastructureError(f"the reference of {kernel.name} raised {error!r} at {where}") from error
 
 
 @lru_cache(maxsize=1)

@@ -11,11 +11,13 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.port.code_objects import read_code_objects
+from conformance.port.installation import lacked
 from conformance.record import Record, RunInfo, every_kernel, merge, read_record, write_record
 from conformance.record.model import Build, KernelResult, Resources
 from conformance.report import render_csv, render_html, render_markdown, render_terminal
+from conformance.report.remarks import remarks
 from conformance.spec.load import Specs, load_specs
-from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.amd import Toolchain, find_toolchain, rocm_roots
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
 from conformance.writing import FileError
@@ -28,6 +30,9 @@ extern "C" __global__ void affine_f32(const size_t numel, const size_t num_dims,
   if (threadIdx.x < numel) out[threadIdx.x] = inp[threadIdx.x] * mul + add;
 }
 """
+
+
+WHEN = "2026-01-02T03:04:05Z"
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +97,73 @@ def test_a_file_that_does_not_compile_is_told_and_the_others_are_built(
     failed = read_record(tmp_path / "b.json").run.builds["gfx942"].failed
     assert failed.keys() == {"port/broken.hip"}
     assert "no_such" in failed["port/broken.hip"]
+
+
+def test_a_kernel_that_does_not_compile_is_told_and_the_others_of_its_file_are_built(
+    port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = AFFINE.replace("affine_f32", "affine_f64").replace("* mul", "* no_such").replace("#include", "//")
+    (port / "sub/affine.hip").write_text(AFFINE + broken)
+    words = ("--kernels", port, "--arch", "gfx942", "--out", "o", "--json", "b.json")
+    for _ in range(2):  # compiled, and from the cache
+        code, out, err = build(capsys, *words)
+        assert code == 1
+        assert re.search(r"sub/affine\.hip:9: affine_f64 does not compile for gfx942:\n  port/sub/affine.*no_such", err)
+        assert "1 kernels" in out
+        (found,) = read_code_objects(tmp_path / "o/gfx942/sub/affine.hsaco")
+        assert found.kernels.keys() == {"affine_f32"}
+    built = read_record(tmp_path / "b.json")
+    assert built.run.builds["gfx942"].failed == {}
+    assert built.run.builds["gfx942"].broken.keys() == {"affine_f64"}
+    code = main(["check", "--kernels", str(port), "affine_f32", "--arch", "gfx942"])
+    assert (code, "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out) == (1, True)
+
+
+def test_a_source_for_hiprtc_needs_no_include(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = AFFINE.replace("#include <hip/hip_runtime.h>", "__device__ half twice(half x) { return x + x; }")
+    (port / "sub/affine.hip").write_text(text)
+    if find_toolchain(targets_of("gfx942")).minimal_headers:
+        pytest.skip("NOTHING SUPPLIED: HIP's own headers were not found")
+    assert build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")[0] == 0
+
+
+def test_a_header_that_the_installation_lacks_is_not_the_ports_fault(
+    port: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if any((root / "include/hip/hip_fp4.h").exists() for root in (*rocm_roots(), Path("/usr"))):
+        pytest.skip("NOTHING IS MISSING: this HIP has every header")
+    (port / "sub/affine.hip").write_text(f"#include <hip/hip_fp4.h>\n{AFFINE}")
+    code, _, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")
+    assert code == 2
+    assert "port/sub/affine.hip cannot be compiled here for gfx942:\n  it includes <hip/hip_fp4.h>, which " in err
+    assert "this says nothing of the port" in err
+
+
+def test_an_installation_is_named_by_its_version_and_folder(tmp_path: Path) -> None:
+    (tmp_path / "include/hip").mkdir(parents=True)
+    (tmp_path / "include/hip/hip_version.h").write_text("#define HIP_VERSION_MAJOR 5\n#define HIP_VERSION_MINOR 2\n")
+    toolchain = Toolchain("clang", ("clang++",), (f"--rocm-path={tmp_path}",), "clang 19", "1")
+    log = "a.hip:1:10: fatal error: 'hip/hip_bf16.h' file not found\n"
+    assert f"<hip/hip_bf16.h>, which HIP 5.2 in {tmp_path / 'include'} does not have" in (lacked(toolchain, log) or "")
+    assert lacked(toolchain, log.replace("hip/hip_bf16.h", "hip/own.h")) is None
+
+
+def test_a_report_says_what_amds_compiler_refuses_of_what_was_put_on_trial(specs: Specs) -> None:
+    build = Build(compiler="clang", started=WHEN, failed={"port/b.hip": "no b"}, broken={"uneg_f32": "no uneg"})
+    rows = [
+        KernelResult.model_validate(
+            {"name": name, "module": "unary", "family": "unary", "status": "pass", "cases": 1, "upstream": "u:1"}
+            | {"source": f"port/{file}.hip:3"}
+        )
+        for name, file in (("uneg_f32", "a"), ("uexp_f32", "b"), ("usqr_f32", "a"))
+    ]
+    run = RunInfo(runtime="cpu", device="d", started=WHEN, seconds=1, upstream_commit="0", builds={"gfx942": build})
+    record = Record.of(run, every_kernel(specs, rows))
+    said = [remark.text for remark in remarks(record, record.kernels, specs) if "refuses" in remark.text]
+    assert said == [
+        "AMD's compiler refuses 1 kernel that was put on trial (uneg_f32), for gfx942: no uneg",
+        "AMD's compiler refuses 1 kernel that was put on trial (uexp_f32), for gfx942: no b",
+    ]
 
 
 def test_an_argument_unlike_the_specs_is_told(port: Path, capsys: pytest.CaptureFixture[str]) -> None:

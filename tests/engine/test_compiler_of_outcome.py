@@ -57,6 +57,23 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
     assert asked == ["auto", "auto"]
 
 
+def test_a_cuda_suffix_does_not_make_hip_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[tuple[str, ...]] = []
+
+    def stand_in(*asked: Any) -> Made:
+        words.append(tuple(asked[4]))
+        return Made(b"code")
+
+    monkeypatch.setattr(compiling, "made", stand_in)
+    (tmp_path / "shim.h").write_text("#include <hip/hip_runtime.h>\n")
+    (tmp_path / "a.cu").write_text('#include "shim.h"\n')
+    (tmp_path / "b.cu").write_text("#include <cuda_fp16.h>\n")
+    made = Compiler(setup_of("cuda"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    for name in ("a.cu", "b.cu"):
+        made.compiled(KernelSource(tmp_path / name, tmp_path))
+    assert words == [("-x", "hip"), ()]
+
+
 @pytest.mark.parametrize(
     ("runtime", "compiler", "wanted"),
     [("rocm", "hipcc", "hipcc"), ("rocm", "hiprtc", "hiprtc"), ("cpu", "auto", "hiprtc")],

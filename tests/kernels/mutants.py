@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "affine",
         "AFFINE(f32)",
         ("elementwise.h", _PACKS, "if (size_t p = grid.first(); p < packs) map_pack<width>(p, op, out, in...);"),
-        "affine_f32(shape=[20011],values=unit,grid=1)",
+        "affine_f32(shape=[2500],values=unit,block=64,grid=1)",
     ),
     _mutant(
         "constants stored in packs without a loop",
@@ -93,14 +93,14 @@ MUTANTS: tuple[Mutant, ...] = (
             "for (size_t k = 0, i = blockIdx.x * blockDim.x + threadIdx.x; k < 4 && i < numel; ++k, i += step) "
             "out[i] = value;",
         ),
-        "const_set_f32(shape=[20011],value=pattern,grid=1)",
+        "const_set_f32(shape=[2500],value=pattern,block=64,grid=1)",
     ),
     _mutant(
         "indices selected in packs without a loop",
         "indexing",
         "INDEX_SELECT(i64, f32)",
         ("gather.h", "    while (i < numel) {", "    if (i < numel) {"),
-        "is_i64_f32(shape=[4,13,400],count=12,ids=mixed,values=wide,grid=1)",
+        "is_i64_f32(shape=[2,13,48],count=24,ids=mixed,values=wide,block=64,grid=1)",
     ),
     _mutant(
         "compare-and-swap without a retry",
@@ -187,23 +187,23 @@ MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "dimensions behind the last that there is room for",
         "binary",
-        "BINARY(add, f32)",
+        "BINARY(add, f16)",
         ("strided.h", "      ++strides.dims;\n      return;", "      return;"),
-        "badd_f32(shape=[2,2,3,2,2,2,2,2],lhs=reversed,values=unit)",
+        "badd_f16(shape=[2,2,3,2,2,2,2,2],lhs=reversed,values=unit)",
     ),
     _mutant(
         "the second tile of a row where the first is",
         "binary",
-        "BINARY(mul, f32)",
+        "COMPARE(eq, f32)",
         ("elementwise.h", "    tile.out += side;", "    tile.out += 0;"),
-        "bmul_f32(shape=[200,140],lhs=transposed,values=unit,grid=2)",
+        "eq_f32(shape=[70,130],lhs=transposed,values=ties,grid=2)",
     ),
     _mutant(
         "no barrier before the next tile",
         "binary",
-        "BINARY(div, f32)",
+        "COMPARE(eq, u32)",
         ("elementwise.h", "  if (!transposed) return;\n  __syncthreads();\n", "  if (!transposed) return;\n"),
-        "bdiv_f32(shape=[200,140],lhs=transposed,values=unit,grid=2)",
+        "eq_u32(shape=[70,130],lhs=transposed,values=ties,grid=2)",
     ),
     _mutant(
         "what is not aligned without a loop",
@@ -280,9 +280,9 @@ MUTANTS: tuple[Mutant, ...] = (
     _mutant(
         "16 bits of an index where both sides are strided",
         "candle_like",
-        "ADD(f64, double)",
+        "ADD(f32, float)",
         ("candle_like.hip", "const unsigned at = i;", "const unsigned at = i & 0xffff;"),
-        "badd_f64(shape=[257,257],layout=transposed,values=unit)",
+        "badd_f32(shape=[257,257],layout=transposed,values=unit)",
     ),
 )
 

@@ -39,7 +39,11 @@ def partly(tmp_path: Path) -> Partly:
         copy = tmp_path / "copy.cpp"
         copy.write_text(f'{SHIM}#line 1 "{source.label}"\n{text}')
         done = subprocess.run(
-            [*command, f"-I{folder}", *words, str(copy)], capture_output=True, text=True, check=False, timeout=seconds
+            [*command, f"-I{folder}", "-isystem", str(tmp_path / "theirs"), *words, str(copy)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
         )
         if done.returncode:
             raise Refused(done.stderr)
@@ -61,11 +65,13 @@ def rest(found: tuple[str, dict[str, Broken]] | None) -> dict[str, Broken]:
 
 def test_one_of_ten_and_nothing_else_changes(partly: Partly) -> None:
     kernels = [f"__global__ void k{i}(float *p) {{\n  p[0] = {i};  // as it is\n}}\n" for i in range(10)]
-    kernels[4] = "__global__ void k4(float *p) { /* a\ncomment */\n#define LATER 3\n  p[0] = no_such;\n}\n"
+    kernels[4] = (
+        "__global__ void k4(float *p) { /* a\ncomment */\n#define LATER 3\n#pragma unroll\n  p[0] = no_such;\n}\n"
+    )
     kernels[7] = "__global__ void k7(float *p) { p[0] = LATER; }\n"
     text, broken = partly("".join(kernels)) or ("", {})
-    assert broken == {"k4": Broken("port/k.hip:13", "port/k.hip:16:10: error: use of undeclared identifier 'no_such'")}
-    cut = "  /* a\ncomment */\n#define LATER 3\n    \n\n"
+    assert broken == {"k4": Broken("port/k.hip:13", "port/k.hip:17:10: error: use of undeclared identifier 'no_such'")}
+    cut = "  /* a\ncomment */\n#define LATER 3\n    \n\n\n"
     before, _, behind = "".join(kernels).partition(kernels[4])
     assert text.count("\n") == "".join(kernels).count("\n")
     assert (text.startswith(before), text.endswith(behind)) == (True, True)
@@ -115,6 +121,25 @@ def test_who_instantiates_a_template_is_broken_and_not_the_template(partly: Part
     assert broken.keys() == {"a", "c"}
     assert broken["a"].why.startswith("port/nope.h:2:")
     assert broken["a"].why.endswith("(needed at port/k.hip:4)")
+
+
+def test_an_error_in_a_header_that_is_not_the_ports_has_the_users_line(partly: Partly, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/wide.h").write_text(
+        'template <class T> void wide(T) { static_assert(sizeof(T) == 8, "no"); }\n'
+    )
+    text = f"#include <wide.h>\n{KERNELS}"
+    broken = rest(partly(f"{text}KERNEL(a, double, (wide(x), x))\nKERNEL(b, float, (wide(x), x))\n"))
+    assert broken.keys() == {"b"}
+    assert broken["b"].why.startswith("port/k.hip:5: error: static assertion failed")
+
+
+def test_a_function_is_named_where_it_is_a_template_argument(partly: Partly) -> None:
+    helpers = "__device__ float h(float x) { return no_such; }\n"
+    helpers += "template <float (*F)(float)> __device__ float by(float x) { return F(x); }\n"
+    broken = rest(partly(f"{KERNELS}{helpers}KERNEL(a, float, by<h>(x))\nKERNEL(b, float, x)\n"))
+    assert broken.keys() == {"a"}
+    assert broken["a"].why.endswith("(in h, which it uses)")
 
 
 def test_a_header_is_read_without_what_is_broken(partly: Partly, tmp_path: Path) -> None:

@@ -249,3 +249,31 @@ def test_the_interval_of_a_rotation_is_three_roundings() -> None:
     allowed = np.stack([np.abs(x * cos) + np.abs(y * sin), np.abs(x * sin) + np.abs(y * cos)], axis=1).reshape(-1)
     assert half_width(found).max() > 0
     assert (half_width(found) <= 1.5 * HALF_ULP["f32"] * allowed).all()
+
+
+def test_a_product_with_weights_is_allowed_a_rounding_for_each_term() -> None:
+    """Rows of ones in q8_0 times ones: a term for each weight of dmmv, for each word of four of the others."""
+    columns = 1024
+    block = np.concatenate([np.array([1], np.float16).view(np.uint8), np.ones(32, np.uint8)])
+    weights = np.tile(block, columns // 32)
+    arguments = {"vx": weights, "y": np.ones(columns, np.float32), "dst": np.zeros(1, np.float32), "nrows": 1}
+    found = evaluate("quantized", "dmmv", {"qtype": "q8_0"}, 0, arguments | {"ncols": columns})["dst"]
+    assert columns <= half_width(found)[0] / columns / HALF_ULP["f32"] <= 1.1 * columns
+    ones = np.array([1, 32], np.float16).view(np.uint8)
+    activations = np.tile(np.concatenate([ones, np.ones(32, np.uint8)]), columns // 32)
+    arguments = {"vx": weights, "vy": activations, "dst": np.zeros(1, np.float32), "ncols_x": columns, "nrows_x": 1}
+    arguments |= {"nrows_y": columns, "nrows_dst": 1}
+    found = evaluate("quantized", "mmvq", {"qtype": "q8_0", "ncols_y": "1"}, 0, arguments)["dst"]
+    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= 1.1 * columns / 2
+    arguments |= {"ncols_y": 1}
+    found = evaluate("quantized", "mmq", {"qtype": "q8_0"}, 0, arguments)["dst"]
+    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= 1.1 * columns / 2
+
+
+def test_a_bilinear_interpolation_is_allowed_its_three_roundings() -> None:
+    src = np.random.default_rng(6).normal(size=20)
+    info = np.array([1, 1, 4, 5, 20, 20, 5, 1], np.uint64)
+    arguments = {"w_out": 7, "h_out": 9, "align_corners": False, "has_scale_h": False, "has_scale_w": False}
+    arguments |= {"scale_h_factor": 0.0, "scale_w_factor": 0.0, "info": info, "src": src, "dst": np.zeros(63)}
+    found = evaluate("conv", "upsample_bilinear2d", {"dtype": "f64"}, 0, arguments)["dst"]
+    assert 0 < half_width(found).max() <= 3 * HALF_ULP["f64"] * np.abs(src).max()

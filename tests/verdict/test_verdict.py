@@ -107,3 +107,15 @@ def test_e4m3_has_one_nan_pattern_and_448_as_its_largest():
     values = np.array([0x7E, 0x7F], np.uint8).view(ml_dtypes.float8_e4m3fn)
     assert verdict([448.0], values[:1], name="f8e4m3")[0] is None
     assert verdict(values[1:], values[:1], ulp=3, name="f8e4m3")[0] is not None
+
+
+def test_an_element_that_may_be_anything_has_to_be_written():
+    got = np.array([np.nan, 1.0, np.inf], np.float32)
+    before = np.full(12, POISON_BYTE, np.uint8).view(np.float32)
+    free = np.array([True, True, False])
+    expected = Expected(np.array([2.0, 2.0, 2.0], np.float32), free=free)
+    mismatch, worst = judge("out", got, expected, before, F32, 0)
+    assert mismatch is not None
+    assert (mismatch.index, "1 of 3" in mismatch.why, worst) == (2, True, mismatch.ulp)
+    untouched = Expected(before, free=np.ones(3, np.bool_))
+    assert judge("out", got, untouched, before, F32, 0)[0] is not None

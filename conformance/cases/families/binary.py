@@ -12,7 +12,7 @@ from conformance.cases.arguments import Family, Fields, Row, indexed, launch, op
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
-from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, SIZES, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream, values
 from conformance.dtypes import DType, dtype
@@ -40,25 +40,6 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[70],lhs=scalar,values={v}",  # S03
     "shape=[70],rhs=scalar,values={v}",  # S03
     "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
-    "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
-    "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
-    "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
-    "shape=[4,2,6],lhs=broadcast_middle,values={v}",  # S04: only that of the middle two
-    "shape=[4,2,6],rhs=broadcast_middle,values={v}",  # S04
-    "shape=[5,4,2],lhs=broadcast_last,values={v}",  # S04: only that of the innermost two
-    "shape=[5,4,2],rhs=broadcast_last,values={v}",  # S04
-    "shape=[6,13],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the pitch is a whole number of packs
-    "shape=[6,16],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the length is
-    "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],rhs=narrowed_all,values={v}",  # S13: rank 7
-    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
-    "shape=[257,257],lhs=transposed,values={v}",  # S12
-    "shape=[257,257],rhs=transposed,values={v}",  # S12
-    "shape=[257,257],layout=transposed,values={v}",  # S12
-    "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
-    "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
-    "shape=[200,140],lhs=transposed,values={v},grid=2",  # L21, W14
-    "shape=[200,140],rhs=transposed,values={v},grid=2",  # L21, W14
     "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
@@ -70,6 +51,33 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[261],values={v},rhs_start=3",  # L08, L09
     "shape=[5,6,7],lhs=transposed,values={v},lhs_start=5,rhs_start=3",  # L09: a strided and a contiguous offset
 )
+
+# Of one operation in each type, see rows.SHARED.
+_SHARED: tuple[str, ...] = (
+    "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
+    "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
+    "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
+    "shape=[4,2,6],lhs=broadcast_middle,values={v}",  # S04: only that of the middle two
+    "shape=[4,2,6],rhs=broadcast_middle,values={v}",  # S04
+    "shape=[5,4,2],lhs=broadcast_last,values={v}",  # S04: only that of the innermost two
+    "shape=[5,4,2],rhs=broadcast_last,values={v}",  # S04
+    "shape=[6,13],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the pitch is a whole number of packs
+    "shape=[6,16],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],rhs=permuted,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
+    "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
+    "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
+    "shape=[70,130],lhs=transposed,values={v},grid=2",  # L21, W14
+    "shape=[70,130],rhs=transposed,values={v},grid=2",  # L21, W14
+)
+
+_LARGE: tuple[str, ...] = (
+    *LARGE,
+    "shape=[257,257],lhs=transposed,values={v}",  # S12
+    "shape=[257,257],rhs=transposed,values={v}",  # S12
+)
+
 
 _PAIRS: tuple[str, ...] = (
     "shape=[{pairs}],values=core",  # N01, N08, N11, N13, N18, R03, F03-F05: all pairs of the specials
@@ -85,9 +93,9 @@ _ALL_PAIRS: tuple[str, ...] = (
 
 
 @lru_cache
-def _rows(name: str, distribution: str) -> tuple[Row, ...]:
+def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
-    rows = [*SIZES, *GEOMETRY, *_LAYOUTS]
+    rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(shared(name, _SHARED, _LARGE) if op in ("add", "eq") else ())]
     rows += FLOATS if kind.kind == "float" else ()
     rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
@@ -162,7 +170,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 FAMILIES: dict[str, Family] = {
-    "binary": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "unit"), build),
+    "binary": Family(lambda kernel: _rows(kernel.param("lhs").dtype, kernel.variant["op"], "unit"), build),
     # Random numbers are hardly ever equal: only a few values make a misread element show.
-    "compare": Family(lambda kernel: _rows(kernel.param("lhs").dtype, "ties"), build),
+    "compare": Family(lambda kernel: _rows(kernel.param("lhs").dtype, kernel.variant["op"], "ties"), build),
 }

@@ -88,13 +88,13 @@ def _affine_rows(name: str) -> tuple[Row, ...]:
 
 
 @lru_cache
-def _cast_rows(name: str) -> tuple[Row, ...]:
-    return parsed(one_operand(name, _CAST))
+def _cast_rows(name: str, to: str) -> tuple[Row, ...]:
+    return parsed(one_operand(name, _CAST, every="f32" in (name, to) or name == "i32"))
 
 
 @lru_cache
-def _unary_rows(name: str, copies: bool) -> tuple[Row, ...]:
-    return parsed(one_operand(name, _COPY if copies else (), null_input=True))
+def _unary_rows(name: str, op: str) -> tuple[Row, ...]:
+    return parsed(one_operand(name, _COPY if op == "copy" else (), null_input=True, every=op in ("copy", "neg")))
 
 
 def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -118,8 +118,8 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 FAMILIES: dict[str, Family] = {
-    "unary": Family(lambda kernel: _unary_rows(kernel.param("inp").dtype, kernel.variant.get("op") == "copy"), build),
+    "unary": Family(lambda kernel: _unary_rows(kernel.param("inp").dtype, kernel.variant.get("op", "")), build),
     "unary1": Family(lambda kernel: _unary1_rows(kernel.param("inp").dtype, kernel.variant.get("op", "")), build),
     "affine": Family(lambda kernel: _affine_rows(kernel.param("inp").dtype), build),
-    "cast": Family(lambda kernel: _cast_rows(kernel.param("inp").dtype), build),
+    "cast": Family(lambda kernel: _cast_rows(kernel.param("inp").dtype, kernel.param("out").dtype), build),
 }

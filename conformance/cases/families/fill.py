@@ -8,7 +8,7 @@ from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, lau
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import EMPTY_LENGTH, Layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import LARGE_TYPES, filled, parsed
 from conformance.cases.values import RandomStream, scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -26,7 +26,7 @@ _FILL: tuple[str, ...] = (
     *(f"shape=[{n}],value=pattern" for n in (1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025)),  # S10
     "shape=[2500],value=pattern,grid=1",  # L10
     "shape=[4099],value=pattern,grid=2",  # L10
-    "shape=[20011],value=pattern,grid=1",  # L21
+    "shape=[2500],value=pattern,block=64,grid=1",  # L21
     "shape=[66049],value=pattern",  # S12
     "shape=[1000],value=pattern,block=64",
     "shape=[300],value=pattern,block=96,grid=2",  # L10
@@ -56,10 +56,9 @@ _CONST_SET: tuple[str, ...] = (
     "shape=[6,13],layout=narrowed,value=pattern,start=16",  # S14: the pitch is a whole number of packs
     "shape=[6,16],layout=narrowed,value=pattern,start=16",  # S14: the length is
     "shape=[2,3,2,3,2,3],layout=reversed,value=pattern",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,value=pattern",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2],layout=permuted,value=pattern",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,value=pattern",  # S13: rank 8
-    "shape=[257,257],layout=transposed,value=pattern",  # S12
-    "shape=[200,140],layout=transposed,value=pattern,grid=2",  # L21, W14
+    "shape=[70,130],layout=transposed,value=pattern,grid=2",  # L21, W14
     "shape=[2500],value=pattern,start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,value=pattern,info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],layout=transposed,value=pattern,info=given",  # L11
@@ -105,6 +104,8 @@ _COPY2D_EXHAUSTIVE = "shape=[{side},{side}],dst_s=300,values=exhaustive"
 @lru_cache
 def _store_rows(family: str, name: str) -> tuple[Row, ...]:
     rows = list(_FILL if family == "fill" else _CONST_SET)
+    if family == "const_set" and name in LARGE_TYPES:
+        rows.append("shape=[257,257],layout=transposed,value=pattern")  # S12
     chosen = _LIMITS + (_FLOAT_VALUES if dtype(name).kind == "float" else ())
     return parsed([*rows, *(f"shape=[77],value={value}" for value in chosen)])
 

@@ -55,15 +55,20 @@ _SELECT: tuple[str, ...] = (
     "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
     "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
     "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
-    "shape=[4,13,400],count=12,ids={m},values={v},grid=1",  # L21
+    "shape=[2,13,48],count=24,ids={m},values={v},block=64,grid=1",  # L21
     "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
-    "shape=[257,3,90],count=3,ids={m},values={v}",  # S12
     "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
     "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is not a power of two
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
     "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
     "shape=[1,{special},1],count={special},ids=ordered,values=special",
+)
+
+# Of one type of id, as they take long.
+_LARGE: tuple[str, ...] = (
+    "shape=[257,2,257],count=1,ids=plain,values={v}",  # S12: 66,049 threads
+    "shape=[6,4100,3],count=7,ids=plain,values={v}",  # S12: the other tensor has more than 65,536
 )
 
 _FAULTS: tuple[str, ...] = (
@@ -111,9 +116,7 @@ _PUT: tuple[str, ...] = (
     "shape=[3,9,16],count=21,ids={m},values={v},out_start=5",  # L08, L09
     "shape=[7,5,300],count=4,ids={m},values={v},grid=1",  # L10
     "shape=[9,7,30],count=11,ids={m},values={v},block=96,grid=2",  # L10
-    "shape=[50,3,400],count=2,ids={m},values={v},grid=1",  # L21
     "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
-    "shape=[257,3,257],count=2,ids={m},values={v}",  # S12
     "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
     "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
     "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11: everything stays
@@ -156,15 +159,24 @@ def _faults(kernel: Kernel) -> tuple[str, ...]:
     return (*_FAULTS, *(_NEGATIVE_FAULTS if signed else ()))
 
 
+def _large(kernel: Kernel) -> tuple[str, ...]:
+    return _LARGE if kernel.param("ids").dtype == "u32" else ()
+
+
 def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
-    rows = (*_SELECT, *(_INDEX_SELECT if kernel.launch == "index_select" else _GATHER), *_faults(kernel))
+    rows = (
+        *_SELECT,
+        *_large(kernel),
+        *(_INDEX_SELECT if kernel.launch == "index_select" else _GATHER),
+        *_faults(kernel),
+    )
     return _parsed(rows, kernel.param("inp").dtype, "wide", True)
 
 
 def _put_rows(kernel: Kernel) -> tuple[Row, ...]:
     name = kernel.param("inp").dtype
     marked = not _is_f8_sum(kernel)
-    rows = (*_PUT, *(_PUT_NONE if marked else ()), *_faults(kernel))
+    rows = (*_PUT, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
     if kernel.launch == "scatter":
         return _parsed(rows, name, "wide", marked)
     return _parsed((*rows, *_ADD, *(_ADD_FLOAT if dtype(name).kind == "float" else ())), name, "unit", marked)

@@ -45,7 +45,6 @@ _SOFTMAX: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=high",  # R02: all negative
     "shape=[3,40],values=unit,mark=far_below",  # R02: below any start but the least
     "shape=[3,40],values=unit,mark=lowest",  # R01
-    "shape=[257,257],values=unit",  # S12
     "shape=[{eighth},8],values=special,mark=no_nan",
     "shape=[3,41],values=unit,start=1",  # L08, L09
 )
@@ -72,10 +71,11 @@ _NORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=nan_first",
     "shape=[3,40],values=unit,mark=one_inf",
     "shape=[3,41],values=unit,start=1",  # L08, L09
-    "shape=[257,257],values=unit",  # S12
     "shape=[3,40],values=unit,alpha=null",  # M05
     "shape=[2,1030],values=unit,alpha=null",  # M05
 )
+
+_LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 
 _LAYERNORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,beta=null",  # M05
@@ -88,6 +88,7 @@ _LAYERNORM: tuple[str, ...] = (
 @lru_cache
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     rows = {"softmax": _SOFTMAX, "rmsnorm": _NORM, "layernorm": _NORM + _LAYERNORM}[family]
+    rows += (_LARGE,) if name == "f32" else ()
     eighth = str(len(special(name)) // 8)
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
 

@@ -97,13 +97,17 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
     "ncols=768,nrows=10,values=random",  # Q10
     "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
-    "ncols={b},nrows=600,values=random",  # S12
-    "ncols=512,nrows=6,values=zeros",  # N08
     "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
     "ncols=256,nrows=1,values=random",  # S10: half of a block has no row, of the only one
     "ncols=256,nrows=33,values=random",  # S10
+)
+
+# Of one column.
+_MMVQ_ONE: tuple[str, ...] = (
+    "ncols={b},nrows=600,values=random",  # S12: takes long
+    "ncols=512,nrows=6,values=zeros",  # N08
 )
 
 _MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
@@ -131,7 +135,7 @@ _MOE: tuple[str, ...] = (
     "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
     "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
     "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
-    "n=300,k=256,batch=1,topk=2,experts=3,values=random",  # S12
+    "n=300,k=256,batch=1,topk=1,experts=3,values=random",  # S12
     "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
     "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
     "n=8,k=512,batch=2,topk=2,experts=3,values=huge",
@@ -145,14 +149,15 @@ def _qtype(kernel: Kernel) -> str:
 
 
 @lru_cache
-def _rows_of(family: str, qtype: str, odd: bool) -> tuple[Row, ...]:
+def _rows_of(family: str, qtype: str, one_column: bool) -> tuple[Row, ...]:
     if qtype not in FORMATS:
         return parsed(_GET_ROWS_PLAIN)
     small = FORMATS[qtype].length == GROUP
     extra = {"mmvq": _MMVQ_SMALL, "mmq": _MMQ_SMALL, "indexed_moe_forward": _MOE_SMALL}.get(family, ())
     rows = [*_WEIGHT_ROWS[family], *(extra if small else ())]
+    rows += _MMVQ_ONE if one_column and family == "mmvq" else ()
     block = FORMATS[qtype].length
-    return parsed([row.format(b=block, s=max(block, 64), o=7 if odd else 6, m=66000 // block) for row in rows])
+    return parsed([row.format(b=block, s=max(block, 64), o=7 if one_column else 6, m=66000 // block) for row in rows])
 
 
 _WEIGHT_ROWS: dict[str, tuple[str, ...]] = {

@@ -61,17 +61,14 @@ _FAST: tuple[str, ...] = (
     "shape=[33],layout=stepped_by_2,values=unit",  # S04
     "shape=[3,70],values=unit,mark=lowest",  # R01, R02: threads without an element next to nothing but the limit
     "shape=[3,70],values=unit,mark=greatest",  # R01, R02
-    "shape=[2,1030],values=unit,mark=lowest",  # R02: in two strips
-    "shape=[2,1030],values=unit,mark=greatest",  # R02
     "shape=[2,6,8],layout=narrowed_middle,values=unit",  # S04: only the stride of the outermost two is off
     "shape=[4,2,6],layout=broadcast_middle,values=unit",  # S04: only that of the middle two
     "shape=[5,4,2],layout=stepped,values=unit",  # S04: the innermost two
     "shape=[6,13],layout=narrowed,values=unit,start=16",  # S14: the pitch is a whole number of packs
     "shape=[6,16],layout=narrowed,values=unit,start=16",  # S14: the length is
     "shape=[2,3,2,3,2,3],layout=reversed,values=unit",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],layout=narrowed_all,values=unit",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2],layout=permuted,values=unit",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,3],layout=reversed,values=unit",  # S13: rank 8
-    "shape=[257,257],layout=transposed,values=unit",  # S12
     "shape=[3,1,5,1,40],layout=ones,values=unit",  # strides of dimensions of size 1 have no meaning
 )
 
@@ -84,6 +81,10 @@ _SEVERAL: tuple[str, ...] = (
     "shape=[],reduced=0,values=unit",  # rank 0: an info without content
     "shape=[3,5],reduced=0,layout=transposed,values=unit",
 )
+
+_LARGE = "shape=[257,257],layout=transposed,values=unit"  # S12: of one type, as it takes long
+
+_LARGE_SUM = "shape=[257,257],sum=[1],layout=transposed,values=ties"  # S12
 
 _EMPTY = "shape=[3,0],values=unit"  # L11: sums only, the others are refused by Candle
 
@@ -129,7 +130,6 @@ _SUM: tuple[str, ...] = (
     "shape=[6,13],sum=[1],layout=narrowed,values=ties,start=16",  # S14
     "shape=[2,3,2,3,2,3],sum=[1,4],layout=reversed,values=ties",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2,2],sum=[0,2,7],layout=reversed,values=ties",  # S13: rank 8
-    "shape=[257,257],sum=[1],layout=transposed,values=ties",  # S12
     "shape=[3,261],sum=[0],values=ties,start=1",  # L08, L09
     "shape=[9,3],sum=[1],values=ties",  # an odd number of 16-bit outputs: two share a word
     "shape=[0],sum=[0],values=unit",  # L11
@@ -153,6 +153,7 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows = _FAST
     rows += () if op.startswith("arg") else _SEVERAL
     rows += (_EMPTY,) if op == "sum" else ()
+    rows += (_LARGE,) if name == "f32" else ()
     rows += _FLOATS if dtype(name).kind == "float" else ()
     rows += _FAST_SUM_FLOATS if op == "sum" and dtype(name).kind == "float" else ()
     return _written(rows, name)
@@ -160,7 +161,8 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
 
 @lru_cache
 def _sum_rows(name: str) -> tuple[Row, ...]:
-    return _written(_SUM + (_SUM_FLOATS if dtype(name).kind == "float" else _SUM_INTEGERS), name)
+    rows = _SUM + (_SUM_FLOATS if dtype(name).kind == "float" else _SUM_INTEGERS)
+    return _written(rows + ((_LARGE_SUM,) if name == "f32" else ()), name)
 
 
 def source(fields: Fields, kernel: Kernel, name: str, buffer: Buffer, columns: int) -> Buffer:

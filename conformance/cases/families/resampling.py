@@ -63,7 +63,7 @@ _POOL_FLOAT: tuple[str, ...] = (
 
 _GEOMETRY: tuple[str, ...] = (
     "shape=[1,1,5,7],out=[25,41],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,1,300,5],out=[300,300],values={v}",  # S12
+    "shape=[1,1,257,5],out=[257,257],values={v}",  # S12
     "shape=[2,5,7,6],out=[9,11],values={v},block=96",  # S10
     "shape=[2,3,5,6],out=[6,7],values={v},grid=3",  # S10
     "shape=[2,3,7,6],out=[9,11],layout=transposed,values={v}",  # S01, C04

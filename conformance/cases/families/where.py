@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
-from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, NANS, SIZES, SPECIAL, filled, parsed
+from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, LARGE, NANS, SIZES, SPECIAL, filled, parsed, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
@@ -44,24 +44,6 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2,3,2,4,3],ids=reversed,t=permuted,values={v}",  # S02; rank 5
     "shape=[70],ids=scalar,values={v}",  # S03
     "shape=[45],ids=stepped,f=stepped,values={v}",  # S04: rank 1
-    "shape=[48],t=stepped_by_2,values={v},t_start=0",  # S04
-    "shape=[2,6,8],ids=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
-    "shape=[2,6,8],t=narrowed_middle,values={v}",  # S04
-    "shape=[2,6,8],f=narrowed_middle,values={v}",  # S04
-    "shape=[4,2,6],ids=broadcast_middle,values={v}",  # S04: only that of the middle two
-    "shape=[5,4,2],t=broadcast_last,values={v}",  # S04: only that of the innermost two
-    "shape=[5,4,2],f=broadcast_last,values={v}",  # S04
-    "shape=[6,13],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the pitch is whole packs
-    "shape=[6,16],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the length is
-    "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],t=narrowed_all,values={v}",  # S13: rank 7
-    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
-    "shape=[257,257],layout=transposed,values={v}",  # S12
-    "shape=[3,29,31],ids=transposed,values={v},grid=2",  # L10 with strides of one operand
-    "shape=[3,29,31],t=transposed,values={v},grid=2",  # L10
-    "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10
-    "shape=[200,140],ids=transposed,values={v},grid=2",  # L21, W14
-    "shape=[200,140],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
     "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
@@ -77,11 +59,34 @@ _LAYOUTS: tuple[str, ...] = (
 )
 
 
+# Of one type of condition, see rows.SHARED.
+_SHARED: tuple[str, ...] = (
+    "shape=[48],t=stepped_by_2,values={v},t_start=0",  # S04
+    "shape=[2,6,8],ids=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
+    "shape=[2,6,8],t=narrowed_middle,values={v}",  # S04
+    "shape=[2,6,8],f=narrowed_middle,values={v}",  # S04
+    "shape=[4,2,6],ids=broadcast_middle,values={v}",  # S04: only that of the middle two
+    "shape=[5,4,2],t=broadcast_last,values={v}",  # S04: only that of the innermost two
+    "shape=[5,4,2],f=broadcast_last,values={v}",  # S04
+    "shape=[6,13],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the pitch is whole packs
+    "shape=[6,16],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the length is
+    "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
+    "shape=[2,2,3,2,2,2,2],t=permuted,values={v}",  # S13: rank 7
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
+    "shape=[3,29,31],ids=transposed,values={v},grid=2",  # L10 with strides of one operand
+    "shape=[3,29,31],t=transposed,values={v},grid=2",  # L10
+    "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10
+    "shape=[70,130],ids=transposed,values={v},grid=2",  # L21, W14
+    "shape=[70,130],t=transposed,f=transposed,values={v},grid=2",  # L21, W14
+)
+
+
 @lru_cache
-def _rows(name: str) -> tuple[Row, ...]:
+def _rows(name: str, ids: str) -> tuple[Row, ...]:
     kind = dtype(name)
     patterns = EXHAUSTIVE if kind.size <= 2 else NANS if kind.kind == "float" else ()
-    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *SPECIAL, *patterns], name))
+    every = shared(name, _SHARED, LARGE) if ids == "u8" else ()
+    return parsed(filled([*SIZES, *GEOMETRY, *_LAYOUTS, *every, *SPECIAL, *patterns], name))
 
 
 @lru_cache
@@ -125,4 +130,6 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     return launch(kernel, fields, ids.numel, given)
 
 
-FAMILIES: dict[str, Family] = {"where": Family(lambda kernel: _rows(kernel.param("t").dtype), build)}
+FAMILIES: dict[str, Family] = {
+    "where": Family(lambda kernel: _rows(kernel.param("t").dtype, kernel.param("ids").dtype), build)
+}

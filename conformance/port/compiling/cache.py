@@ -21,12 +21,16 @@ from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
+from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
 
 _PATIENCE = 30.0
 """Seconds beyond a compilation's own limit that a process waits for another's."""
+
+_WAVE_MACRO = b"__AMDGCN_WAVEFRONT_SIZE"
+"""Only what mentions it is compiled anew for another size of waves."""
 
 _LOST = "the compiler "
 """How the log begins of a source that took its compiler down, or beyond a limit."""
@@ -173,11 +177,14 @@ class _Plan:
         limits: Limits,
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
-        self._options = options
         self._refusals: dict[str, str] = {}
         self._text = source.text()
+        kind = runtime_kind(target.runtime)
+        self._headers = _headers(source, options, kind.stand_ins)
+        if kind.chooses_wave and target.wave is not None and _WAVE_MACRO in self._headers:
+            options = replace(options, defines=(*wave_macros(target.wave), *options.defines))
+        self._options = options
         self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
-        self._headers = _headers(source, options, runtime_kind(target.runtime).stand_ins)
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""

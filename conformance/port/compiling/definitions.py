@@ -1,9 +1,9 @@
 """The definitions of a source as its files spell them, and how one is taken out without moving anything else.
 
-A definition that is taken out leaves its comments, its preprocessor directives and its line breaks behind, so that no
-line number changes. What others may use is not removed but refused: a function becomes ``= delete``, a class
-incomplete, so that whoever uses it does not compile either, and nobody finds another overload or specialisation in its
-place.
+A definition that is taken out leaves its comments, its line breaks and its preprocessor directives behind, but for
+pragmas of statements, so that no line number changes. What others may use is not removed but refused: a function
+becomes ``= delete``, a class incomplete, so that whoever uses it does not compile either, and nobody finds another
+overload or specialisation in its place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Way = Literal["refused", "removed"]
 
 _TOKEN = re.compile(
     r"""
-      (?P<kept>(?m:^)[ \t]*\#(?:\\\n|//[^\n]*|/\*.*?\*/|[^\n])*|//(?:\\\n|[^\n])*|/\*.*?\*/)
+      (?P<of_a_statement>(?m:^)[ \t]*\#[ \t]*pragma[ \t]+
+        (?:(?:clang[ ]|GCC[ ])?(?:unroll|nounroll|loop|ivdep|fp)|omp|STDC)\b(?:\\\n|[^\n])*)
+    | (?P<kept>(?m:^)[ \t]*\#(?:\\\n|//[^\n]*|/\*.*?\*/|[^\n])*|//(?:\\\n|[^\n])*|/\*.*?\*/)
     | (?P<text>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"
         |(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"|(?:u8|[uUL])?'(?:[^'\\\n]|\\.)*'
         |[A-Za-z_$][\w$]*|\.?[0-9](?:'?[\w.]|(?<=[eEpP])[+-])*|::|[^\s\w])
@@ -141,7 +143,7 @@ def can_be_refused(unit: Unit) -> bool:
 def _words(text: str) -> list[Word]:
     words, line, counted = [], 1, 0
     for match in _TOKEN.finditer(text):
-        if match["text"] is not None:
+        if match["kept"] is None:
             line += text.count("\n", counted, match.start())
             counted = match.start()
             words.append(Word(match[0], match.start(), match.end(), line))

@@ -32,6 +32,8 @@ PARTS = 1
 _TURNS = 400
 """Compilations of one source; time ends it first."""
 
+_WHAT = re.compile(r"(?<=: )error\b[^:]*: .*$")
+_UNNAMED = "deleted function"
 _USES = ", which it uses)"
 _NOTES = re.compile(r" \[-W[^\]]*\]$")
 
@@ -115,7 +117,8 @@ class _Taking:
         own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
         defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
-        found = declarations(source.path, folders, (*defines, *options.defines), options.forced)
+        every = (*defines, *options.defines)
+        found = declarations(source.path, folders, every, options.forced, options.undefines, options.std)
         self._units = units(found, self._text)
         self._taken: dict[Unit, Way] = {}
         self._why: dict[Unit, str] = {}
@@ -161,9 +164,16 @@ class _Taking:
         """What is wrong with ``unit``: the error of what it uses, where that is known, else its own."""
         for other, why in self._why.items():
             names = [name for name in other.names if re.search(rf"\b{re.escape(name)}\b", found.text)]
+            if not names and _UNNAMED in found.text and unit.mentions(other.names):
+                names = sorted(other.names)
             if other is not unit and names:
                 return _through(why, names[0])
         place = found.places[0]
+        if self._path(place.file) not in self._texts:
+            # In a header of the compiler's, or of ours: the user's own line is what led there.
+            own = next(place for place in found.places if self._path(place.file) in self._texts)
+            what = _WHAT.search(_NOTES.sub("", found.text))
+            return f"{self._label(self._path(own.file))}:{own.line}: {what[0] if what is not None else found.text}"
         text = found.text.removeprefix(place.file)
         text = f"{self._label(self._path(place.file))}{_NOTES.sub('', text)}"
         if unit_at([unit], self._path(place.file), place.line) is not None:

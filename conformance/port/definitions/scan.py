@@ -36,11 +36,16 @@ def defined_kernels(
 
 
 def declarations(
-    path: Path, include_dirs: Sequence[Path] = (), defines: Sequence[str] = (), forced: Sequence[Path] = ()
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
 ) -> list[Declaration]:
     """Every declaration at namespace level of the source ``path``, headers included, asked for as ``defined_kernels``;
     raises ``ScanError``."""
-    source = preprocess(path, include_dirs, defines, forced)
+    source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find_declarations(tokenize(source.text, str(path), source.counts_raw), path)
 
 

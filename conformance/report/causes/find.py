@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
@@ -20,6 +20,7 @@ _TYPES = re.compile(
     r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
     r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
 )
+_ASSERTED = re.compile(r"static assertion failed(?: due to requirement '[^']*')?: ")
 _PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)")
 
 
@@ -182,7 +183,7 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
 
 def _compile_error(row: KernelResult) -> tuple[Cause, str]:
     """One cause per error of the compiler, whatever number of kernels it costs."""
-    text = (row.message or "does not compile").splitlines()[0]
+    text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
     place = _PLACE.match(text)
     detail = text if place is None else f"{place['file']}: {place['text']}"
     return Cause("compile error", "", "Does not compile", "mend the line; every kernel behind it is lost by it"), detail
@@ -209,9 +210,3 @@ def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
         return None
     with_it = sum(ranked[0] in case for case in passed)
     return None if with_it == len(passed) else (ranked[0], len(failing), with_it)
-
-
-def without_reproduction(row: KernelResult) -> KernelResult:
-    """``row`` without what differs between two runs that fail alike."""
-    failures = tuple(replace(failure, reproduce="") for failure in row.failures)
-    return row.model_copy(update={"failures": failures, "seconds": None})

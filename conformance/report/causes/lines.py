@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ SCREEN = 48
 """Lines of a terminal that causes may take."""
 
 WIDTH = 118
+
+_LINE = re.compile(r"\bat ((?!/)[^\s:,]+\.\w+:\d+)")
 
 _DETAIL = 300
 """Characters of a compiler's error."""
@@ -118,8 +121,15 @@ def evidence(finding: Finding) -> str:
 
 
 def _first_place(finding: Finding) -> str:
-    source = finding.shares[0].kernel.source
-    return f"; first at {source}" if source and not finding.place else ""
+    """Where the first kernel is, or the line of the port's that the message about its fault names."""
+    first = finding.shares[0]
+    told = (
+        _LINE.search(failure.why)
+        for failure in first.kernel.failures
+        if finding.cause.faults and _is_of(failure, first)
+    )
+    place = next((match[1] for match in told if match), first.kernel.source)
+    return f"; first at {place}" if place and not finding.place else ""
 
 
 def counted(count: int, what: str) -> str:

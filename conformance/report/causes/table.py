@@ -103,6 +103,9 @@ _FAULTS: tuple[Cause, ...] = (
     Cause("local-array", "W11", "An array is indexed outside of its bounds",
           "check the index at the line of the message",
           faults=("outside of an array",), part=True),
+    Cause("trap", "", "The kernel stops itself: a trap, unreachable code, or an array's bound that is known",
+          "look for __builtin_trap, a function without its return, and indices into local arrays",
+          faults=("trap",), part=True),
     Cause("stack", "", "A thread needs more stack than it has", "no large local arrays and no recursion",
           faults=("stack overflow",), part=True),
     Cause("assertion", "I09", "An assertion of the kernel fails in launches that are right",
@@ -119,6 +122,11 @@ _FAULTS: tuple[Cause, ...] = (
 )
 
 _LAYOUTS: tuple[Cause, ...] = (
+    Cause("defect-fixed", "", "The port fixes an upstream defect, which Candle's own kernel has",
+          "declare it with the key fixes in candle-parity.toml, as the failure says",
+          answers=("upstream's defect is fixed",)),
+    Cause("defect-kept", "", "The upstream defect is there that the port declares as fixed",
+          "fix it, or take it out of the key fixes in candle-parity.toml", answers=("upstream's defect is kept",)),
     Cause("strides-ignored", "S01", "Strides are ignored: memory order instead of the operand's order",
           "compute the element's offset from the dims and strides in info unless they are contiguous",
           answers=("input order",), holds=("all that are not contiguous",), part=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Literal
 
 FAULTS = (700, 710, 715, 716, 717, 718, 719)
@@ -55,6 +57,10 @@ class HipError(RuntimeError):
         return HipError(self.call, self.code, self.name, self.what, detail, self.before_launch)
 
 
+_PLACED_ERROR = re.compile(r"(?P<place>(?P<file>[^\s:]+):\d+(?::\d+)?): (?P<what>(?:fatal )?error: .*)")
+_REQUESTED = re.compile(r"(?P<place>[^\s:]+:\d+(?::\d+)?): note: .* requested here$")
+
+
 class CompileError(RuntimeError):
     """A source that does not compile; ``log`` is the compiler's text."""
 
@@ -64,6 +70,18 @@ class CompileError(RuntimeError):
 
 
 def first_error(log: str) -> str:
-    """The first line of a compiler's log that says ``error``, else its first line."""
+    """The first line of a compiler's log that says ``error``, else its first line.
+
+    An error in a header that lies elsewhere (its path is absolute) is told at the line of the source that came there.
+    """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "no message")
+    at = next((at for at, line in enumerate(lines) if "error" in line.lower()), None)
+    if at is None:
+        return lines[0] if lines else "no message"
+    error = _PLACED_ERROR.match(lines[at])
+    if error is None or not error["file"].startswith("/"):
+        return lines[at]
+    later = itertools.takewhile(lambda line: not _PLACED_ERROR.match(line), lines[at + 1 :])
+    places = (match["place"] for line in later if (match := _REQUESTED.match(line)))
+    place = next((place for place in places if not place.startswith("/")), error["place"])
+    return f"{place}: {error['what']}"

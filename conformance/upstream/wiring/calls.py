@@ -73,7 +73,7 @@ class Calls:
         name = text_of(target.child_by_field_name("field"))
         values = self.evaluator.value(receiver)
         if name in self.machine.loads:
-            return self._load(target.child_by_field_name("field") or node, given)
+            return self._load(target.child_by_field_name("field") or node, given, node)
         candidates, guessed = self._methods(values, name, receiver)
         if candidates:
             carried = self._carried(receiver)
@@ -130,7 +130,7 @@ class Calls:
         path = tuple(re.sub(r"<.*", "", part.strip()) for part in text_of(target).split("::"))
         name = path[-1]
         if name in self.machine.loads:
-            return self._load(target, given)
+            return self._load(target, given, node)
         if name == "Err":
             return ERROR
         if name == "type_name" and len(explicit) == 1:
@@ -225,8 +225,12 @@ class Calls:
                 )
                 # What a trait's own method does is done by all that implement the trait, called here or not.
                 mine = None if function.owner is not None and function.owner.type is None else self_type
+                texts_known = any(isinstance(atom, Str) for value in shown for atom in value)
+                handed = frame.uncalled and not texts_known
                 for way in types if not guessed else filter(None, types):
-                    self.machine.note_call(function, Context(tuple(sorted(way.items())), shown, mine, places[-3:]))
+                    self.machine.note_call(
+                        function, Context(tuple(sorted(way.items())), shown, mine, places[-3:], handed)
+                    )
         elif (
             self.machine.answers_names(function)
             and id(function) not in self.machine.index.foreign
@@ -308,13 +312,24 @@ class Calls:
             found |= self._unified(left, right, names)
         return found
 
-    def _load(self, node: Node, given: Sequence[Values]) -> Values:
-        if not self.evaluator.frame.silent:
+    def _load(self, node: Node, given: Sequence[Values], call: Node) -> Values:
+        frame = self.evaluator.frame
+        if not frame.silent:
             named = next((value for value in given if any(isinstance(atom, Str) for atom in value)), None)
             # Without any text: the first argument's place in the signature, with unknown text.
             names = texts(named) if named is not None else [Str((None,))]
-            self.machine.note_load(self.evaluator.frame, node, names)
+            if named is None and frame.uncalled and self._is_parameter(call):
+                names = []
+            self.machine.note_load(frame, node, names)
         return UNKNOWN
+
+    def _is_parameter(self, call: Node) -> bool:
+        """Whether an argument of ``call`` is a text that the function was given."""
+        function, given = self.evaluator.frame.function, call.child_by_field_name("arguments")
+        if function is None or given is None:
+            return False
+        words = {text_of(pattern) for pattern, kind in function.params if kind and kind.name in ("str", "String")}
+        return any(path_of(argument) in words for argument in given.named_children)
 
 
 def _encloses(function: Function, node: Node, scopes: set[int]) -> bool:

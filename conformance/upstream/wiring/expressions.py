@@ -159,7 +159,13 @@ class Evaluator:
                 found.append(self.field_of(atom.type, name))
             else:
                 found.append(UNKNOWN)
-        return union(found) if found else UNKNOWN
+        value = union(found) if found else UNKNOWN
+        if path is None or not path.startswith("self.") or len(value) != 1:
+            return value
+        (atom,) = value
+        if isinstance(atom, Obj) and atom.type.name in self.machine.index.plain_enums:
+            value = self.frame.variables[path] = self.frame.chosen(path, self.machine.expand(value))
+        return value
 
     def field_of(self, owner: Type, name: str) -> Values:
         """What the field of a struct may be: what it was set to anywhere, else what its type allows."""

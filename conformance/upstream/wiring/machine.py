@@ -46,6 +46,7 @@ class Context:
     arguments: tuple[Values, ...] = ()
     self_type: Type | None = None
     callers: tuple[str, ...] = ()
+    uncalled: bool = False
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Frame:
     silent: bool = False
     choices: dict[str, Values] | None = None  # where asked for: the enums among its variables, by name
     fixed: Mapping[str, Values] = field(default_factory=dict)  # one variant for each of them
+    uncalled: bool = False  # a public function that nothing calls: a name that is its parameter is nobody's
 
     def chosen(self, name: str, values: Values) -> Values:
         """What variable ``name`` of ``values`` is in this run: the variant that is fixed for it, if it can be that."""
@@ -141,7 +143,8 @@ class Machine:
             bound = dict(context.types)
             open_types = any(name not in bound and self.index.implementers(generics[name]) for name in generics)
             unknown = any(
-                value == UNKNOWN and self.tells_names(kind, self._tried is not None and not self._tried.open)
+                (value == UNKNOWN or any(isinstance(atom, Str) and atom.known is None for atom in value))
+                and self.tells_names(kind, self._tried is not None and not self._tried.open)
                 for value, (_, kind) in zip(context.arguments, function.params, strict=False)
             )
             self.doubtful = self.doubtful or open_types or unknown
@@ -167,7 +170,7 @@ class Machine:
 
     def _ways(self, function: Function) -> list[Context]:
         """The contexts of a function with each type parameter that no call determines replaced by its bounds."""
-        known = list(self.contexts[id(function)]) or [Context()]
+        known = list(self.contexts[id(function)]) or [Context(uncalled=function.open)]
         generics = {**(function.owner.generics if function.owner else {}), **function.generics}
         ways: dict[Context, None] = {}
         for context in known:
@@ -178,7 +181,9 @@ class Machine:
                 if name not in rows[0] and (kinds := self.index.implementers(traits)):
                     rows = [{**row, name: kind} for row in rows for kind in kinds]
             for row in rows:
-                ways.setdefault(Context(tuple(sorted(row.items())), arguments, context.self_type, context.callers))
+                ways.setdefault(
+                    Context(tuple(sorted(row.items())), arguments, context.self_type, context.callers, context.uncalled)
+                )
         return list(ways)
 
     def _call(self, function: Function, context: Context) -> None:
@@ -187,9 +192,13 @@ class Machine:
         self_type = context.self_type
         if owner is not None and owner.type is not None:
             self_type = types.get(owner.type.name) or self.index.resolved(owner.type, owner.unit)
-        run = partial(self.enter, function, types, self_type, context.arguments, 0, context.callers)
+        run = partial(
+            self.enter, function, types, self_type, context.arguments, 0, context.callers, uncalled=context.uncalled
+        )
         # A check of two enums together, such as which casts there are, says nothing of each alone.
-        takes_enum = any(kind is not None and kind.name in self.index.plain_enums for _, kind in function.params)
+        kinds = [kind for _, kind in function.params]
+        kinds += [kind for one in self.index.structs.get(str(self_type), []) for kind in one.fields.values()]
+        takes_enum = any(kind is not None and kind.name in self.index.plain_enums for kind in kinds)
         for fixed in _cases(run, {}, _COMBINATIONS) if takes_enum else [{}]:
             run(fixed=fixed)
 
@@ -205,6 +214,7 @@ class Machine:
         silent: bool = False,
         choices: dict[str, Values] | None = None,
         fixed: Mapping[str, Values] | None = None,
+        uncalled: bool = False,
     ) -> Values:
         """What ``function`` returns for ``arguments``; those that are missing are what their types allow."""
         from conformance.upstream.wiring.expressions import Evaluator
@@ -220,6 +230,7 @@ class Machine:
             silent=silent,
             choices=choices,
             fixed=fixed or {},
+            uncalled=uncalled,
         )
         if function.has_self:
             frame.variables.setdefault("self", UNKNOWN if self_type is None else frozenset({Obj(self_type)}))
@@ -306,7 +317,7 @@ def _cases(run: Callable[..., Values], fixed: Mapping[str, Values], most: int) -
     choices: dict[str, Values] = {}
     run(silent=True, choices=choices, fixed=fixed)
     name, values = next(iter(choices.items()), ("", NEVER))
-    if len(choices) + len(fixed) < 2 or not values or len(values) > most:
+    if not values or len(values) > most:
         return [fixed]
     cases = (_cases(run, {**fixed, name: frozenset({one})}, most // len(values)) for one in values)
     return list(itertools.chain.from_iterable(cases))

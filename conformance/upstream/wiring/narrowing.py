@@ -90,6 +90,12 @@ class Narrowing:
         if operator == ("&&" if truth else "||"):
             return all([self.refine(left, truth), self.refine(right, truth)])
         values = self.evaluator.value(left), self.evaluator.value(right)
+        if operator in ("&&", "||"):
+            # One that cannot decide leaves it to the other.
+            for value, other in zip(values, (right, left), strict=True):
+                if truth_of(value) == {operator == "&&"}:
+                    return self.refine(other, truth)
+            return True
         if operator in _OPPOSITE:
             holding = operator if truth else _OPPOSITE[operator]
             first = self._compare(left, values[0], holding, values[1])

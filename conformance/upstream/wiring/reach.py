@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,14 @@ from conformance.upstream.wiring.index import Index
 from conformance.upstream.wiring.items import Function
 from conformance.upstream.wiring.syntax import RustError, first_error, line_of, parse, read_rust, text_of, walk
 
-LOADS = ("get_or_load_func", "get_or_load_function", "get_or_load_kernel", "load_kernel", "get_kernel", "load_func")
-"""The functions that load a kernel by its name, in Candle's backend and in those shaped like it."""
+LOADS = (
+    *("get_or_load_func", "get_or_load_function", "get_or_load_kernel", "load_kernel", "get_kernel", "load_func"),
+    *("get_function", "load_function", "hipModuleGetFunction", "cuModuleGetFunction"),
+)
+"""The functions that load a kernel by its name, in Candle's backend and in those shaped like it, and in drivers."""
 
 _CORE = Path("candle-core/src")
+_MAIN = ("candle-core", "candle-nn")
 _FOLDER = re.compile(r"\b(\w+)_backend\b")
 _FEATURE = re.compile(r'(?<!not\()feature\s*=\s*"(\w+)"')
 _NOT = re.compile(r"not\s*\([^()]*\)")
@@ -75,7 +80,7 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     index = Index()
     files: list[tuple[str, Node]] = []
     partial: list[str] = []
-    for path in _files(candle, folder, loads):
+    for path in _files(candle, folder, mine, loads):
         label = _label(candle, path)
         source = read_rust(path)
         root = parse(source)
@@ -97,7 +102,9 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     index.foreign |= {
         id(one) for one in every if _is_test(one.uses) or not _belongs(one.uses, one.unit.label, mine, inside)
     }
-    functions = [one for one in every if one.name not in loads and id(one) not in index.foreign]
+    functions = _called(
+        [one for one in every if one.name not in loads and id(one) not in index.foreign], (*_MAIN, inside)
+    )
     if not any(next(_calls(root, loads), None) for _, root in files):
         listed = ", ".join(sorted(loads))
         raise CheckoutError(f"nothing in reach of {folder} calls {listed}; name its function with --load")
@@ -119,16 +126,22 @@ def _label(candle: Path, path: Path) -> str:
     return here.relative_to(root).as_posix() if here.is_relative_to(root) else here.as_posix()
 
 
-def _files(candle: Path, folder: Path, loads: frozenset[str]) -> list[Path]:
+def _files(candle: Path, folder: Path, mine: str, loads: frozenset[str]) -> list[Path]:
     """Core and nn, other crates where they load kernels, and the backend's folder; no other backend's."""
     chosen: dict[Path, None] = {}
+    others: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(candle.glob("candle-*/src/**/*.rs")):
         parts = path.relative_to(candle).parts
         elsewhere = any(part.removesuffix(".rs").endswith("_backend") for part in parts) and folder not in path.parents
         if elsewhere or (path.name.startswith("dummy_") and "backend" in path.name):
             continue
-        if parts[0] in ("candle-core", "candle-nn") or any(load.encode() in _content(path) for load in loads):
+        if parts[0] in _MAIN:
             chosen[path] = None
+        elif mine in set(parts[0].split("-")) & _BACKENDS or not set(parts[0].split("-")) & _BACKENDS:
+            others[parts[0]].append(path)
+    for crate in others.values():
+        if any(load.encode() in _content(path) for path in crate for load in loads):
+            chosen |= dict.fromkeys(crate)
     for path in sorted(folder.rglob("*.rs")):
         chosen[path] = None
     return list(chosen)
@@ -153,6 +166,18 @@ def _belongs(uses: Sequence[str], label: str, mine: str, inside: str) -> bool:
         if families:
             return mine in families
     return True
+
+
+def _called(functions: Sequence[Function], main: Sequence[str]) -> list[Function]:
+    """``functions`` without those of other crates than ``main`` that nothing in those calls, directly or not."""
+    folders = tuple(f"{folder}/" for folder in main)
+    kept = {id(one): one for one in functions if one.unit.label.startswith(folders)}
+    waiting = list(kept.values())
+    while waiting:
+        calls = frozenset().union(*(one.calls for one in waiting))
+        waiting = [one for one in functions if id(one) not in kept and one.called_as & calls]
+        kept |= {id(one): one for one in waiting}
+    return [one for one in functions if id(one) in kept]
 
 
 def _is_test(uses: Sequence[str]) -> bool:

@@ -1,0 +1,138 @@
+"""Causes from records that are made by hand: what is named, what is not, and how much room it takes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from conformance.outcome import Evidence, Failure, Observation, Status
+from conformance.record import KernelResult
+from conformance.report.causes import cause_lines, find_causes
+from conformance.report.causes.lines import SCREEN, WIDTH
+from conformance.report.causes.table import CAUSES
+from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
+from conformance.spec.load import SPEC_FOLDER, load_specs
+from conformance.verdict.elements import KINDS
+
+SPECS_LOADED = load_specs()
+
+
+def row(name: str = "uneg_f32", status: Status = "fail", **fields: Any) -> KernelResult:
+    kernel = SPECS_LOADED.kernels[name]
+    return KernelResult(
+        name=name, module=kernel.module, family=kernel.family, upstream=kernel.upstream, status=status, **fields
+    )
+
+
+def failing(*groups: tuple[Evidence, tuple[str, ...]], passed: tuple[str, ...] = (), name: str = "uneg_f32"):
+    count = sum(len(cases) for _, cases in groups)
+    observations = tuple(Observation(evidence, cases) for evidence, cases in groups)
+    return row(name, cases=count + len(passed), failed=count, observations=observations, passed=passed)
+
+
+def named(*rows: KernelResult) -> list[tuple[str, list[str]]]:
+    findings = find_causes(rows, SPECS_LOADED)
+    return [(finding.cause.id, [share.kernel.name for share in finding.shares]) for finding in findings]
+
+
+ULP = Evidence(elements=("1 ulp away from zero",))
+OTHER = Evidence(elements=("other",))
+NULL = Evidence(fault="null pointer")
+
+
+def test_evidence_that_holds_for_some_cases_only_names_no_cause() -> None:
+    assert named(failing((ULP, ("shape=[3]",)), (OTHER, ("shape=[4]",)))) == [("not recognised", ["uneg_f32"])]
+
+
+def test_two_causes_that_are_not_told_apart_are_mixed() -> None:
+    zero = Evidence(elements=("sign of zero",))
+    (finding,) = find_causes([failing((ULP, ("shape=[3]",)), (zero, ("shape=[4]",)))], SPECS_LOADED)
+    assert finding.cause.id == "mixed"
+    assert "sign of zero" in finding.detail
+
+
+def test_a_fault_and_a_wrong_answer_have_a_cause_each() -> None:
+    mixed = failing((NULL, ("shape=[105],inp=null",)), (ULP, ("shape=[3]",)))
+    assert named(mixed) == [("null-input", ["uneg_f32"]), ("one-rounding", ["uneg_f32"])]
+
+
+def test_what_passes_counts() -> None:
+    strided, plain = "shape=[3,5],layout=transposed", "shape=[15]"
+    in_input_order = Evidence(elements=("other",), answers=("input order",))
+    assert named(failing((in_input_order, (strided,)), passed=(plain,))) == [("strides-ignored", ["uneg_f32"])]
+    other = "shape=[3,5,7],layout=outer_swapped"
+    assert named(failing((in_input_order, (strided,)), passed=(plain, other))) == [("contiguity", ["uneg_f32"])]
+
+
+def test_what_only_some_launches_have_is_told_as_that() -> None:
+    row = failing((OTHER, ("shape=[1,2,9],k=[3],dilation=2",)), passed=("shape=[1,2,9],k=[3]",), name="conv1d_f32")
+    assert named(row) == [("only a dilation", ["conv1d_f32"])]
+
+
+def test_one_compile_error_is_one_cause_whatever_it_costs() -> None:
+    names = [name for name in SPECS_LOADED.kernels if name.startswith("ucopy_")]
+    lines = [41 if name < "ucopy_i" else 43 for name in names]
+    rows = [
+        row(name, "compile_error", message=f"k/unary.hip:{line}:7: error: no member named 'x'")
+        for name, line in zip(names, lines, strict=True)
+    ]
+    assert named(*rows) == [("compile error", names)]
+    assert "k/unary.hip:41: no member named 'x'" in "\n".join(cause_lines(find_causes(rows, SPECS_LOADED)))
+
+
+def test_parameters_that_differ_in_their_type_only_are_one_cause() -> None:
+    rows = [
+        row(f"uelu_{name}", "signature", message=f"parameter 4 is {kind} const*, Candle's is {name} param")
+        for name, kind in (("f32", "float"), ("f64", "double"))
+    ]
+    assert named(*rows) == [("signature", ["uelu_f32", "uelu_f64"])]
+
+
+def test_a_record_without_observations_is_told_by_its_failures() -> None:
+    failure = Failure("uneg_f32(shape=[3],inp=null)", "fault", evidence=NULL)
+    assert named(row(cases=3, failed=1, failures=(failure,))) == [("null-input", ["uneg_f32"])]
+    assert named(row(cases=3, failed=1, failures=(Failure("uneg_f32(a=1)", "wrong"),))) == [
+        ("not recognised", ["uneg_f32"])
+    ]
+
+
+def test_kernels_that_pass_have_no_cause() -> None:
+    assert find_causes([row(status="pass", cases=1), row("uabs_f32", "missing")], SPECS_LOADED) == []
+    assert cause_lines([]) == []
+
+
+def test_causes_take_one_screen() -> None:
+    names = list(SPECS_LOADED.kernels)[:200]
+    rows = [row(name, "compile_error", message=f"{name}.hip:1:1: error: {'no such thing ' * 20}") for name in names]
+    lines = cause_lines(find_causes(rows, SPECS_LOADED))
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= WIDTH
+    assert "causes more" in lines[-1]
+
+
+def test_the_table_names_what_there_is() -> None:
+    classes = set(re.findall(r"^\| ([A-Z]\d+) ", (SPEC_FOLDER / "bug-classes.md").read_text(), re.MULTILINE))
+    launches = {kernel.launch for kernel in SPECS_LOADED.kernels.values()}
+    for cause in CAUSES:
+        assert not cause.bug_class or cause.bug_class in classes, cause.id
+        assert set(cause.elements) | set(cause.has) <= {*KINDS, "before the start", "input overwritten"}, cause.id
+        assert set(cause.launches) <= launches, cause.id
+        assert set(cause.traits) <= set(TRAITS), cause.id
+    assert len({cause.id for cause in CAUSES}) == len(CAUSES)
+
+
+@pytest.mark.parametrize(
+    ("case", "strided"),
+    [
+        ("shape=[3,5],layout=transposed", True),
+        ("shape=[3,5],lhs=broadcast", True),
+        ("shape=[3,1],layout=ones", False),
+        ("shape=[9],layout=narrowed", False),
+        ("shape=[3,11,5],count=7,ids=mixed", False),
+        ("nonsense", False),
+    ],
+)
+def test_a_strided_operand_is_told_from_the_id(case: str, strided: bool) -> None:
+    assert (NOT_CONTIGUOUS in traits_of(case)) == strided

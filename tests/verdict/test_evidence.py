@@ -1,0 +1,194 @@
+"""How wrong elements differ from what was expected, and what explains them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conformance.cases import cases_for, launch_for
+from conformance.cases.launch import Buffer
+from conformance.dtypes import dtype
+from conformance.outcome import Evidence
+from conformance.processes import InfrastructureError
+from conformance.runtimes.hip.errors import HipError, first_error
+from conformance.spec.load import load_specs
+from conformance.verdict import trials
+from conformance.verdict.compare import wrong_elements
+from conformance.verdict.elements import Elements, kinds
+from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault
+from conformance.verdict.judge import Judging
+from conformance.verdict.loop import KEPT_FAILURES, Answers, run_cases
+from conformance.verdict.trials import TrialCase, generated
+from reference.expected import Expected
+
+SPECS = load_specs()
+
+
+def kinds_of(got: list[float], expected: list[float], before: list[float] | None = None, name: str = "f32"):
+    row = dtype(name)
+    arrays = [np.array(values).astype(row.numpy) for values in (got, expected, before or [77] * len(got))]
+    wrong, _ = wrong_elements(arrays[0], Expected(arrays[1]), arrays[2], row, 0)
+    assert wrong is not None
+    return kinds(Elements(wrong, arrays[2][wrong.at], row))
+
+
+UP = float(np.nextafter(np.float32(1), np.float32(2)))
+LEAST = float(np.finfo(np.float32).smallest_subnormal)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "kind"),
+    [
+        (np.nan, 1, "NaN for number"),
+        (1, np.nan, "number for NaN"),
+        (np.inf, np.nan, "inf for NaN"),
+        (-0.0, 0.0, "sign of zero"),
+        (0.0, LEAST, "zero for subnormal"),
+        (1.0, UP, "1 ulp towards zero"),
+        (-UP, -1.0, "1 ulp away from zero"),
+        (1.000001, 1.0, "few ulp"),
+        (np.inf, 3.0, "inf for number"),
+        (3.0, np.inf, "number for inf"),
+        (0.0, 3.0, "zero for number"),
+        (3.0, 0.0, "number for zero"),
+        (3.001, 3.0, "close"),
+        (-3.0, 3.0, "other sign"),
+        (float(np.finfo(np.float32).max), 3.0, "limit for number"),
+        (77, 3.0, "unwritten"),
+        (5.0, 3.0, "other"),
+    ],
+)
+def test_an_element_is_of_one_kind(got: float, expected: float, kind: str) -> None:
+    assert kinds_of([got], [expected]) == (kind,)
+
+
+@pytest.mark.parametrize(("got", "expected", "kind"), [(255, 3, "limit for number"), (4, 255, "number for limit")])
+def test_integers_have_kinds_too(got: int, expected: int, kind: str) -> None:
+    assert kinds_of([got], [expected], name="u8") == (kind,)
+
+
+def case_of(kernel: str, text: str) -> TrialCase:
+    return next(iter(generated(SPECS.kernels[kernel], (f"{kernel}({text})",), "")))
+
+
+def answers_of(kernel: str, text: str, change) -> tuple[str, ...]:
+    """The answers where the kernel has written ``change(expected, inputs)`` to its output."""
+    case = case_of(kernel, text)
+    buffers = {arg.name: arg for arg in case.launch.args if isinstance(arg, Buffer)}
+    (name,) = case.expected
+    value = case.expected[name].value
+    inputs = {key: arg.data[arg.start :] for key, arg in buffers.items()}
+    got = np.asarray(change(value.copy(), inputs)).astype(value.dtype)
+    return evidence_of(SPECS.kernels[kernel], case.launch, buffers[name], got, case.expected[name]).answers
+
+
+def written(values, count, part):
+    values[:count] = part[:count]
+    return values
+
+
+def test_input_order_is_known_by_its_answer() -> None:
+    found = answers_of(
+        "uneg_f32", "shape=[3,5,7],layout=transposed,values=unit", lambda e, i: written(e, 105, -i["inp"])
+    )
+    assert "input order" in found
+
+
+def test_the_neighbours_value_is_known() -> None:
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 63, e[1:64].copy()))
+    assert found == ("value of the next element",)
+
+
+def test_a_factor_is_known() -> None:
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, 3 * e))
+    assert "factor 3" in found
+
+
+def test_a_lost_tail_is_known() -> None:
+    def lost(expected, inputs):
+        expected[61:64] = inputs["out"][61:64]
+        return expected
+
+    assert "last elements" in answers_of("uneg_f32", "shape=[64],values=unit", lost)
+
+
+def test_every_mistake_can_be_tried_on_every_case() -> None:
+    """Whatever the launch: with zeros in the output there is evidence of some kind, and no exception."""
+    for kernel in list(SPECS.kernels.values())[::9]:
+        for case in cases_for(kernel)[::5]:
+            launch = launch_for(kernel, case)
+            for arg in launch.args:
+                if isinstance(arg, Buffer) and arg.role != "in":
+                    value = arg.data[arg.start :].copy()
+                    value.view(np.uint8)[:] ^= 0x55
+                    evidence = evidence_of(kernel, launch, arg, value, Expected(arg.data[arg.start :]))
+                    assert evidence.elements or not value.size
+            evidence_of_fault(kernel, launch, "out-of-bounds read, 4 bytes past the end of it")
+
+
+def outcome_of(answer, orders=("forward", "reverse"), cases=30):
+    kernel = SPECS.kernels["uneg_f32"]
+    trial = case_of("uneg_f32", "shape=[64],values=unit")
+    several = [replace(trial) for _ in range(cases)]
+    return run_cases(kernel, several, Answers(answer, orders), Judging(kernel), "run", lambda _: None)
+
+
+def buffers_of(case: TrialCase, wrong: bool):
+    found = {arg.name: arg.data.copy() for arg in case.launch.args if isinstance(arg, Buffer)}
+    found["out"] = case.expected["out"].value.copy()
+    found["out"][3] += wrong
+    return found
+
+
+@pytest.mark.parametrize("wrong", ["forward", "reverse"])
+def test_an_answer_that_depends_on_the_order_is_known(wrong: str) -> None:
+    outcome = outcome_of(lambda case, order: buffers_of(case, order == wrong), cases=1)
+    assert RIGHT_IN_ANOTHER_ORDER in outcome.observations[0].evidence.answers
+
+
+def test_a_kernel_that_passes_has_no_evidence() -> None:
+    outcome = outcome_of(lambda case, order: buffers_of(case, False))
+    assert (outcome.status, outcome.observations, outcome.passed) == ("pass", [], [])
+
+
+def test_a_crash_stands_before_the_wrong_answers_and_is_always_kept() -> None:
+    calls = 0
+
+    def answer(case: TrialCase, order: str):
+        nonlocal calls
+        calls += 1
+        if calls > KEPT_FAILURES + 2:
+            raise HipError("hipModuleLaunchKernel", 700, "hipErrorIllegalAddress", "k", "at 0x0: a null pointer")
+        return buffers_of(case, True)
+
+    outcome = outcome_of(answer, orders=("forward",))
+    assert outcome.status == "crash"
+    assert len(outcome.failures) == KEPT_FAILURES
+    assert outcome.failures[0].evidence == Evidence(fault="null pointer")
+    assert sum(len(group.cases) for group in outcome.observations) == outcome.failed
+
+
+def test_a_reference_that_raises_is_not_the_kernels_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("shapes differ")
+
+    monkeypatch.setattr(trials.reference, "evaluate", broken)
+    with pytest.raises(InfrastructureError, match=r"reference of uneg_f32 raised ValueError\('shapes differ'\) at "):
+        case_of("uneg_f32", "shape=[64],values=unit")
+
+
+LOG = """In file included from <built-in>:1:
+/opt/include/simt/collectives.h:37:37: error: static assertion failed: The mask must be a 64-bit integer.
+   37 |   static_assert(sizeof(Mask) == 8,
+/opt/include/simt/collectives.h:103:1: note: in instantiation of function template 'checked' requested here
+port/reduce.hip:3:13: note: in instantiation of function template '__shfl_xor_sync' requested here
+"""
+
+
+def test_an_error_in_a_header_is_told_at_the_line_that_came_there() -> None:
+    assert first_error(LOG) == (
+        "port/reduce.hip:3:13: error: static assertion failed: The mask must be a 64-bit integer."
+    )
+    assert first_error(LOG.partition("port/")[0]).startswith("/opt/include/simt/collectives.h:37:37: error: static")
