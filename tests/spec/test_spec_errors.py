@@ -166,3 +166,15 @@ def test_control_characters_are_an_error_of_yaml(tmp_path: Path) -> None:
 def test_a_folder_without_specs(tmp_path: Path) -> None:
     assert str(failure(tmp_path)).startswith(f"{tmp_path}: no spec found")
     assert str(failure(tmp_path / "absent")).startswith(f"{tmp_path / 'absent'}: no spec found")
+
+
+def test_a_kernel_has_one_fix_at_most(tmp_path: Path) -> None:
+    """The right result is that of one defect; the other kernel of the stanza may have another."""
+    exp = "      - {text: rounds twice, when: {op: [exp]}, fix: one-rounding}\n"
+    write(tmp_path, f"{GOOD}    upstream_defects:\n{exp}      - {{text: overflows, when: {{op: [log]}}, fix: range}}\n")
+    kernels = load_specs(tmp_path).kernels
+    assert [kernel.fix and kernel.fix.name for kernel in kernels.values()] == ["one-rounding", "one-rounding", "range"]
+    assert kernels["tlog_f32"].fixed().variant["fixed"] == "range"
+    write(tmp_path, f"{GOOD}    upstream_defects:\n{exp}      - {{text: overflows, fix: range}}\n")
+    error = failure(tmp_path)
+    assert (error.line, "a second fix of one kernel" in str(error)) == (28, True)
