@@ -25,12 +25,14 @@ def build_record(
     objects: Mapping[str, Sequence[ObjectFile]],
     failed: Mapping[str, Mapping[str, str]],
     broken: Mapping[str, Mapping[str, str]],
+    lacking: Mapping[str, Mapping[str, str]],
 ) -> Record:
     """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
 
     ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
     ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
-    source's object. Kernels that no spec has are left out.
+    source's object, ``lacking`` the header that the installation does not have for a source. Kernels that no spec has
+    are left out.
     """
     when = started.strftime("%Y-%m-%dT%H:%M:%SZ")
     compiled: dict[str, dict[str, Resources]] = {}
@@ -68,6 +70,7 @@ def build_record(
                 started=when,
                 failed=dict(failed.get(target, {})),
                 broken=dict(broken.get(target, {})),
+                lacking=dict(lacking.get(target, {})),
             )
             for target in objects
         },

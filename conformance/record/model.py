@@ -42,13 +42,14 @@ class Build(Row):
     """One compilation of the sources for an AMD target: by what and when (ISO 8601 in UTC).
 
     ``failed`` has the first error of each source file that does not compile, ``broken`` that of each kernel which does
-    not in a file that compiles without it.
+    not in a file that compiles without it; ``lacking`` says of files which header the installation does not have.
     """
 
     compiler: str
     started: str
     failed: dict[str, str] = {}
     broken: dict[str, str] = {}
+    lacking: dict[str, str] = {}
 
 
 class KernelResult(Row):

@@ -47,7 +47,7 @@ def failures(record: Record) -> list[tuple[str, str]]:
     error."""
     groups: dict[tuple[str, str], list[str]] = {}
     for target, build in record.run.builds.items():
-        for file, error in (*build.failed.items(), *build.broken.items()):
+        for file, error in (*build.failed.items(), *build.broken.items(), *build.lacking.items()):
             groups.setdefault((file, error), []).append(target)
     return [(f"{file} for {', '.join(targets)}", error) for (file, error), targets in groups.items()]
 

@@ -133,8 +133,11 @@ def test_a_header_that_the_installation_lacks_is_not_the_ports_fault(
     if any((root / "include/hip/hip_fp4.h").exists() for root in (*rocm_roots(), Path("/usr"))):
         pytest.skip("NOTHING IS MISSING: this HIP has every header")
     (port / "sub/affine.hip").write_text(f"#include <hip/hip_fp4.h>\n{AFFINE}")
-    code, _, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o")
+    code, out, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o", "--json", "b.json")
     assert code == 2
+    assert "does not compile" not in out
+    built = read_record(Path("b.json")).run.builds["gfx942"]
+    assert (built.failed, built.lacking.keys()) == ({}, {"port/sub/affine.hip"})
     assert "port/sub/affine.hip cannot be compiled here for gfx942:\n  it includes <hip/hip_fp4.h>, which " in err
     assert "this says nothing of the port" in err
 

@@ -56,8 +56,9 @@ def command(arguments: argparse.Namespace) -> int:
         started,
         monotonic() - clock,
         {target.name: [file for job, file in objects if job.target == target] for target in targets},
-        {target.name: _failed(jobs, target) for target in targets},
+        {target.name: _failed(jobs, target, toolchain) for target in targets},
         {target.name: _broken(jobs, target) for target in targets},
+        {target.name: _lacking(jobs, target, toolchain) for target in targets},
     )
     if arguments.json:
         write_record(record, arguments.json)
@@ -103,12 +104,18 @@ def _names(sources: Sequence[KernelSource]) -> Mapping[KernelSource, PurePosixPa
     }
 
 
-def _failed(jobs: Sequence[Job], target: Target) -> dict[str, str]:
+def _failed(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[str, str]:
     return {
         job.source.label: first_error(job.result, job.source.root)
         for job in jobs
-        if job.target == target and isinstance(job.result, CompileFailure)
+        if job.target == target and isinstance(job.result, CompileFailure) and missing_header(job, toolchain) is None
     }
+
+
+def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[str, str]:
+    """The sources that nobody has judged, each with the header that the installation lacks."""
+    absent = {job.source.label: missing_header(job, toolchain) for job in jobs if job.target == target}
+    return {label: said for label, said in absent.items() if said is not None}
 
 
 def _broken(jobs: Sequence[Job], target: Target) -> dict[str, str]:
@@ -133,7 +140,8 @@ def _print(
     cells: dict[tuple[str, Target], str] = {}
     for job in jobs:
         if isinstance(job.result, CompileFailure):
-            cells[job.source.label, job.target] = "does not compile"
+            lacking = missing_header(job, toolchain) is not None
+            cells[job.source.label, job.target] = "lacks a header of HIP's" if lacking else "does not compile"
     for job, file in objects:
         rows = file.code.kernels.values()
         # The outlier among registers and shared memory limits the waves in flight.

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cli.compiling import compile_tree, first_error
+from conformance.cli.compiling import compile_tree, first_error, missing_header
 from conformance.cli.preparing import tree_from
 from conformance.cli.settings import Settings
 from conformance.engine.modes import Tree
@@ -105,7 +105,7 @@ def _compile(
     failed: list[Finding] = []
     for job in compile_tree(toolchain, sources, targets, options, jobs):
         if isinstance(job.result, CompileFailure):
-            reason = first_error(job.result, job.source.root)
+            reason = missing_header(job, toolchain) or first_error(job.result, job.source.root)
             failed.append(Finding("compile_error", "", reason, job.source.label, None, job.target.name))
             continue
         code = parse(job.result.code, job.source.label)

@@ -67,12 +67,17 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
 
 
 def _driver(request: dict[str, Any]) -> bytes:
-    from conformance.port.compiling.driver import compile_with
+    from conformance.port.compiling.driver import compile_with, toolchain_of
+    from conformance.port.installation import lacked
     from conformance.processes.bounded import stop_all
 
     _limit(request["memory"])
+    toolchain = toolchain_of(request["toolchain"])
     try:
-        return compile_with(request["toolchain"], request["text"], request["label"], request["words"], request["arch"])
+        return compile_with(toolchain, request["text"], request["label"], request["words"], request["arch"])
+    except CompileError as error:
+        lacks = lacked(toolchain, error.log)
+        raise (error if lacks is None else _MissingHeaderError(lacks)) from None
     finally:
         stop_all()  # this process ends without the functions that would
 

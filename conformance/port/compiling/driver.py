@@ -17,12 +17,16 @@ from conformance.toolchains.targets import target
 _KILLED = re.compile(r"unable to execute command: Killed")
 
 
-def compile_with(toolchain: Mapping[str, Any], text: str, label: str, words: Sequence[str], arch: str) -> bytes:
-    """The code object of ``text``, which messages call ``label``, for ``arch``; ``toolchain`` are the fields of one.
+def toolchain_of(fields: Mapping[str, Any]) -> Toolchain:
+    """The toolchain whose ``fields`` were sent."""
+    return Toolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
+
+
+def compile_with(toolchain: Toolchain, text: str, label: str, words: Sequence[str], arch: str) -> bytes:
+    """The code object of ``text``, which messages call ``label``, for ``arch``.
 
     Raises ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
     """
-    fields = {**toolchain, "command": tuple(toolchain["command"]), "options": tuple(toolchain["options"])}
     with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
         copy, output = Path(folder, Path(label).name), Path(folder, "code")
@@ -31,7 +35,7 @@ def compile_with(toolchain: Mapping[str, Any], text: str, label: str, words: Seq
         named = [f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
-            Toolchain(**fields).compile(copy, target(arch), output, [*words, *named])
+            toolchain.compile(copy, target(arch), output, [*words, *named])
         except CompileFailure as failure:
             log = without_copy(failure.log or failure.first, copy, label)
             signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0

@@ -27,6 +27,9 @@ OF_ROCM = frozenset(
 
 HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
 
+NEWER = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
+
+_VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR) +(\d+)", re.MULTILINE)
 _OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
@@ -37,14 +40,14 @@ def folder_words(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]
 
 
 def missing_header(log: str, words: Sequence[str]) -> str | None:
-    """ROCm's header that a compilation failed for where ROCm's headers are not installed, in words, else ``None``.
-
-    ``words`` are the compiler's options. A header that is missing from headers that are installed is the source's
-    affair: another release has it.
-    """
+    """ROCm's header that a compilation failed for where ROCm's headers are not installed, or are of a release that has
+    it not, in words, else ``None``. ``words`` are the compiler's options."""
     absent = _ABSENT.search(log)
-    if absent is None or absent[1] not in OF_ROCM or _has_headers(words):
+    if absent is None or absent[1] not in OF_ROCM:
         return None
+    folder = _headers(words)
+    if folder is not None:
+        return f"it includes <{absent[1]}>, which {hip_in(folder)} does not have; {NEWER}"
     return (
         f"it includes <{absent[1]}>, which hiprtc does not supply, and ROCm's headers are not installed; install "
         f"{HEADER_PACKAGES}, or name ROCm's folder in ROCM_PATH"
@@ -59,6 +62,17 @@ def without_comgr(log: str) -> str:
     return re.sub(f"(?:{found}){_OF_COMGR}", "", log)
 
 
-def _has_headers(words: Sequence[str]) -> bool:
+def hip_in(folder: Path) -> str:
+    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it can be told."""
+    try:
+        found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
+    except OSError:
+        found = {}
+    version = f" {found['MAJOR']}.{found['MINOR']}" if len(found) == 2 else ""
+    return f"HIP{version} in {folder}"
+
+
+def _headers(words: Sequence[str]) -> Path | None:
+    """The folder among ``words`` with HIP's own headers."""
     folders = [Path(word[2:]) for word in words if word.startswith("-I")]
-    return any((folder / "hip/hip_version.h").is_file() for folder in folders)
+    return next((folder for folder in folders if (folder / "hip/hip_version.h").is_file()), None)
