@@ -51,7 +51,8 @@ _OWN_SHAPES: dict[str, tuple[int, tuple[str, ...]]] = {
     "upsample_bilinear2d": (4, ("src",)),
 }
 
-_INFO = ("info", "dims_and_strides")
+INFO = ("info", "dims_and_strides")
+"""What the argument is called that describes the operands."""
 
 # A parameter that a kernel may lose: its name and the value that this comes to.
 _LOST: tuple[tuple[str, int], ...] = (("dilation", 1), ("padding", 0), ("stride", 1), ("out_padding", 0), ("eps", 0))
@@ -117,7 +118,7 @@ _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
 
 def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | None:
     """The name of the info argument and the operands that it describes; ``None`` where it is null or has none."""
-    info = next((arg for arg in launch.args if arg.name in _INFO), None)
+    info = next((arg for arg in launch.args if arg.name in INFO), None)
     if not isinstance(info, Buffer):
         return None
     numbers = [int(number) for number in info.data[info.start :]]

@@ -122,11 +122,6 @@ _FAULTS: tuple[Cause, ...] = (
 )
 
 _LAYOUTS: tuple[Cause, ...] = (
-    Cause("defect-fixed", "", "The port fixes an upstream defect, which Candle's own kernel has",
-          "declare it with the key fixes in candle-parity.toml, as the failure says",
-          answers=("upstream's defect is fixed",)),
-    Cause("defect-kept", "", "The upstream defect is there that the port declares as fixed",
-          "fix it, or take it out of the key fixes in candle-parity.toml", answers=("upstream's defect is kept",)),
     Cause("strides-ignored", "S01", "Strides are ignored: memory order instead of the operand's order",
           "compute the element's offset from the dims and strides in info unless they are contiguous",
           answers=("input order",), holds=("all that are not contiguous",), part=True),
@@ -240,7 +235,7 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("subnormal-operands", "N13", "Operands that are subnormal are taken for zero",
           "compile without denormal flushing", answers=("operand subnormal",)),
     Cause("uninitialised-shared", "W06", "Shared memory is read that was never written",
-          "initialise all of it, and wait before it is read", elements=("all bits set",)),
+          "initialise all of it, and wait before it is read", answers=("all bits set",), elements=("NaN for number",)),
     Cause("overflow", "R08", "Intermediate results overflow", "accumulate in Candle's accumulation type",
           elements=("inf for number", "NaN for number"), has=("inf for number",)),
     Cause("factor", "", "All wrong values are off by one factor", "look for a constant that is missing or doubled",
