@@ -191,7 +191,7 @@ def _cancelled(buffer: WrongBuffer) -> bool:
 
 
 def _all_ones(buffer: WrongBuffer) -> bool:
-    """Whether everything wrong is what the cpu runtime fills shared memory with; an 8-bit float's usual NaN is so, too."""
+    """Whether everything wrong is what the cpu runtime fills shared memory with, 8-bit floats aside: it is their NaN."""
     e = buffer.elements
     ones = e.wrong.got.view(e.dtype.bits) == (1 << 8 * e.dtype.size) - 1
     return e.is_float and e.dtype.size > 1 and bool(ones.all())
