@@ -191,7 +191,7 @@ def _cancelled(buffer: WrongBuffer) -> bool:
 
 
 def _all_ones(buffer: WrongBuffer) -> bool:
-    """Whether everything wrong is what the cpu runtime fills shared memory with, 8-bit floats aside: it is their NaN."""
+    """Whether everything wrong is what shared memory holds at first; of 8-bit floats it may be a NaN as well."""
     e = buffer.elements
     ones = e.wrong.got.view(e.dtype.bits) == (1 << 8 * e.dtype.size) - 1
     return e.is_float and e.dtype.size > 1 and bool(ones.all())
