@@ -31,6 +31,8 @@ _FILLS = (0x7B, 0xC2)
 PACK = 16
 """Elements that a vectorised kernel takes at a time, at most."""
 
+_SINGLE = 2.0**-20
+
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
 
@@ -190,6 +192,17 @@ def _cancelled(buffer: WrongBuffer) -> bool:
     return bool((np.abs(e.got - e.expected) <= _CANCELLING * unit * operand).all())
 
 
+def _single(buffer: WrongBuffer) -> bool:
+    """Whether each error is what a computation in float32 leaves, and none what one in float64 does."""
+    e = buffer.elements
+    if e.dtype.name != "f64":
+        return False
+    operands = [np.abs(operand.values.astype(np.float64)) for operand in buffer.operands]
+    size = np.max([np.abs(e.expected), *operands], axis=0)
+    error = np.abs(e.got - e.expected)
+    return bool((error <= _SINGLE * size).all() and (error > 2.0**-40 * size).any())
+
+
 def _all_ones(buffer: WrongBuffer) -> bool:
     """Whether everything wrong is what shared memory holds at first; of 8-bit floats it may be a NaN as well."""
     e = buffer.elements
@@ -202,6 +215,7 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("value of the element before", lambda b: _shifted(b, -1)),
     ("other order", _permuted),
     ("all bits set", _all_ones),
+    ("precision of f32", _single),
     ("error small against the operand", _cancelled),
 )
 

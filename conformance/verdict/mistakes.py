@@ -112,6 +112,12 @@ def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
     return tuple(found)
 
 
+def has_dims_of_several_words(kernel: Kernel, launch: Launch) -> bool:
+    """Whether a dimension would be 0 if the info argument, of 64-bit words, were read as 32-bit ones, and none is."""
+    described = _described(kernel, launch)
+    return described is not None and all(len(dims) > 1 and 0 not in dims for _, dims, _, _ in described[1])
+
+
 _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
 """An operand: its name, dimensions, strides, and where these begin in the info argument."""
 
