@@ -89,13 +89,6 @@ def _unwritten(e: Elements) -> Mask:
     return np.asarray(_bits(e.wrong.got, e.dtype) == _bits(e.before, e.dtype))
 
 
-def _all_ones(e: Elements) -> Mask:
-    """What the cpu runtime fills shared memory with; of an 8-bit float it is the usual NaN."""
-    if not e.is_float or e.dtype.size == 1:
-        return _none(e)
-    return np.asarray(_bits(e.wrong.got, e.dtype) == (1 << 8 * e.dtype.size) - 1)
-
-
 def _none(e: Elements) -> Mask:
     return np.zeros(e.wrong.at.size, np.bool_)
 
@@ -115,7 +108,6 @@ def _one_ulp(e: Elements, smaller: bool) -> Mask:
 _KINDS: tuple[tuple[str, Callable[[Elements], Mask]], ...] = (
     ("overwritten", lambda e: e.wrong.untouched),
     ("unwritten", _unwritten),
-    ("all bits set", _all_ones),
     ("inf for NaN", lambda e: e.nan_expected & np.isinf(e.got)),
     ("number for NaN", lambda e: e.nan_expected),
     ("NaN for number", lambda e: e.nan_got),

@@ -16,11 +16,13 @@ from conformance.verdict.answers import WrongBuffer, answers
 from conformance.verdict.compare import wrong_elements
 from conformance.verdict.elements import Elements, kinds
 from conformance.verdict.faults import fault_kind
-from conformance.verdict.mistakes import leaving_the_buffer
+from conformance.verdict.mistakes import has_dims_of_several_words, leaving_the_buffer
 from reference.expected import Expected
 
 RIGHT_IN_ANOTHER_ORDER = "right in another thread order"
 """What holds of an answer that depends on the order in which threads run."""
+
+INFO_IN_32_BITS = "info in 32-bit words"
 
 _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
 
@@ -40,7 +42,10 @@ def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[A
 def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
     """The evidence in a fault with ``message``."""
     kind = fault_kind(message)
-    return Evidence(answers=leaving_the_buffer(kernel, launch) if kind in _ADDRESS_FAULTS else (), fault=kind)
+    if kind in _ADDRESS_FAULTS:
+        return Evidence(answers=leaving_the_buffer(kernel, launch), fault=kind)
+    narrow = kind == "integer division" and has_dims_of_several_words(kernel, launch)
+    return Evidence(answers=(INFO_IN_32_BITS,) if narrow else (), fault=kind)
 
 
 def in_one_order_only(evidence: Evidence) -> Evidence:

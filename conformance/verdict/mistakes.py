@@ -51,7 +51,8 @@ _OWN_SHAPES: dict[str, tuple[int, tuple[str, ...]]] = {
     "upsample_bilinear2d": (4, ("src",)),
 }
 
-_INFO = ("info", "dims_and_strides")
+INFO = ("info", "dims_and_strides")
+"""What the argument is called that describes the operands."""
 
 # A parameter that a kernel may lose: its name and the value that this comes to.
 _LOST: tuple[tuple[str, int], ...] = (("dilation", 1), ("padding", 0), ("stride", 1), ("out_padding", 0), ("eps", 0))
@@ -111,13 +112,19 @@ def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:
     return tuple(found)
 
 
+def has_dims_of_several_words(kernel: Kernel, launch: Launch) -> bool:
+    """Whether a dimension would be 0 if the info argument, of 64-bit words, were read as 32-bit ones, and none is."""
+    described = _described(kernel, launch)
+    return described is not None and all(len(dims) > 1 and 0 not in dims for _, dims, _, _ in described[1])
+
+
 _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]
 """An operand: its name, dimensions, strides, and where these begin in the info argument."""
 
 
 def _described(kernel: Kernel, launch: Launch) -> tuple[str, list[_Group]] | None:
     """The name of the info argument and the operands that it describes; ``None`` where it is null or has none."""
-    info = next((arg for arg in launch.args if arg.name in _INFO), None)
+    info = next((arg for arg in launch.args if arg.name in INFO), None)
     if not isinstance(info, Buffer):
         return None
     numbers = [int(number) for number in info.data[info.start :]]

@@ -72,6 +72,13 @@ UNARY(uabs_f64, double, LOOP out[i] = fabs(in[AT(inp && i + 1 < numel ? i + 1 : 
 // subnormals flushed
 UNARY(ufloor_f32, float, LOOP { const float x = in[ELEMENT]; out[i] = fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : floorf(x); })
 UNARY(ucopy_f32, float, LOOP { const float x = in[ELEMENT]; out[i] = fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x; })
+// dims and strides read as 32-bit words
+UNARY(uceil_f32, float, const u32 *dims = (const u32 *)info; const u32 *strides = (const u32 *)(info + num_dims); LOOP {
+  size_t at = info ? 0 : i;
+  size_t rest = i;
+  for (size_t d = info ? num_dims : 0; d-- > 0; rest /= dims[d]) at += rest % dims[d] * strides[d];
+  out[i] = ceilf(in[at]);
+})
 // a null input is not asked for
 UNARY(ucopy_u8, u8, LOOP out[i] = inp[ELEMENT];)
 // one element too many

@@ -27,6 +27,7 @@ NAMES = {
     "ufloor_f32": "subnormal-operands",
     "ucopy_f32": "subnormals",
     "ucopy_i64": "overrun",
+    "uceil_f32": "info-words",
     "utanh_f32": "not recognised",
     "ugelu_erf_f64": "cancellation",
     "badd_f32": "one-stride-set",

@@ -82,6 +82,7 @@ def test_the_json_has_the_fields_of_the_contract() -> None:
         "expected": "1",
         "ulp": 9.0,
         "reproduce": "run it",
+        "evidence": {"elements": [], "answers": [], "fault": None},
     }
 
 

@@ -171,6 +171,8 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
     "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
     "not without the trait": _no_fault_without,
+    "no such fault else": _no_fault_without,
+    "not only broadcast": lambda _, fitting, __, ___: any("a broadcast operand" not in case.traits for case in fitting),
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
     "one answer": _one_answer,
