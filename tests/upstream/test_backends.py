@@ -43,6 +43,28 @@ def test_each_backend_sees_its_own(tmp_path: Path, backend: str, expected: set[s
     assert wiring.unresolved == ()
 
 
+def test_crates_of_other_backends_and_what_nothing_calls_do_not_count(tmp_path: Path) -> None:
+    candle = make_tree(tmp_path, GO + "use candle_cuda_kernels::used;\nfn f(m: &Module) { used(m) }\n")
+    for crate, name in (("candle-metal-kernels", "metal"), ("candle-cuda-kernels", "own")):
+        source = candle / crate / "src"
+        source.mkdir(parents=True)
+        (source / "lib.rs").write_text(
+            f'pub fn used(m: &Module) {{ m.get_function("{name}_used"); }}\n'
+            f'pub fn unused(m: &Module) {{ m.get_function("{name}_unused"); }}\n'
+        )
+    wiring = wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
+    assert asked(wiring) == {"toy_u8", "own_used"}
+    assert wiring.unresolved == ()
+
+
+def test_a_load_under_the_condition_of_another_backend(tmp_path: Path) -> None:
+    code = 'fn go(d: &Dev, n: &Other) {\n    #[cfg(feature = "metal")]\n    { each(|x| x.get_function(n)); }\n'
+    code += '    #[cfg(feature = "metal")]\n    d.get_function("metal");\n}\n'
+    wiring = analyse(tmp_path, GO + code)
+    assert wiring.unresolved == ()
+    assert asked(wiring) == {"toy_u8"}
+
+
 def test_a_backend_in_a_folder_of_its_own(tmp_path: Path) -> None:
     candle = make_tree(tmp_path, GO)
     folder = tmp_path / "hip_port"
@@ -74,7 +96,10 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert line in shown.splitlines()
     data = json.loads(out.read_text())
-    assert data["summary"] == {"total": 4, "wired": 3, "never_asked": 1, "missing": 1, "unresolved": 0}
+    assert data["summary"] == {
+        **{"total": 4, "wired": 3, "never_asked": 1, "not_told": 0},
+        **{"missing": 1, "unresolved": 0},
+    }
     assert [row["wired_at"] for row in data["kernels"]] == [[at], [at], [at], []]
     assert data["missing"][0]["asked_at"] == [at]
 

@@ -187,6 +187,96 @@ CONSTRUCTS = {
         "fn a(d: &Dev) { go::<u8, f32>(d); go::<f64, f64>(d); }",
         {"u8_f32", "f64_f64"},
     ),
+    "the dtype out of the type's name, its spelling out of a list": (
+        'const ODD: &[&str] = &["odd", "strange"];\n'
+        "fn suffix<T: 'static>(root: &str) -> Option<&'static str> { let name = std::any::type_name::<T>();"
+        ' let s = if name.contains("F8E4M3") { if ODD.contains(&root) { "fp8" } else { "f8" } }'
+        ' else if name.contains("f32") { "f32" } else { return None }; Some(s) }\n'
+        "fn name<T: 'static>(root: &str) -> String {"
+        ' let s = suffix::<T>(root).unwrap_or("none"); format!("{root}_{s}") }\n'
+        "fn go<T: 'static>(d: &Dev, x: &Buf<T>, odd: bool) {"
+        ' d.get_or_load_func(&name::<T>(if odd { "odd" } else { "even" }), &M); }\n'
+        "fn a(d: &Dev, s: &Storage, odd: bool) {"
+        " match &s.slice { S::F32(x) => go(d, x, odd), S::F8E4M3(x) => go(d, x, odd), _ => {} } }",
+        {"odd_f32", "even_f32", "odd_fp8", "even_f8"},
+    ),
+    "a helper that answers None": (
+        'fn tag(t: DType) -> Option<&\'static str> { match t { DType::U8 => Some("x"), _ => None } }\n'
+        'fn go(d: &Dev, t: DType) { d.get_or_load_func(tag(t).unwrap_or("y"), &M); }',
+        {"x", "y"},
+    ),
+    "what stands in for a name that is there": (
+        'fn go(d: &Dev) { d.get_or_load_func(Some("x").unwrap_or("y"), &M); }',
+        {"x"},
+    ),
+    "the first turn of a loop and the others": (
+        'fn go(d: &Dev) { let mut n = "a"; let mut first = true; loop { d.get_or_load_func(n, &M); n = "b";'
+        ' if first { first = false } else { d.get_or_load_func("c", &M); } } }',
+        {"a", "b", "c"},
+    ),
+    "a text compared and matched": (
+        'fn root(n: &str) -> &\'static str { if n == "x" { return "a" } match n { "y" => "b", _ => "c" } }\n'
+        'fn go(d: &Dev) { d.get_or_load_func(root("x"), &M); d.get_or_load_func(root("y"), &M); }',
+        {"a", "b"},
+    ),
+    "format! in a macro that another rule of it uses": (
+        "macro_rules! cast { ($d:expr, $from:expr, $to:ty) => {{ cast!($d, $from, $to, stringify!($to)) }};"
+        ' ($d:expr, $from:expr, $to:ty, $name:expr) => {{ let n = format!("cast_{}_{}", $from.as_str(), $name);'
+        " launch($d, &M, &n) }}; }\n"
+        "fn launch(d: &Dev, m: &Module, n: &str) { d.get_or_load_func(n, m); }\n"
+        'fn go(d: &Dev, t: DType) { match t { DType::U8 => cast!(d, t, f32), _ => cast!(d, t, f8, "f8_e4m3") } }',
+        {"cast_u8_f32", *(f"cast_{one}_f8_e4m3" for one in ALL - {"u8"})},
+    ),
+    "two enums checked together": (
+        "fn go(d: &Dev, from: DType, to: DType) { if from == DType::F8E4M3 || to == DType::F8E4M3 {"
+        " let other = if from == DType::F8E4M3 { to } else { from };"
+        " if !matches!(other, DType::F32 | DType::F8E4M3) { return } }\n"
+        " match to { DType::U8 if from == DType::F64 => {} DType::U8 => return, _ => {} }\n"
+        ' d.get_or_load_func(&format!("{}_{}", from.as_str(), to.as_str()), &M); }',
+        {
+            f"{one}_{other}"
+            for one in ALL
+            for other in ALL
+            if ("f8e4m3" not in (one, other) or {one, other} <= {"f32", "f8e4m3"}) and (other != "u8" or one == "f64")
+        },
+    ),
+    "an enum in a field, checked after it was used": (
+        "enum Kind { Set, Add }\n"
+        'impl Kind { fn root(&self) -> &\'static str { match self { Kind::Set => "s", Kind::Add => "sa" } } }\n'
+        "struct Op { kind: Kind }\n"
+        "impl Op { fn run<T: WithDType>(&self, d: &Dev, x: &Buf<T>) { let root = self.kind.root();\n"
+        ' if matches!(self.kind, Kind::Set) && std::any::type_name::<T>().contains("F8E4M3") { return }\n'
+        " d.get_or_load_func(&kernel_name::<T>(root), &M); } }",
+        names("s", ALL - {"f8e4m3"}) | names("sa", ALL),
+    ),
+    "a plan that holds the name": (
+        "struct Plan { name: &'static str, step: usize }\n"
+        "fn plan(t: DType) -> Option<Plan> {"
+        ' let name = match t { DType::U8 => "a", DType::F32 => "b", _ => return None };'
+        " Some(Plan { name, step: 4 }) }\n"
+        "fn go(d: &Dev, t: DType) { let plan = match plan(t) { Some(plan) => plan, None => return };"
+        " d.get_or_load_func(plan.name, &M); }",
+        {"a", "b"},
+    ),
+    "a type out of an array of tuples": (
+        "type Inputs<'a, T> = [(&'a Buf<T>, &'a Layout); 2];\n"
+        'fn low<T: Copy>(d: &Dev, x: Inputs<T>) { d.get_or_load_func(&kernel_name::<T>("rope"), &M); }\n'
+        "fn mid<T: Copy>(d: &Dev, x: &Buf<T>, l: &Layout) { low(d, [(x, l), (x, l)]) }\n"
+        "fn go(d: &Dev, s: &Storage, l: &Layout) { if let S::F32(x) = &s.slice { mid(d, x, l) } }",
+        {"rope_f32"},
+    ),
+    "the driver's own call, behind a shared cache": (
+        "struct Cache;\nimpl Cache { fn function(&self, m: &str, n: &str) -> Func { self.find(m).get_function(n) } }\n"
+        "struct Gpu { cache: Arc<Cache> }\n"
+        "fn launch(gpu: &Gpu, module: &'static str, n: &str) { gpu.cache.function(module, n); }\n"
+        'fn go(gpu: &Gpu) { launch(gpu, "unary", "uexp_f32") }',
+        {"uexp_f32"},
+    ),
+    "a loader for others that nothing calls": (
+        "pub fn custom(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }\n"
+        'fn go(d: &Dev) { d.get_or_load_func("a", &M); }',
+        {"a"},
+    ),
     "tests do not count": (
         'fn go(d: &Dev) { d.get_or_load_func("a", &M); }\n'
         '#[cfg(test)]\nmod tests { fn t(d: &Dev) { d.get_or_load_func("b", &M); } }',
@@ -232,6 +322,8 @@ def test_another_spelling_is_never_asked_for_and_missing(tmp_path: Path) -> None
         ('fn go(d: &Dev, n: &str) { d.get_or_load_func(&format!("other_{n}"), &M); }', "other_*"),
         ('macro_rules! unused { ($d:expr) => { $d.get_or_load_func("x", &M) } }', "*"),
         ('const F: Loader = |d: &Dev| d.get_or_load_func("x", &M);', "*"),
+        ("fn go(d: &Dev) { each(d, load) }\npub fn load(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }", "*"),
+        ('fn go(d: &Dev) { d.get_or_load_func(&format!("{}_{}", outside::root(), outside::tag()), &M); }', "*_*"),
     ],
 )
 def test_what_is_not_followed_is_reported(tmp_path: Path, code: str, pattern: str) -> None:
@@ -240,6 +332,24 @@ def test_what_is_not_followed_is_reported(tmp_path: Path, code: str, pattern: st
         (f"candle-core/src/cuda_backend/mod.rs:{LINE + 1}", pattern)
     ]
     assert asked(wiring) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("outside::name()", {"toy_u8"}),
+        ('format!("{}_f32", outside::root())', {"toy_u8", "toy_f64", "toy_f8_e4m3"}),
+        ('format!("other_{}", outside::name())', {"toy_u8", "toy_f32", "toy_f64", "toy_f8_e4m3"}),
+    ],
+)
+def test_what_an_unresolved_load_may_ask_for_is_not_told(tmp_path: Path, name: str, told: set[str]) -> None:
+    code = f'fn go(d: &Dev) {{ d.get_or_load_func("toy_u8", &M); d.get_or_load_func(&{name}, &kernels::TOY); }}'
+    wiring = analyse(tmp_path, code)
+    assert [(one.at, one.module) for one in wiring.unresolved] == [
+        (f"candle-core/src/cuda_backend/mod.rs:{LINE + 1}", "toy")
+    ]
+    assert wiring.kernels.keys() - wiring.not_told.keys() == told
+    assert asked(wiring) == {"toy_u8"}
 
 
 def test_an_unknown_part_wires_the_kernels_that_fit(tmp_path: Path) -> None:

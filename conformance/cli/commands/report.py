@@ -24,6 +24,7 @@ class _Row(BaseModel):
 
     name: str
     wired_at: list[str]
+    not_told: list[str] = []
 
 
 class _Wiring(BaseModel):
@@ -53,7 +54,7 @@ def _read(path: Path, specs: Specs) -> Record:
 
 
 def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
-    """Where each kernel is asked for, from what ``candle-parity wiring --json`` wrote."""
+    """Where each kernel is asked for, from what ``candle-parity wiring --json`` wrote, as far as that is told there."""
     try:
         wiring = _Wiring.model_validate(read_json(path, pipe=True))
     except OSError as error:
@@ -64,7 +65,7 @@ def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
         raise UsageError(f"{path}: is not a wiring ({place}: {finding['msg']}); {_EXPECTED}") from None
     except ValueError as error:
         raise UsageError(f"{path}: is not a wiring ({shortened(str(error))}); {_EXPECTED}") from None
-    return {row.name: tuple(row.wired_at) for row in wiring.kernels}
+    return {row.name: tuple(row.wired_at) for row in wiring.kernels if row.wired_at or not row.not_told}
 
 
 def _with_wiring(record: Record, places: dict[str, tuple[str, ...]]) -> Record:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from conformance.upstream.wiring.expressions import Evaluator
 
 _WRAPPERS = frozenset(("String", "Cow", "Box", "Arc", "Rc", "CString", "Some", "Ok"))
+_POINTERS = frozenset(("Arc", "Box", "Rc"))
 _SPLIT = 64  # calls of one function, each with one of the texts that an argument may be
 _MODULES = {
     **dict.fromkeys(("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "usize", "isize", "bool"), ""),
@@ -99,6 +100,8 @@ class Calls:
             if not isinstance(atom, Obj | Variant):
                 continue
             kind = atom.type if isinstance(atom, Obj) else Type(atom.enum)
+            while kind.name in _POINTERS and len(kind.args) == 1:
+                kind = kind.args[0]
             owners = [owner for owner in self.machine.owners_of(kind) if name in owner.functions]
             traits = {owner.trait for owner in self.machine.owners_of(kind) if owner.trait is not None}
             owners += [
@@ -163,6 +166,7 @@ class Calls:
         """What ``std::any::type_name`` answers: a type's name behind its module, which is known of a few."""
         concrete = self.machine.concrete(kind, self.evaluator.frame)
         if concrete.name in self._generic_names():
+            self.machine.doubtful = True
             return frozenset({Str((None,))})
         place = (self.evaluator.frame.unit.place(node),)
         if concrete.name in _MODULES:
@@ -216,6 +220,7 @@ class Calls:
             receiver, given = given[0], given[1:]  # Type::method(value, ...)
         types = self._types(function, given, explicit, self_type)
         if self.machine.is_live(function):
+            self.machine.reached.add(frame.unit.place(_name_in(node)))
             if not frame.silent:
                 places = (*frame.callers, frame.unit.place(node))
                 kinds = [kind for _, kind in function.params]
@@ -225,6 +230,8 @@ class Calls:
                 )
                 # What a trait's own method does is done by all that implement the trait, called here or not.
                 mine = None if function.owner is not None and function.owner.type is None else self_type
+                if self._is_parameter(node) and self.machine.hands_on(function) and frame.function is not None:
+                    self.machine.note_loader(frame.function)
                 texts_known = any(isinstance(atom, Str) for value in shown for atom in value)
                 handed = frame.uncalled and not texts_known
                 for way in types if not guessed else filter(None, types):
@@ -318,9 +325,11 @@ class Calls:
             named = next((value for value in given if any(isinstance(atom, Str) for atom in value)), None)
             # Without any text: the first argument's place in the signature, with unknown text.
             names = texts(named) if named is not None else [Str((None,))]
-            if named is None and frame.uncalled and self._is_parameter(call):
+            given_on = self._is_parameter(call)
+            if named is None and frame.uncalled and given_on:
                 names = []
-            self.machine.note_load(frame, node, names)
+            words = frozenset(re.findall(r"\w+", text_of(call.child_by_field_name("arguments"))))
+            self.machine.note_load(frame, node, names, words, given_on)
         return UNKNOWN
 
     def _is_parameter(self, call: Node) -> bool:
@@ -349,6 +358,14 @@ def _kinds(values: Values) -> Iterator[Type]:
     for item in (item for atom in values if isinstance(atom, Tup) for item in atom.items):
         yield from (atom.type for atom in item if isinstance(atom, Obj))
         yield from _kinds(item)
+
+
+def _name_in(call: Node) -> Node:
+    """The name of what ``call`` calls, which may stand on another line than its receiver."""
+    target = call.child_by_field_name("function") or call
+    if target.type == "generic_function":
+        target = target.child_by_field_name("function") or target
+    return target.child_by_field_name("field") or target.child_by_field_name("name") or target
 
 
 def _text_by_text(given: Sequence[Values]) -> list[list[Values]]:

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from conformance.upstream.wiring.branches import Branches
 from conformance.upstream.wiring.calls import Calls
-from conformance.upstream.wiring.items import Type, Unit, type_of
+from conformance.upstream.wiring.items import Type, Unit, cfg_attributes, type_of
 from conformance.upstream.wiring.machine import INLINE_DEPTH, Frame, Machine
 from conformance.upstream.wiring.macro_use import MacroUse
 from conformance.upstream.wiring.narrowing import Narrowing, path_of
@@ -240,6 +240,9 @@ class Evaluator:
             child for child in node.named_children if child.type not in ("line_comment", "block_comment", "label")
         ]
         for statement in statements:
+            attributes = list(cfg_attributes(statement))
+            if attributes and not self.machine.index.serves(attributes):
+                continue
             result = self.value(statement)
             if not result:
                 break

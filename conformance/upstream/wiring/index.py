@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -47,6 +47,7 @@ class Index:
         self.types: dict[str, Type] = {}
         self.expanded: set[int] = set()
         self.foreign: set[int] = set()  # ids of functions of other backends, and of tests
+        self.serves: Callable[[Sequence[str]], bool] = lambda attributes: True  # whether they leave this backend's code
         self._uses: list[tuple[Unit, Node, Owner | None, tuple[int, ...], tuple[str, ...]]] = []
 
     def add(self, label: str, root: Node) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.upstream.wiring.machine import Machine, Request
-from conformance.upstream.wiring.plan import live_functions
+from conformance.upstream.wiring.plan import live_functions, loaders
 from conformance.upstream.wiring.reach import LOADS, backend_folder, read_sources
 from conformance.upstream.wiring.syntax import RustError
 
@@ -46,18 +46,29 @@ class Missing:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A load whose name the analysis does not follow: what is known of it (``*`` for the rest), and why."""
+    """A load whose name the analysis does not follow: what is known of it (``*`` for the rest), and why.
+
+    ``module`` is the one that it loads from, where its arguments say that.
+    """
 
     at: str
     pattern: str
     why: str
+    module: str | None = None
+
+    def may_ask(self, kernel: Kernel) -> bool:
+        """Whether ``kernel`` may be what is asked for."""
+        parts = self.pattern.split("*")
+        fits = re.fullmatch("[A-Za-z0-9_]+".join(map(re.escape, parts)), kernel.name) is not None
+        return fits and self.module in (None, kernel.module)
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a backend asks for: per kernel the evidence (none: never asked for), missing names, unresolved loads.
+    """What a backend asks for: per kernel the evidence, missing names, unresolved loads.
 
-    ``partial`` are places that the parser could not read, in files without loads.
+    A kernel without evidence is never asked for, unless ``not_told`` has it: with the unresolved loads that may ask for
+    it. ``partial`` are places that the parser could not read, in files without loads.
     """
 
     candle: Path
@@ -65,6 +76,7 @@ class Wiring:
     kernels: dict[str, tuple[Ask, ...]]
     missing: tuple[Missing, ...]
     unresolved: tuple[Unresolved, ...]
+    not_told: Mapping[str, tuple[str, ...]]
     partial: tuple[str, ...] = ()
 
     def wired_at(self, kernel: str) -> list[str]:
@@ -99,12 +111,12 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
             asked[name].append(_ask(request))
         if not fitting:
             why = "a part of the name is not known" if request.text.pattern != "*" else "the name is not known"
-            unresolved.append(Unresolved(request.at, request.text.pattern, why))
+            unresolved.append(Unresolved(request.at, request.text.pattern, why, _module(request, specs)))
     unresolved += [
         Unresolved(
             place, "*", f"no analysed call reaches it{f' in {function}' if function else ', outside any function'}"
         )
-        for place, function in reach.mentions().items()
+        for place, function in reach.mentions(loaders(machine, reach.index)).items()
         if place not in machine.reached
     ]
     kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}
@@ -115,7 +127,11 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
         if name not in specs.kernels
     )
     unresolved.sort(key=lambda one: _sortable(one.at))
-    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), reach.partial)
+    not_told = {
+        kernel.name: tuple(dict.fromkeys(one.at for one in unresolved if one.may_ask(kernel))) for kernel in idle
+    }
+    not_told = {name: places for name, places in not_told.items() if places}
+    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, reach.partial)
 
 
 def _ask(request: Request) -> Ask:
@@ -124,11 +140,18 @@ def _ask(request: Request) -> Ask:
 
 
 def _fitting(request: Request, specs: Specs, called: Names) -> list[str]:
-    """The kernels that a name with unknown parts may be; none where nothing at all is known."""
-    if not any(part for part in request.text.parts):
+    """The kernels that a name with unknown parts may be; none where how it begins is not known."""
+    if not (request.text.parts[0] or "").strip("_"):
         return []
     expression = request.text.expression()
     return [name for name in specs.kernels if expression.fullmatch(called.port(name))]
+
+
+def _module(request: Request, specs: Specs) -> str | None:
+    """The module that a load's arguments name: ``&kernels::QUANTIZED``, ``ReduceKernel::CODE``."""
+    marked = [word for word in request.words if word.isupper() or word.endswith("Kernel")]
+    named = {word.lower().removesuffix("kernel").removesuffix("_") for word in marked} & specs.modules.keys()
+    return named.pop() if len(named) == 1 else None
 
 
 def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:

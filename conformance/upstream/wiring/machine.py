@@ -31,11 +31,12 @@ Types = Mapping[str, Type]
 @dataclass(frozen=True)
 class Request:
     """A name that the load at ``at`` can ask for. ``spelled`` are the literals it is made of; ``callers`` are the calls
-    that hand it to the function round the load."""
+    that hand it to the function round the load. ``words`` are those of the load's arguments."""
 
     text: Str
     at: str
     callers: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Machine:
         self.live_names = frozenset(function.name for function in live)
         self.requests: dict[tuple[str, tuple[str | None, ...]], Request] = {}
         self.reached: set[str] = set()
+        self._handing: set[int] = set()
         self.contexts: dict[int, dict[Context, None]] = {id(function): {} for function in live}
         self._noted: dict[int, dict[Context, None]] = {}
         self.fields: dict[tuple[str, str], Values] = {}
@@ -132,6 +134,14 @@ class Machine:
         self._call(function, Context())
         return bool(self.reached)
 
+    def hands_on(self, function: Function) -> bool:
+        """Whether the function was seen to load a kernel by a text that it is given."""
+        return id(function) in self._handing
+
+    def note_loader(self, function: Function) -> None:
+        """Remembers that the function hands a text on to one that loads a kernel by it."""
+        self._handing.add(id(function))
+
     def is_live(self, function: Function) -> bool:
         """Whether the function is run on its own, and not at each of its calls."""
         return id(function) in self.contexts
@@ -141,7 +151,7 @@ class Machine:
         if self.probing:
             generics = {**function.generics, **(function.owner.generics if function.owner else {})}
             bound = dict(context.types)
-            open_types = any(name not in bound and self.index.implementers(generics[name]) for name in generics)
+            open_types = any(name not in bound for name in generics)
             unknown = any(
                 (value == UNKNOWN or any(isinstance(atom, Str) and atom.known is None for atom in value))
                 and self.tells_names(kind, self._tried is not None and not self._tried.open)
@@ -155,10 +165,15 @@ class Machine:
         """Remembers what a struct's field is set to."""
         self.fields[owner, name] = self.fields.get((owner, name), frozenset()) | value
 
-    def note_load(self, frame: Frame, node: Node, names: Sequence[Str]) -> None:
-        """Remembers what the load at ``node`` asks for."""
+    def note_load(self, frame: Frame, node: Node, names: Sequence[Str], words: frozenset[str], given: bool) -> None:
+        """Remembers what the load at ``node`` asks for.
+
+        ``words`` are those of its arguments; ``given`` says that the name is a parameter of the function round it.
+        """
         at = frame.unit.place(node)
         self.reached.add(at)
+        if given and frame.function is not None:
+            self.note_loader(frame.function)
         if self.probing:
             self.doubtful = self.doubtful or any(text.known is None for text in names)
             return
@@ -166,7 +181,7 @@ class Machine:
             known = self.requests.get((at, text.parts))
             callers = tuple(dict.fromkeys((*(known.callers if known else ()), *frame.callers)))
             places = tuple(dict.fromkeys((*(known.text.places if known else ()), *text.places)))
-            self.requests[at, text.parts] = Request(Str(text.parts, places), at, callers)
+            self.requests[at, text.parts] = Request(Str(text.parts, places), at, callers, words)
 
     def _ways(self, function: Function) -> list[Context]:
         """The contexts of a function with each type parameter that no call determines replaced by its bounds."""

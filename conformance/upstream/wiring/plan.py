@@ -32,7 +32,7 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
             return list(live.values())
         for one in added:
             live[id(one)] = one
-            if _needs_callers(probe, one, index):
+            if _needs_callers(probe, one):
                 probe.contexts[id(one)] = {Context(): None}
                 wanted |= one.called_as
                 called.add(one.name)
@@ -40,9 +40,18 @@ def live_functions(index: Index, functions: Sequence[Function], loads: frozenset
                 wanted |= {one.owner.type.name} & index.structs_with_text
 
 
-def _needs_callers(probe: Machine, function: Function, index: Index) -> bool:
-    generics = {**function.generics, **(function.owner.generics if function.owner else {})}
-    generic = any(index.implementers(traits) for traits in generics.values())
+def loaders(machine: Machine, index: Index) -> frozenset[str]:
+    """The functions that hand a text of their caller on to a load, by name, where no other function is called so."""
+    names = {function.name for function in machine.live if machine.hands_on(function)}
+    return frozenset(
+        name
+        for name in names
+        if all(machine.hands_on(one) or id(one) in index.foreign for one in index.functions[name])
+    )
+
+
+def _needs_callers(probe: Machine, function: Function) -> bool:
+    generic = bool(function.generics or (function.owner is not None and function.owner.generics))
     texts = any(probe.tells_names(kind, enums=False) for _, kind in function.params)
     # The dtypes that an open function is called with are not all seen, so that its callers say nothing of them.
     enums = not function.open and any(probe.tells_names(kind, enums=True) for _, kind in function.params)

@@ -13,7 +13,7 @@ from tree_sitter import Node
 from conformance.reading import read_bytes
 from conformance.upstream.checkout import CheckoutError
 from conformance.upstream.wiring.index import Index
-from conformance.upstream.wiring.items import Function
+from conformance.upstream.wiring.items import Function, cfg_attributes
 from conformance.upstream.wiring.syntax import RustError, first_error, line_of, parse, read_rust, text_of, walk
 
 LOADS = (
@@ -44,15 +44,34 @@ class Reach:
     files: list[tuple[str, Node]]
     partial: tuple[str, ...]
 
-    def mentions(self) -> dict[str, str]:
-        """The place of each mention of a load, with the function round it (empty outside any): this backend's only.
+    def mentions(self, loaders: frozenset[str]) -> dict[str, str]:
+        """The place of each mention of a load or of one of ``loaders``, with the function round it (empty outside any).
 
-        Definitions of loads, imports, and the bodies of macros that were expanded elsewhere do not count: call
-        this when everything is expanded.
+        This backend's only. Definitions of loads, imports, and the bodies of macros that were expanded elsewhere do not
+        count: call this when everything is expanded.
         """
         found: dict[str, str] = {}
         for label, root in self.files:
-            found |= _mentions(label, root, self.loads, self.functions, self.index)
+            if _holds(root, self.loads | loaders):
+                found |= self._mentions(label, root, loaders)
+        return found
+
+    def _mentions(self, label: str, root: Node, loaders: frozenset[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        here = [one for one in self.functions if one.unit.label == label and one.unit.line is None]
+        every = [one for known in self.index.functions.values() for one in known if one.unit.label == label]
+        others = [one for one in every if one not in here]
+        for node in _calls(root, self.loads | loaders):
+            if text_of(node) not in self.loads and not _may_call(node, self.index.functions[text_of(node)]):
+                continue
+            macro = _within(node, "macro_definition")
+            if macro is not None and macro.id in self.index.expanded:
+                continue
+            mine = _around(node, here)
+            if mine is None and _around(node, others) is not None:
+                continue
+            if self.index.serves(_attributes(node)):
+                found[f"{label}:{line_of(node)}"] = mine.name if mine is not None else ""
         return found
 
 
@@ -94,21 +113,26 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
             index.add(label, root)
         except RecursionError:
             raise RustError(path, None, "is nested too deep to be analysed; check the file out anew") from None
-        if any(load.encode() in source for load in loads):
-            files.append((label, root))
+        files.append((label, root))
     index.finish()
     inside = _label(candle, folder)
     every = [one for known in index.functions.values() for one in known]
+    index.serves = lambda attributes: _belongs(attributes, "", mine, inside)
     index.foreign |= {
         id(one) for one in every if _is_test(one.uses) or not _belongs(one.uses, one.unit.label, mine, inside)
     }
     functions = _called(
         [one for one in every if one.name not in loads and id(one) not in index.foreign], (*_MAIN, inside)
     )
-    if not any(next(_calls(root, loads), None) for _, root in files):
+    if not any(_holds(root, loads) and next(_calls(root, loads), None) for _, root in files):
         listed = ", ".join(sorted(loads))
         raise CheckoutError(f"nothing in reach of {folder} calls {listed}; name its function with --load")
     return Reach(index, functions, loads, files, tuple(partial))
+
+
+def _holds(root: Node, names: frozenset[str]) -> bool:
+    text = root.text or b""
+    return any(name.encode() in text for name in names)
 
 
 def _calls(root: Node, loads: frozenset[str]) -> Iterator[Node]:
@@ -184,21 +208,27 @@ def _is_test(uses: Sequence[str]) -> bool:
     return any("cfg(test)" in text or "#[test]" in text for text in uses)
 
 
-def _mentions(
-    label: str, root: Node, loads: frozenset[str], functions: Sequence[Function], index: Index
-) -> dict[str, str]:
-    found: dict[str, str] = {}
-    here = [one for one in functions if one.unit.label == label and one.unit.line is None]
-    others = [one for known in index.functions.values() for one in known if one.unit.label == label and one not in here]
-    for node in _calls(root, loads):
-        macro = _within(node, "macro_definition")
-        if macro is not None and macro.id in index.expanded:
-            continue
-        mine = _around(node, here)
-        if mine is None and _around(node, others) is not None:
-            continue
-        found[f"{label}:{line_of(node)}"] = mine.name if mine is not None else ""
-    return found
+def _may_call(node: Node, known: Sequence[Function]) -> bool:
+    """Whether a name is where one of ``known`` is called, by the number of arguments, or handed to another function."""
+    outer = node.parent
+    while outer is not None and outer.type in ("field_expression", "scoped_identifier", "generic_function"):
+        node, outer = outer, outer.parent
+    if outer is None or outer.type != "call_expression":
+        return outer is not None and outer.type == "arguments" and node.type in ("identifier", "scoped_identifier")
+    given = outer.child_by_field_name("arguments")
+    count = len([child for child in given.named_children if "comment" not in child.type]) if given is not None else 0
+    method = node.type == "field_expression"
+    return any(count == len(one.params) + (one.has_self and not method) for one in known if one.has_self or not method)
+
+
+def _attributes(node: Node) -> list[str]:
+    """The attributes of what ``node`` stands in, the outermost first."""
+    found: list[str] = []
+    outer: Node | None = node
+    while outer is not None:
+        found.append("\n".join(cfg_attributes(outer)))
+        outer = outer.parent
+    return found[::-1]
 
 
 def _within(node: Node, kind: str) -> Node | None:

@@ -3,9 +3,9 @@
 The JSON, schema 1 (every place is ``file:line``, the file relative to the checkout)::
 
     {"schema": 1, "candle": "PATH", "backend": "cuda_backend", "upstream_commit": "...",
-     "summary": {"total": 748, "wired": 0, "never_asked": 0, "missing": 0, "unresolved": 0},
+     "summary": {"total": 748, "wired": 0, "never_asked": 0, "not_told": 0, "missing": 0, "unresolved": 0},
      "kernels": [{"name": "uexp_f32", "module": "unary", "upstream": "unary.cu:192", "wired": true,
-                  "wired_at": ["..."],
+                  "wired_at": ["..."], "not_told": ["..."],
                   "asks": [{"at": "...", "spelled": ["..."], "callers": ["..."], "pattern": null}]}],
      "missing": [{"name": "uexp_f8e4m3", "near": "uexp_fp8_e4m3", "asked_at": ["..."], "asks": [...]}],
      "unresolved": [{"at": "...", "pattern": "*", "why": "..."}],
@@ -13,7 +13,8 @@ The JSON, schema 1 (every place is ``file:line``, the file relative to the check
 
 ``kernels`` are all of the specs, in their order. An ask's ``at`` is the call that loads the kernel, ``spelled`` the
 literals that the name is made of, ``callers`` the calls that hand it over, and ``pattern`` the name with ``*`` for a
-part that the analysis does not know (null where all of it is known).
+part that the analysis does not know (null where all of it is known). ``not_told`` are the unresolved loads that may
+ask for a kernel which no other load asks for: whether it is wired is then not known.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
                 "upstream": specs.kernels[name].upstream,
                 "wired": bool(asks),
                 "wired_at": wiring.wired_at(name),
+                "not_told": list(wiring.not_told.get(name, ())),
                 "asks": [_ask(ask) for ask in asks],
             }
             for name, asks in wiring.kernels.items()
@@ -50,18 +52,23 @@ def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
             {"name": one.name, "near": one.near, "asked_at": _places(one.asks), "asks": [_ask(a) for a in one.asks]}
             for one in wiring.missing
         ],
-        "unresolved": [{"at": one.at, "pattern": one.pattern, "why": one.why} for one in wiring.unresolved],
+        "unresolved": [
+            {"at": one.at, "pattern": one.pattern, "why": one.why, "module": one.module} for one in wiring.unresolved
+        ],
         "partial": list(wiring.partial),
     }
 
 
 def summary(wiring: Wiring) -> dict[str, int]:
-    """How many kernels there are, are wired and are never asked for; names missing; loads that are not resolved."""
+    """How many kernels there are, are wired, never asked for, and neither as far as is known; names missing; loads
+    that are not resolved.
+    """
     wired = sum(bool(asks) for asks in wiring.kernels.values())
     return {
         "total": len(wiring.kernels),
         "wired": wired,
-        "never_asked": len(wiring.kernels) - wired,
+        "never_asked": len(wiring.kernels) - wired - len(wiring.not_told),
+        "not_told": len(wiring.not_told),
         "missing": len(wiring.missing),
         "unresolved": len(wiring.unresolved),
     }
@@ -73,12 +80,21 @@ def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
     yield f"{wiring.candle}, {wiring.backend}: {counts['total']} kernels of the specs"
     yield f"  wired                  {counts['wired']}"
     yield f"  never asked for        {counts['never_asked']}"
+    yield f"  not told               {counts['not_told']}"
     yield f"  asked for but missing  {counts['missing']}"
     yield f"  not resolved           {counts['unresolved']}"
     yield from _section("wired", [f"{name}  {_shown(asks)}" for name, asks in wiring.kernels.items() if asks])
     yield from _section(
         "never asked for",
-        [f"{name}  {specs.kernels[name].upstream}" for name, asks in wiring.kernels.items() if not asks],
+        [
+            f"{name}  {specs.kernels[name].upstream}"
+            for name, asks in wiring.kernels.items()
+            if not asks and name not in wiring.not_told
+        ],
+    )
+    yield from _section(
+        "not told: unresolved loads may ask for it",
+        [f"{name}  {', '.join(places[:_SHOWN])}" for name, places in wiring.not_told.items()],
     )
     yield from _section("asked for but missing", [_missing(one) for one in wiring.missing])
     yield from _section("not resolved", [f"{one.at}  {one.pattern}: {one.why}" for one in wiring.unresolved])
