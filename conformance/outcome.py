@@ -45,15 +45,31 @@ class Failure:
     reproduce: str = ""
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Robustness:
+    """What became of the cases that Candle's Rust side never launches; it has no part in the status.
+
+    ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
+    fewer. ``message`` says why cases were not run.
+    """
+
+    planned: int
+    cases: int
+    failed: int
+    failures: tuple[Failure, ...] = ()
+    message: str | None = None
+
+
 @dataclass
 class Outcome:
     """What became of one kernel.
 
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases and
-    ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took the device's
-    context with it, so that the executor must be replaced; ``left_out`` counts cases that were not launched because
-    their right answer is a fault, ``warnings`` what went wrong without costing the verdict. ``compiler`` is ``hiprtc``
-    or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full.
+    ``cases`` were run of ``planned`` and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over
+    all cases and ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
+    the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
+    launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
+    ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
+    cases that Candle's Rust side never launches are in ``robustness`` only.
     """
 
     kernel: str
@@ -71,6 +87,8 @@ class Outcome:
     warnings: list[str] = field(default_factory=list)
     compiler: str | None = None
     compiler_name: str | None = None
+    planned: int = 0
+    robustness: Robustness | None = None
 
     @classmethod
     def infrastructure(cls, kernel: str, why: str) -> Outcome:

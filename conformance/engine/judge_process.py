@@ -19,7 +19,7 @@ from conformance.engine.supply import Supply
 from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.wire import Channel
 from conformance.notices import take_warnings
-from conformance.outcome import Failure, Outcome
+from conformance.outcome import Failure, Outcome, Robustness
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
@@ -105,17 +105,34 @@ class Judge:
     def _run(self, request: RunCases) -> Outcome:
         kernel = self._specs.kernels[request.kernel]
         self._progress.begin(kernel.name)
+        parts = self._mode.parts(kernel) if request.cases is None else None
+        launched, others = (request.cases, ()) if parts is None else parts
         try:
-            outcome = self._confirmed(kernel, request)
+            outcome = self._confirmed(kernel, request, launched)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(kernel.name, "not_run", message=str(error))
+        outcome.planned = outcome.cases + outcome.left_out if launched is None else len(launched)
+        if others and outcome.status in ("pass", "fail", "known_failure"):
+            self._try_robustness(kernel, request, others, outcome)
         self._compiler.sign(outcome)
         outcome.warnings.extend(take_warnings())
         return outcome
 
-    def _confirmed(self, kernel: Kernel, request: RunCases) -> Outcome:
+    def _try_robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...], outcome: Outcome) -> None:
+        """Note in ``outcome`` what becomes of cases that Candle never launches; a fault there costs no verdict."""
+        try:
+            tried = self._confirmed(kernel, request, ids)
+        except InfrastructureError as failed:
+            outcome.robustness = Robustness(len(ids), 0, 0, message=str(failed))
+            return
+        outcome.left_out += tried.left_out
+        planned = len(ids) - tried.left_out
+        why = tried.message if tried.cases < planned else None
+        outcome.robustness = Robustness(planned, tried.cases, tried.failed, tuple(tried.failures), why)
+
+    def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
         library = self._library
         deaths = 0
@@ -126,7 +143,7 @@ class Judge:
             library.refused.clear()
             fresh = self._supply.touch()
             try:
-                outcome = self._attempt(kernel, request)
+                outcome = self._attempt(kernel, ids)
             except InfrastructureError:  # unless a kernel before this one has taken all memory
                 if fresh:
                     raise
@@ -162,14 +179,14 @@ class Judge:
             return outcome.poisoned or bool(self._library.refused)
         return bool(outcome.launches) or self._library.broken != {**request.broken, **self._deadly}
 
-    def _attempt(self, kernel: Kernel, request: RunCases) -> Outcome:
+    def _attempt(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Outcome:
         setup, mode = self._setup, self._mode
         found = self._library.find(kernel)
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         launching = Launching(executor, found.function, setup.orders, survives, survives and mode.launches_faults)
-        cases = launching.ahead(mode.cases(kernel, request.cases, setup.salt))
+        cases = launching.ahead(mode.cases(kernel, ids, setup.salt))
         handler = mode.handler(kernel)
         outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
         if not outcome.poisoned:

@@ -17,7 +17,15 @@ from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.spec.kernel import Kernel
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import AnswerHandler
-from conformance.verdict.trials import Subject, TrialCase, generated, recorded
+from conformance.verdict.trials import (
+    Parts,
+    Subject,
+    TrialCase,
+    generated,
+    generated_parts,
+    recorded,
+    recorded_parts,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,10 @@ class CaseMode(Mode):
     launches_faults: ClassVar[bool] = True
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
+    def parts(self, kernel: Kernel) -> Parts | None:
+        """The ids of all cases of ``kernel`` where those that Candle never launches are judged apart."""
+        return None
+
     @abstractmethod
     def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
         """The cases of ``kernel`` that ``ids`` name, or all; raises ``ValueError`` for bad ones."""
@@ -74,6 +86,9 @@ class PortMode(CaseMode):
 class JudgeGenerated(PortMode):
     """Judge a port by cases that are made from the specs: ``run``, and the pytest items."""
 
+    def parts(self, kernel: Kernel) -> Parts:
+        return generated_parts(kernel)
+
     def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
         return generated(kernel, ids, salt)
 
@@ -95,6 +110,9 @@ class RecordedMode(CaseMode):
 @dataclass(frozen=True)
 class JudgeRecorded(RecordedMode, PortMode):
     """Judge a port by recorded launches: ``replay``."""
+
+    def parts(self, kernel: Kernel) -> Parts:
+        return recorded_parts(kernel, self.folder)
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,8 @@ def _row(specs: Specs, outcome: Outcome) -> KernelResult:
         left_out=outcome.left_out,
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
+        planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
+        robustness=outcome.robustness,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Robustness, Status, Ulp
 from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
@@ -52,6 +52,8 @@ class KernelResult(Row):
     """What became of one kernel.
 
     ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases.
+    ``planned`` is the number of cases that were selected, where not all were run (else 0). ``robustness`` has the cases
+    that Candle's Rust side never launches, which nothing else counts.
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
     kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
     ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
@@ -79,6 +81,15 @@ class KernelResult(Row):
     left_out: Count = 0
     compiler: str | None = None
     compiler_name: str | None = None
+    planned: Count = 0
+    robustness: Robustness | None = None
+
+    @property
+    def counts(self) -> str:
+        """``3 of 53 cases failed, 12 not run``."""
+        missed = self.planned - self.cases if self.planned else 0
+        not_run = f", {missed} not run" if missed > 0 else ""
+        return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
 
     @property
     def lost(self) -> bool:

@@ -96,9 +96,13 @@ class Traces:
         """The names of the kernels that have a trace, in file order."""
         return [kernel for module in self._modules for kernel in module.cases]
 
+    def cases(self, kernel: str) -> list[Case]:
+        """The cases of ``kernel``, such as ``uexp_f32(trace=contig)``."""
+        return [_case(row) for module in self._modules for row in module.cases.get(kernel, ())]
+
     def ids(self, kernel: str) -> list[str]:
-        """The case ids of ``kernel``: ``uexp_f32(trace=contig)``."""
-        return [_case(row).id for module in self._modules for row in module.cases.get(kernel, ())]
+        """The case ids of ``kernel``."""
+        return [case.id for case in self.cases(kernel)]
 
     @property
     def recordings(self) -> list[dict[str, Any]]:

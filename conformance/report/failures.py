@@ -52,7 +52,7 @@ def _group(record: Record, group: Sequence[KernelResult], specs: Specs) -> list[
     places = [f"source {code(first.source)}"] if first.source else []
     places += [f"upstream {link(first.upstream, upstream_url(first, specs))}"]
     if first.cases:
-        places.append(f"{first.failed} of {first.cases} cases failed, largest error {ulps(first.max_ulp)}")
+        places.append(f"{first.counts}, largest error {ulps(first.max_ulp)}")
     lines += ["", f"{'; '.join(places)}."]
     if first.message:
         text = first.message

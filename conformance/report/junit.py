@@ -88,7 +88,7 @@ def _suite(
 
 
 def _detail(record: Record, row: KernelResult) -> str:
-    lines = [f"{row.status}: {row.failed} of {row.cases} cases failed; upstream {row.upstream}; source {row.source}"]
+    lines = [f"{row.status}: {row.counts}; upstream {row.upstream}; source {row.source}"]
     if row.message:
         lines.append(row.message)
     for failure in row.failures:

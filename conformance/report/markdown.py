@@ -11,6 +11,7 @@ from conformance.report.builds import NOT_RUN, compile_table, compilers, failure
 from conformance.report.failures import failure_lines, missing_lines
 from conformance.report.families import family_table
 from conformance.report.remarks import remarks
+from conformance.report.robustness import robustness_lines
 from conformance.report.tally import (
     Tally,
     grid,
@@ -66,6 +67,8 @@ def render_markdown(records: Records, specs: Specs) -> str:
     for name, record, part in zip(names, found, rows, strict=True):
         lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs)]
         lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
+        if any(row.robustness for row in part):
+            lines += ["", f"## Robustness{_of(name, found)}", "", *robustness_lines(part, specs)]
         annotated = [
             f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
         ]

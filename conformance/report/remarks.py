@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from conformance.record import KernelResult, Record
+from conformance.report.robustness import robustness_note
 from conformance.spec.load import Specs
 
 _NAMED = 5
@@ -35,6 +36,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
+        ("note", robustness_note(rows, specs)),
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]

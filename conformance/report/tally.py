@@ -84,7 +84,7 @@ def worst(rows: Iterable[KernelResult]) -> str:
     if bad:
         row = min(bad, key=lambda item: (order.index(item.status), -item.failed, item.name))
         if row.status == "fail" and row.cases:
-            return f"{row.name}: {row.failed} of {row.cases} cases fail"
+            return f"{row.name}: {row.failed} of {max(row.planned, row.cases)} cases fail"
         return f"{row.name}: {row.status}"
     passing = [row for row in rows if row.status == "pass" and row.max_ulp]
     if not passing:

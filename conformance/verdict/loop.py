@@ -20,8 +20,8 @@ from conformance.verdict.trials import TrialCase
 KEPT_FAILURES = 20
 """Failures written out per kernel; all are counted."""
 
-FAULTS_BEFORE_GIVING_UP = 3
-"""Where the process survives a fault; elsewhere the first fault is the last."""
+TIMEOUTS_BEFORE_GIVING_UP = 3
+"""Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
 Buffers = dict[str, NDArray[Any]]
 """Every buffer's whole content after a launch, by parameter name."""
@@ -73,9 +73,9 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. Cases that must fault and are not run for it are ``left_out``.
-    ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
+    A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
+    does not survive it) the kernel's remaining cases are not run. Cases that must fault and are not run for it are
+    ``left_out``. ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
     """
@@ -94,9 +94,9 @@ def run_cases(
             outcome.failed += 1
             if len(outcome.failures) < KEPT_FAILURES:
                 outcome.failures.append(failure)
-        if len(faults) >= (FAULTS_BEFORE_GIVING_UP if answers.survives_faults else 1):
-            outcome.message = f"given up after {len(faults)} faults"
-            outcome.poisoned = not answers.survives_faults
+        outcome.poisoned = bool(faults) and not answers.survives_faults
+        if outcome.poisoned or faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
+            outcome.message = f"given up after {_counted(faults)}"
             break
     handler.finish(outcome, faults)
     outcome.seconds = time.perf_counter() - started
@@ -137,6 +137,13 @@ def _run_case(
         reproduce = _reproduce(command, case, order if several else None)
         return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, reproduce)
     return None
+
+
+def _counted(faults: Sequence[Status]) -> str:
+    """``2 faults and 3 time-outs``."""
+    late = faults.count("timeout")
+    counts = ((len(faults) - late, "fault"), (late, "time-out"))
+    return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count)
 
 
 def _reproduce(command: str, case: TrialCase, order: str | None = None) -> str:

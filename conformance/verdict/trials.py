@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ import reference
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
+from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
@@ -44,6 +45,31 @@ class TrialCase:
     @property
     def id(self) -> str:
         return self.case.id
+
+
+class Parts(NamedTuple):
+    """The ids of a kernel's cases: those that Candle's Rust side launches, and the others."""
+
+    launched: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def generated_parts(kernel: Kernel) -> Parts:
+    """All generated cases of ``kernel``, none where its family has no generator yet."""
+    return _parts(kernel, cases_for(kernel) if has_cases(kernel) else ())
+
+
+def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
+    """All recorded cases of ``kernel``; raises ``TraceError``."""
+    return _parts(kernel, _traces(traces).cases(kernel.name))
+
+
+def _parts(kernel: Kernel, cases: Iterable[Case]) -> Parts:
+    launched: list[str] = []
+    others: list[str] = []
+    for case in cases:
+        (others if never_launched(kernel.launch, case) else launched).append(case.id)
+    return Parts(tuple(launched), tuple(others))
 
 
 def generated(kernel: Kernel, ids: Iterable[str] | None, salt: str) -> Iterator[TrialCase]:

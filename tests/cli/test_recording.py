@@ -33,8 +33,9 @@ def test_a_fresh_recording_is_accepted_in_every_thread_order(cli, tmp_path, wave
     kernels = cli("replay", tmp_path / "new", "--runtime", "cpu")
     reference = cli("replay", tmp_path / "new", "--subject", "reference")
     assert (kernels.code, reference.code) == (0, 0)
-    count = kernels.record["summary"]["cases"]
-    assert reference.record["summary"]["cases"] == count > 0
+    rows = kernels.record["kernels"]
+    count = sum(row["cases"] + (row["robustness"] or {"cases": 0})["cases"] for row in rows)
+    assert reference.record["summary"]["cases"] == count > kernels.record["summary"]["cases"]
     assert said.out.startswith(f"{count} cases of ")
 
 
@@ -69,7 +70,8 @@ def test_a_salt_gives_other_data(cli, tmp_path):
 
 
 def test_cases_whose_right_answer_is_a_fault_are_left_out_and_counted(cli, tmp_path):
-    ran = cli("run", "gather_u32_f32", "--runtime", "cpu").kernel("gather_u32_f32")["cases"]
+    kernel = cli("run", "gather_u32_f32", "--runtime", "cpu").kernel("gather_u32_f32")
+    ran = kernel["cases"] + kernel["robustness"]["cases"]
     said = cli("record", tmp_path / "new", "gather_u32_f32", "--runtime", "cpu")
     left_out = ran - len(Traces(tmp_path / "new").ids("gather_u32_f32"))
     assert said.code == 0

@@ -143,14 +143,23 @@ def test_a_device_without_room_for_the_buffers_is_not_the_kernels_doing():
         judged(answer)
 
 
-def test_three_faults_end_a_kernel_and_one_where_the_device_does_not_survive():
+@pytest.mark.parametrize(
+    ("code", "survives", "run", "message"),
+    [
+        (700, True, 9, None),
+        (702, True, 3, "given up after 3 time-outs"),
+        (700, False, 1, "given up after 1 fault"),
+        (702, False, 1, "given up after 1 time-out"),
+    ],
+)
+def test_a_fault_costs_its_case_and_three_time_outs_the_kernel(code, survives, run, message):
     def answer(case, order):
-        raise HipError("hipModuleLaunchKernel", 700, "hipErrorIllegalAddress")
+        raise HipError("hipModuleLaunchKernel", code, "hipErrorIllegalAddress")
 
     cases = [trial_case(f"case(a={n})") for n in range(9)]
-    assert judged(answer, cases).cases == 3
-    outcome = judged(answer, cases, survives=False)
-    assert (outcome.cases, outcome.poisoned) == (1, True)
+    outcome = judged(answer, cases, survives=survives)
+    assert (outcome.cases, outcome.failed, outcome.message) == (run, run, message)
+    assert outcome.poisoned is not survives
 
 
 def test_no_case_is_not_a_pass():

@@ -1,0 +1,137 @@
+"""Cases that Candle's Rust side never launches, with the reason and where its sources say so.
+
+A kernel is a kernel of Candle's by what Candle launches. The other cases ask for more, such as a grid that is smaller
+than the data; what becomes of them is counted apart, as robustness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from conformance.cases.case import Case, parse_fields
+
+_BACKEND = "candle-core/src/cuda_backend/mod.rs"
+_OPS = "candle-nn/src/ops.rs"
+
+_STRIDED = {"affine": 147, "cast": 1549, "const_set": 1509, "unary": 421, "unary1": 178}
+_IN_PLACE = {"affine": 148, "unary": 422, "unary1": 179}
+_TWO_SIDED = {"binary": 1140, "compare": 1177}
+_INDEXED = {"index_select": 476, "gather": 523, "index_add": 590, "scatter": 643, "scatter_add": 695}
+_CONVOLVED = {
+    "im2col1d": 222,
+    "im2col": 273,
+    "conv1d": 728,
+    "conv2d": 775,
+    "col2im1d": 812,
+    "conv_transpose1d": 846,
+    "conv_transpose2d": 894,
+    "avg_pool2d": 953,
+    "max_pool2d": 953,
+    "upsample_nearest2d": 996,
+    "upsample_bilinear2d": 1043,
+}
+_ELEMENTWISE = {
+    "affine": 146,
+    "unary": 420,
+    "unary1": 177,
+    "cast": 1547,
+    "binary": 1139,
+    "compare": 1176,
+    "where": 1103,
+}
+_FILLS = {"copy2d": 2325, "const_set": 1508}
+_GRIDS = {**_ELEMENTWISE, **_INDEXED, **_CONVOLVED, **_FILLS}
+
+
+class NeverLaunched(NamedTuple):
+    """Why a case is never launched, and ``FILE:LINE`` in Candle's Rust sources."""
+
+    why: str
+    where: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Cases of some launch families by one field: ``lines`` has the line of ``file`` for each family."""
+
+    field: str
+    matches: Callable[[str], bool]
+    why: str
+    lines: Mapping[str, int]
+    file: str = _BACKEND
+
+
+def _given(_: str) -> bool:
+    return True
+
+
+def _any_of(*words: str) -> Callable[[str], bool]:
+    return lambda value: value in words
+
+
+def _has_zero(value: str) -> bool:
+    return re.search(r"\b0\b", value) is not None
+
+
+def _has_zero_outside(value: str) -> bool:
+    """Whether a dimension other than the indexed one, in the middle, is 0."""
+    return value.startswith("[0,") or value.endswith(",0]")
+
+
+def _splits_a_block(value: str) -> bool:
+    return value.isdecimal() and int(value) % 32 != 0
+
+
+_NO_NULL_INPUT = "the input is never null: Rust passes the address of a tensor, also where it writes in place"
+_NO_NULL_SCALE = "neither alpha nor beta is ever null: Rust takes both from tensors"
+_OWN_GRID = "Rust launches blocks of 1,024 threads, as many as there are elements to go round"
+_NULL_INFO = "Rust passes null where the layout is contiguous"
+_EMPTY_GRID = "there is nothing to compute: a grid of 0 blocks, which the driver refuses"
+_BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
+_OWN_INFO = "Rust passes the layout of the ids as info, never that of the source, which has to be contiguous"
+_FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
+_WHOLE_BLOCKS = "rows of a quantized tensor are whole blocks, of 32 values or more"
+
+_ROWS = (
+    _Row("inp", _any_of("null"), _NO_NULL_INPUT, _IN_PLACE),
+    _Row("alpha", _any_of("null"), _NO_NULL_SCALE, {"rmsnorm": 592, "layernorm": 836}, _OPS),
+    _Row("beta", _any_of("null"), _NO_NULL_SCALE, {"layernorm": 837}, _OPS),
+    _Row("shape", _has_zero, _EMPTY_GRID, {**_ELEMENTWISE, **_CONVOLVED, **_FILLS}),
+    _Row("shape", _has_zero_outside, _EMPTY_GRID, _INDEXED),
+    _Row("count", _any_of("0"), _EMPTY_GRID, {"index_select": 476, "gather": 523}),
+    _Row("grid", _given, _OWN_GRID, _GRIDS),
+    _Row("block", _given, _OWN_GRID, _GRIDS),
+    _Row("info", _any_of("given"), _NULL_INFO, {**_STRIDED, **_TWO_SIDED}),
+    _Row("ids", _any_of("beyond", "negative", "foreign"), _BAD_IDS, _INDEXED),
+    _Row("source", _given, _OWN_INFO, {"index_select": 466}),
+    _Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534}),
+    _Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
+    _Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
+    _Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"quantize_q8_1": 523}, "candle-core/src/quantized/mod.rs"),
+)
+
+
+def never_launched(family: str, case: Case) -> NeverLaunched | None:
+    """Why Candle's Rust side never makes the launch of ``case``, a case of launch family ``family``; else ``None``.
+
+    The kernels that no Rust calls (``fill``, ``sum``) have no launch of Candle's: every one that they allow counts.
+    """
+    fields = _fields(case)
+    for row in _ROWS:
+        if row.field in fields and family in row.lines and row.matches(fields[row.field]):
+            return NeverLaunched(row.why, f"{row.file}:{row.lines[family]}")
+    return None
+
+
+def _fields(case: Case) -> dict[str, str]:
+    """The fields of ``case``; of a recorded one those of the generated case that it was made from, if any."""
+    fields = dict(case.fields)
+    _, made, of = fields.get("trace", "").partition("generated,")
+    if made:
+        with suppress(ValueError):  # a trace may have any label
+            fields.update(parse_fields(of))
+    return fields

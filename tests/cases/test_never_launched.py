@@ -1,0 +1,70 @@
+"""Which cases Candle's Rust side launches: every row of the table is about cases that there are, and a kernel's verdict
+is never about the others alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from conformance.cases import cases_for
+from conformance.cases.case import Case
+from conformance.cases.never_launched import never_launched
+from conformance.spec.load import load_specs
+
+SPECS = load_specs()
+
+OWN_GRID = "Rust launches blocks of 1,024 threads, as many as there are elements to go round"
+BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
+
+
+def why(kernel: str, fields: str) -> str | None:
+    case = Case.parse(f"{kernel}({fields})")
+    found = never_launched(SPECS.kernels[kernel].launch, case)
+    return None if found is None else found.why.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fields", "reason"),
+    [
+        ("uexp_f32", "shape=[3,5,7],inp=null,layout=transposed,values=unit", "the input is never null"),
+        ("uexp_f32", "trace=inplace", "the input is never null"),
+        ("uexp_f32", "shape=[0],values=unit", "there is nothing to compute"),
+        ("uexp_f32", "shape=[1025],values=unit,grid=1", OWN_GRID),
+        ("uexp_f32", "shape=[3,5,7],values=unit,info=given", "Rust passes null where the layout is contiguous"),
+        ("uexp_f32", "shape=[3,5,7],layout=transposed,values=unit,start=1", None),
+        ("layernorm_f32", "shape=[3,40],beta=null", "neither alpha nor beta is ever null"),
+        ("is_u32_f32", "shape=[3,11,5],count=7,ids=beyond,values=wide", BAD_IDS),
+        ("is_u32_f32", "shape=[3,11,5],count=7,ids=mixed,values=wide", None),
+        ("is_u32_f32", "shape=[3,6,4],count=0,ids=plain,values=wide", "there is nothing to compute"),
+        ("ia_u32_f32", "shape=[3,6,4],count=0,ids=plain,values=wide", None),
+        ("fast_sum_f32", "shape=[3,0],values=unit", None),
+        (
+            "quantize_q8_1",
+            "kx=33,rows=2,values=unit",
+            "rows of a quantized tensor are whole blocks, of 32 values or more",
+        ),
+        ("quantize_q8_1", "kx=256,rows=2,values=unit", None),
+        # No Rust calls these two, so that no launch of theirs is Candle's.
+        ("sum_f32", "shape=[9,100],sum=[1],values=ties,block=96,grid=2", None),
+        ("fill_f32", "shape=[77],value=pattern,block=64", None),
+    ],
+)
+def test_a_case_is_told_apart_by_what_rust_passes(kernel: str, fields: str, reason: str | None) -> None:
+    assert why(kernel, fields) == reason
+
+
+def test_the_fields_of_a_recorded_case_count() -> None:
+    recorded = Case("uexp_f32", (("trace", "generated,shape=[3,5,7],inp=null"),))
+    assert never_launched("unary", recorded) is not None
+    assert never_launched("unary", Case("uexp_f32", (("trace", "generated,("),))) is None
+
+
+def test_every_reason_is_met_by_a_case_and_every_kernel_keeps_cases() -> None:
+    met: Counter[str] = Counter()
+    for kernel in SPECS.kernels.values():
+        found = [never_launched(kernel.launch, case) for case in cases_for(kernel)]
+        assert None in found, kernel.name
+        met.update(reason.why for reason in found if reason is not None)
+    assert len(met) == 9
+    assert sum(met.values()) < 6_000
