@@ -73,6 +73,7 @@ SHARED: tuple[str, ...] = (
     "shape=[5,4,2],layout=broadcast_last,values={v}",  # S04: only that of the innermost two
     "shape=[6,13],layout=narrowed,values={v},start=16",  # S14: the pitch is a whole number of packs, the length is not
     "shape=[6,16],layout=narrowed,values={v},start=16",  # S14: the other way round
+    "shape=[3,4,16],layout=outer_swapped,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],layout=reversed,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],layout=permuted,values={v}",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8

@@ -123,6 +123,7 @@ SHARED: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (SHAPED, "a step of 2 [S04]", r"=stepped_by_2"),
     (SHAPED, "a pitch of whole packs, a length that is not [S14]", r"^shape=\[6,13\],layout=narrowed,.*start=16"),
     (SHAPED, "a length of whole packs, a pitch that is not [S14]", r"^shape=\[6,16\],layout=narrowed,.*start=16"),
+    (SHAPED[:4] + SHAPED[5:], "rows of whole packs in another order [S14]", r"^shape=\[3,4,16\],.*=outer_swapped"),
     (SHAPED, "several tiles a block [L21]", r"^shape=\[70,130\],.*=transposed,.*grid=2"),
     (PAIRED, "left strided, small grid [L10]", r"lhs=transposed,values=\w+,grid=2"),
     (PAIRED, "right strided, small grid [L10]", r"rhs=transposed,values=\w+,grid=2"),
@@ -140,7 +141,9 @@ def test_every_type_has_a_case_of(families: tuple[str, ...], what: str, pattern:
 @pytest.mark.parametrize("family", SHAPED)
 def test_types_of_one_and_four_bytes_have_more_than_65536_strided_elements(family: str) -> None:
     """[S12] Of one operation at least."""
-    large = {_element(k) for k in of(family) if _any(_texts(k), r"^shape=\[257,257\],.*=transposed,(?!.*grid=)")}
+    large = {
+        _element(k) for k in of(family) if _any(_texts(k), r"^shape=\[257,257\],.*=(transposed|narrowed),(?!.*grid=)")
+    }
     assert large == {_element(k) for k in of(family)} & {"f32", "u8"}
 
 

@@ -63,6 +63,7 @@ _SHARED: tuple[str, ...] = (
     "shape=[5,4,2],rhs=broadcast_last,values={v}",  # S04
     "shape=[6,13],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the pitch is a whole number of packs
     "shape=[6,16],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the length is
+    "shape=[3,4,16],lhs=outer_swapped,rhs=broadcast_first,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],rhs=permuted,values={v}",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8

@@ -87,6 +87,7 @@ _COPY2D: tuple[str, ...] = (
     "shape=[1500,3],src_s=4,dst_s=5,values=wide",  # L10
     "shape=[300,300],src_s=301,dst_s=302,values=wide",  # S12
     "shape=[6,13],src_s=16,dst_s=16,src_start=16,dst_start=16,values=wide",  # S14: pitches of whole packs
+    "shape=[6,16],src_s=32,dst_s=48,values=wide",  # S14, L02: all are
     "shape=[6,16],src_s=19,dst_s=16,src_start=16,dst_start=16,values=wide",  # S14
     "shape=[6,16],src_s=16,dst_s=19,src_start=16,dst_start=16,values=wide",  # S14
     "shape=[9,30],src_s=32,dst_s=32,src_start=1,values=wide",  # L08, L09
@@ -105,7 +106,7 @@ _COPY2D_EXHAUSTIVE = "shape=[{side},{side}],dst_s=300,values=exhaustive"
 def _store_rows(family: str, name: str) -> tuple[Row, ...]:
     rows = list(_FILL if family == "fill" else _CONST_SET)
     if family == "const_set" and name in LARGE_TYPES:
-        rows.append("shape=[257,257],layout=transposed,value=pattern")  # S12
+        rows.append("shape=[257,257],layout=narrowed,value=pattern")  # S12
     chosen = _LIMITS + (_FLOAT_VALUES if dtype(name).kind == "float" else ())
     return parsed([*rows, *(f"shape=[77],value={value}" for value in chosen)])
 

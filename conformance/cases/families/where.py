@@ -70,6 +70,7 @@ _SHARED: tuple[str, ...] = (
     "shape=[5,4,2],f=broadcast_last,values={v}",  # S04
     "shape=[6,13],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the pitch is whole packs
     "shape=[6,16],layout=narrowed,values={v},ids_start=16,t_start=16,f_start=16",  # S14: the length is
+    "shape=[3,4,16],ids=broadcast_first,t=outer_swapped,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],t=permuted,values={v}",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8

@@ -15,7 +15,7 @@ extern "C" {
 //   order       forward | reverse | shuffle:SEED     order of blocks, threads and lanes (default forward)
 //   threads     1 to 24                              OS threads that run blocks (default: the cores, at most 16)
 //   timeout_ms  0 to 3600000, 0 for none             longest launch (default 5000)
-//   poison      0 | 1                                fill new device memory with 0xff, shared memory by order (default 1)
+//   poison      0 | 1                                fill new device memory, and shared memory by order (default 1)
 //   guard       0 | 1                                end allocations at a guard page, with canaries (default 1)
 //   print_bytes 0 to 1073741824                      what kernels may print since this option was set (default 1048576)
 int hipcpuSetOption(const char *key, const char *value);
