@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reference.arithmetic import ARITHMETIC
 from reference.expected import Expected
-from reference.image import SUMS, tensors, written
+from reference.image import SUMS, Sum, tensors, written
 from reference.result import placed
 from reference.summation import Products, accumulator, any_order, last_bit, storing
 
@@ -48,7 +48,7 @@ def conv1d(
     apart, before = int(dilation), int(padding)
     whole = 1 if variant.get("fixed") == "dilation" else apart
     taps = [_taking(at * whole + tap * apart - before, x.shape[2]) for tap in range(k.shape[2])]
-    return _convolved(variant, dst, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
+    return _summed(variant, dst, x[:, :, None], k[:, :, None], taps, _single(), (1, int(num_dims)))
 
 
 @np.errstate(all="ignore")
@@ -74,7 +74,7 @@ def conv2d(
         [_taking(np.arange(int(n)) * step + tap * apart - before, x.shape[axis]) for tap in range(k.shape[axis])]
         for n, axis in ((w_out, 3), (h_out, 2))
     )
-    return _convolved(variant, dst, x, k, columns, rows, (int(h_out), int(w_out)))
+    return _summed(variant, dst, x, k, columns, rows, (int(h_out), int(w_out)))
 
 
 @np.errstate(all="ignore")
@@ -97,7 +97,7 @@ def conv_transpose1d(
     x, k = tensors(info, 3, src, kernel)
     taps = _reaching(l_out, k.shape[2], stride, padding, dilation, x.shape[2])
     swapped = k.swapaxes(0, 1)[:, :, None]
-    return _convolved(variant, dst, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))
+    return _summed(variant, dst, x[:, :, None], swapped, taps, _single(), (1, int(l_out)))
 
 
 @np.errstate(all="ignore")
@@ -122,7 +122,7 @@ def conv_transpose2d(
     columns, rows = (
         _reaching(n, k.shape[axis], stride, padding, dilation, x.shape[axis]) for n, axis in ((w_out, 3), (h_out, 2))
     )
-    return _convolved(variant, dst, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
+    return _summed(variant, dst, x, k.swapaxes(0, 1), columns, rows, (int(h_out), int(w_out)))
 
 
 def _single() -> list[Tap]:
@@ -144,7 +144,7 @@ def _reaching(out: int, taps: int, stride: int, padding: int, dilation: int, siz
     return [(np.flatnonzero(on), at[on]) for on, at in zip(reached, quotient, strict=True)]
 
 
-def _convolved(
+def _summed(
     variant: Mapping[str, str],
     dst: Array,
     x: Array,
@@ -153,33 +153,39 @@ def _convolved(
     rows: Sequence[Tap],
     size: tuple[int, int],
 ) -> dict[str, Expected]:
-    """The sums (b, c_out, h, w) of ``x`` (b, c_in, h, w) and ``k`` (c_out, c_in, h, w), in ``dst``.
-
-    Columns of taps outermost, then rows, then channels; a tap outside the source is left out, not added as 0.
-    """
+    """The sums (b, c_out, h, w) of ``x`` (b, c_in, h, w) and ``k`` (c_out, c_in, h, w), in ``dst``."""
     name = variant["dtype"]
-    kind, shape = SUMS[name], (x.shape[0], k.shape[0], *size)
-    total = np.zeros(shape, kind.carrier)
-    parts = list(_taps(columns, rows))
-    carried_x, carried_k = kind.load(x), kind.load(k)
-    for to, source, weight in parts:
-        taken, weights, part = carried_x[source], carried_k[weight], total[to]
-        for c in range(x.shape[1]):
-            part = kind.fma(taken[:, None, c], weights[None, :, c, None, None], part)
-        total[to] = part
-    value = kind.store(total)
+    kind = SUMS[name]
+    value = kind.store(_convolved(kind, x, k, columns, rows, size))
     if name not in ARITHMETIC:
         return written(dst, value)
-    products = Products(shape, accumulator(name))
-    wide_x, wide_k = carried_x.astype(products.wide), carried_k.astype(products.wide)
+    products = Products(value.shape, accumulator(name))
+    wide_x, wide_k = (kind.load(part).astype(products.wide) for part in (x, k))
     # Over the channels: no product has a bit below those of the source's element and the weight that have the lowest.
     unit_x, unit_k = (last_bit(part).min(axis=1) for part in (wide_x, wide_k))
-    for to, source, weight in parts:
+    for to, source, weight in _taps(columns, rows):
         b, _, h, w = source
         units = unit_x[b, h, w][:, None] * unit_k[:, *weight[2:]][None, :, None, None]
         products.add(to, wide_x[source][:, None], wide_k[weight][None, ..., None, None], units, axis=2)
     found = any_order(products.terms(), accumulator(name), value, storing(name))
     return {"dst": placed(dst, found)}
+
+
+def _convolved(
+    kind: Sum, x: Array, k: Array, columns: Sequence[Tap], rows: Sequence[Tap], size: tuple[int, int]
+) -> Array:
+    """The sums as Candle adds them up: columns of taps outermost, then rows, then channels.
+
+    A tap outside the source is left out, not added as 0.
+    """
+    x, k = kind.load(x), kind.load(k)
+    total = np.zeros((x.shape[0], k.shape[0], *size), kind.carrier)
+    for to, source, weight in _taps(columns, rows):
+        taken, weights, part = x[source], k[weight], total[to]
+        for c in range(x.shape[1]):
+            part = kind.fma(taken[:, None, c], weights[None, :, c, None, None], part)
+        total[to] = part
+    return total
 
 
 def _taps(columns: Sequence[Tap], rows: Sequence[Tap]) -> Iterator[tuple[Any, Any, Any]]:
