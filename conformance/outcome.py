@@ -73,7 +73,8 @@ class Failure:
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Robustness:
-    """What became of the cases that Candle's Rust side never launches; it has no part in the status.
+    """What became of the cases that Candle's Rust side never launches, or that its own kernel gets wrong; they have no
+    part in the status.
 
     ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
     fewer. ``message`` says why cases were not run.

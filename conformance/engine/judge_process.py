@@ -114,14 +114,14 @@ class Judge:
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
-        launched, others = (request.cases, ()) if parts is None else parts
+        judged, others = (request.cases, ()) if parts is None else parts
         try:
-            outcome = self._confirmed(kernel, request, launched)
+            outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(kernel.name, "not_run", message=str(error))
-        outcome.planned = outcome.cases + outcome.left_out if launched is None else len(launched)
+        outcome.planned = outcome.cases + outcome.left_out if judged is None else len(judged)
         if others and outcome.status in ("pass", "fail", "known_failure"):
             self._try_robustness(kernel, request, others, outcome)
         self._compiler.sign(outcome)
@@ -133,7 +133,7 @@ class Judge:
         return outcome
 
     def _try_robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...], outcome: Outcome) -> None:
-        """Note in ``outcome`` what becomes of cases that Candle never launches; a fault there costs no verdict."""
+        """Note in ``outcome`` what becomes of cases with no part in the verdict; a fault there costs nothing."""
         try:
             tried = self._confirmed(kernel, request, ids)
         except InfrastructureError as failed:

@@ -61,7 +61,7 @@ class CaseMode(Mode):
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
     def parts(self, kernel: Kernel) -> Parts | None:
-        """The ids of all cases of ``kernel`` where those that Candle never launches are judged apart."""
+        """The ids of all cases of ``kernel`` where some have no part in the verdict."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What became of cases that Candle's Rust side never launches: grouped by why it does not, apart from every verdict."""
+"""What became of cases that have no part in a verdict, grouped by why they have none."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.record import KernelResult
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import code, link, plain
 
 _NAMED = 8
+_WRONG_UPSTREAM = "Candle's own kernel gets them wrong (see what upstream gets wrong)"
 _OTHER = NeverLaunched("why is not known to these specs", "")
 
 
 @dataclass
 class Reason:
-    """Failed cases that Candle never launches for one reason: ``why``, where its sources say so, which kernels."""
+    """Failed cases that count apart for one reason: ``why``, where Candle's sources say so, which kernels."""
 
     why: str
     places: dict[str, None] = field(default_factory=dict)
@@ -32,7 +34,10 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs) -> str | None:
     planned, failed = sum(row.planned for row in found), sum(row.failed for row in found)
     if not planned:
         return None
-    text = f"{planned:,} more cases are launches that Candle's Rust side never makes; they have no part in any verdict"
+    text = (
+        f"{planned:,} more cases are launches that Candle's Rust side never makes, or that its own kernels get wrong; "
+        "they have no part in any verdict"
+    )
     if not failed:
         return f"{text}; none failed"
     kernels = sum(row.failed > 0 for row in found)
@@ -47,7 +52,7 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = _reason(specs.kernels[row.name].launch, failure.case)
+            why, where = _reason(specs.kernels[row.name], failure.case)
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
@@ -55,11 +60,14 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
     return sorted(found.values(), key=lambda reason: -reason.failed)
 
 
-def _reason(family: str, case: str) -> NeverLaunched:
+def _reason(kernel: Kernel, text: str) -> NeverLaunched:
     try:
-        return never_launched(family, Case.parse(case)) or _OTHER
+        case = Case.parse(text)
     except ValueError:  # a record may hold any text
         return _OTHER
+    if kernel.is_wrong_upstream(case.text):
+        return NeverLaunched(_WRONG_UPSTREAM, f"candle-kernels/src/{kernel.upstream}")
+    return never_launched(kernel.launch, case) or _OTHER
 
 
 def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:

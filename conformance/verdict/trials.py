@@ -52,9 +52,13 @@ class TrialCase:
 
 
 class Parts(NamedTuple):
-    """The ids of a kernel's cases: those that Candle's Rust side launches, and the others."""
+    """The ids of a kernel's cases: those of its verdict, and the others.
 
-    launched: tuple[str, ...]
+    Others are what Candle's Rust side never launches, and what Candle's own kernel gets wrong, unless the port declares
+    that it mends that.
+    """
+
+    judged: tuple[str, ...]
     others: tuple[str, ...]
 
 
@@ -69,11 +73,12 @@ def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
 
 
 def _parts(kernel: Kernel, cases: Iterable[Case]) -> Parts:
-    launched: list[str] = []
+    judged: list[str] = []
     others: list[str] = []
     for case in cases:
-        (others if never_launched(kernel.launch, case) else launched).append(case.id)
-    return Parts(tuple(launched), tuple(others))
+        wrong = kernel.is_wrong_upstream(case.text) and not kernel.is_fixed
+        (others if wrong or never_launched(kernel.launch, case) else judged).append(case.id)
+    return Parts(tuple(judged), tuple(others))
 
 
 def generated(kernel: Kernel, ids: Iterable[str] | None, salt: str) -> Iterator[TrialCase]:

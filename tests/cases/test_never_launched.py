@@ -11,6 +11,7 @@ from conformance.cases import cases_for
 from conformance.cases.case import Case
 from conformance.cases.never_launched import never_launched
 from conformance.spec.load import load_specs
+from conformance.verdict.trials import generated_parts
 
 SPECS = load_specs()
 
@@ -58,6 +59,13 @@ def test_the_fields_of_a_recorded_case_count() -> None:
     recorded = Case("uexp_f32", (("trace", "generated,shape=[3,5,7],inp=null"),))
     assert never_launched("unary", recorded) is not None
     assert never_launched("unary", Case("uexp_f32", (("trace", "generated,("),))) is None
+
+
+def test_what_candles_own_kernel_gets_wrong_counts_only_where_a_port_mends_it() -> None:
+    kernel = SPECS.kernels["mul_mat_vec_q4_0_q8_1_cuda2"]
+    odd = {case.id for case in cases_for(kernel) if int(case.get("nrows")) % 2}
+    assert odd <= set(generated_parts(kernel).others)
+    assert odd <= set(generated_parts(kernel.fixed()).judged)
 
 
 def test_every_reason_is_met_by_a_case_and_every_kernel_keeps_cases() -> None:
