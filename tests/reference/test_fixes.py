@@ -39,7 +39,7 @@ def right(name: str, fields: str) -> tuple[dict[str, Any], NDArray[Any]]:
 
 @pytest.mark.parametrize("name", FIXABLE)
 def test_a_fix_makes_a_difference(name: str) -> None:
-    """In a case of its last kernel at least, or by cases that count then: else the defect would be named for nothing."""
+    """In a case of its last kernel at least, or by cases that count then: else it would be named for nothing."""
     kernel = FIXABLE[name]
     if kernel.wrong_upstream:
         assert set(generated_parts(kernel.fixed()).judged) > set(generated_parts(kernel).judged)
