@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.record import KernelResult
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import code, link, plain
 
 _NAMED = 8
 _OTHER = NeverLaunched("why is not known to these specs", "")
+_WRONG = NeverLaunched("launches that Candle makes and its own kernel gets wrong: see the upstream defects", "")
 
 
 @dataclass
@@ -47,7 +49,7 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = _reason(specs.kernels[row.name].launch, failure.case)
+            why, where = _reason(specs.kernels[row.name], failure.case)
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
@@ -55,11 +57,12 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
     return sorted(found.values(), key=lambda reason: -reason.failed)
 
 
-def _reason(family: str, case: str) -> NeverLaunched:
+def _reason(kernel: Kernel, case: str) -> NeverLaunched:
     try:
-        return never_launched(family, Case.parse(case)) or _OTHER
+        parsed = Case.parse(case)
     except ValueError:  # a record may hold any text
         return _OTHER
+    return never_launched(kernel.launch, parsed) or (_WRONG if kernel.is_wrong_upstream(parsed.text) else _OTHER)
 
 
 def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:

@@ -68,7 +68,8 @@ def _parts(kernel: Kernel, cases: Iterable[Case]) -> Parts:
     launched: list[str] = []
     others: list[str] = []
     for case in cases:
-        (others if never_launched(kernel.launch, case) else launched).append(case.id)
+        apart = never_launched(kernel.launch, case) or kernel.is_wrong_upstream(case.text)
+        (others if apart else launched).append(case.id)
     return Parts(tuple(launched), tuple(others))
 
 
