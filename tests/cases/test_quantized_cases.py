@@ -20,6 +20,7 @@ from conformance.cases import Case, cases_for, launch_for
 from conformance.cases.families.packed import FORMATS as PACKED
 from conformance.cases.launch import Buffer, Launch
 from conformance.spec.kernel import Kernel
+from conformance.verdict.trials import generated_parts
 from reference.expected import Expected
 from reference.quantized import blocks as packed_blocks
 from reference.quantized.blocks import FORMATS, Blocks
@@ -232,6 +233,16 @@ def test_odd_rows_are_tried_with_a_block_for_the_last_and_known_to_be_wrong_upst
         Case.parse("mul_mat_vec_q4_0_q8_1_cuda2(ncols=256,nrows=33,values=random)"),
     )
     assert launch.grid == (17, 1, 1)
+
+
+def test_cases_that_upstream_gets_wrong_are_counted_apart() -> None:
+    k = kernel("mul_mat_vec_q4_0_q8_1_cuda2")
+    launched, others = generated_parts(k)
+    assert {Case.parse(case).text for case in others} == {
+        "ncols=256,nrows=1,values=random",
+        "ncols=256,nrows=33,values=random",
+    }
+    assert {*launched, *others} == {case.id for case in cases_for(k)}
 
 
 def test_quantized_activations_hold_every_kind_of_byte() -> None:
