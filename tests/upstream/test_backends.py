@@ -98,10 +98,21 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(out.read_text())
     assert data["summary"] == {
         **{"total": 4, "wired": 3, "never_asked": 1, "not_told": 0},
-        **{"missing": 1, "unresolved": 0},
+        **{"missing": 1, "beyond": 0, "unresolved": 0},
     }
     assert [row["wired_at"] for row in data["kernels"]] == [[at], [at], [at], []]
     assert data["missing"][0]["asked_at"] == [at]
+
+
+def test_a_kernel_of_the_checkouts_own_is_not_missing(tmp_path: Path) -> None:
+    code = 'fn more(d: &Dev) { d.get_or_load_func("own_u8", &M); d.get_or_load_func("gone_u8", &M); }'
+    candle = make_tree(tmp_path, GO + code)
+    source = candle / "candle-kernels" / "src"
+    source.mkdir(parents=True)
+    (source / "toy.cu").write_text("/* two\n lines */\nOP(uint8_t, own_u8)\n// OP(uint8_t, gone_u8)\n")
+    wiring = wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
+    assert [(one.name, one.defined_at) for one in wiring.beyond] == [("own_u8", "candle-kernels/src/toy.cu:3")]
+    assert [one.name for one in wiring.missing] == ["gone_u8"]
 
 
 def test_everything_wired_is_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from conformance.dtypes import SPELLINGS
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.upstream.wiring.beyond import defined_here
 from conformance.upstream.wiring.machine import Machine, Request
 from conformance.upstream.wiring.plan import live_functions, loaders
 from conformance.upstream.wiring.reach import LOADS, backend_folder, read_sources
@@ -37,11 +38,16 @@ class Ask:
 
 @dataclass(frozen=True)
 class Missing:
-    """A name that is asked for and that no spec has; ``near`` is the likeliest kernel that is meant, if any."""
+    """A name that is asked for and that no spec has; ``near`` is the likeliest kernel that is meant, if any.
+
+    ``defined_at`` is where the checkout's own kernel sources have it, if they do: then it is not missing, but more than
+    Candle has.
+    """
 
     name: str
     asks: tuple[Ask, ...]
     near: str | None
+    defined_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Unresolved:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a backend asks for: per kernel the evidence, missing names, unresolved loads.
+    """What a backend asks for: per kernel the evidence, missing names, kernels beyond Candle's, unresolved loads.
 
     A kernel without evidence is never asked for, unless ``not_told`` has it: with the unresolved loads that may ask for
     it. ``partial`` are places that the parser could not read, in files without loads.
@@ -77,6 +83,7 @@ class Wiring:
     missing: tuple[Missing, ...]
     unresolved: tuple[Unresolved, ...]
     not_told: Mapping[str, tuple[str, ...]]
+    beyond: tuple[Missing, ...] = ()
     partial: tuple[str, ...] = ()
 
     def wired_at(self, kernel: str) -> list[str]:
@@ -121,17 +128,16 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
     ]
     kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}
     idle = [kernel for name, kernel in specs.kernels.items() if not kernels[name]]
-    missing = tuple(
-        Missing(name, tuple(asks), _near(name, idle, specs))
-        for name, asks in sorted(asked.items())
-        if name not in specs.kernels
-    )
+    strange = {name: tuple(asks) for name, asks in sorted(asked.items()) if name not in specs.kernels}
+    own = defined_here(candle, strange)
+    missing = tuple(Missing(name, asks, _near(name, idle, specs)) for name, asks in strange.items() if name not in own)
+    beyond = tuple(Missing(name, strange[name], None, place) for name, place in sorted(own.items()))
     unresolved.sort(key=lambda one: _sortable(one.at))
     not_told = {
         kernel.name: tuple(dict.fromkeys(one.at for one in unresolved if one.may_ask(kernel))) for kernel in idle
     }
     not_told = {name: places for name, places in not_told.items() if places}
-    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, reach.partial)
+    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, beyond, reach.partial)
 
 
 def _ask(request: Request) -> Ask:

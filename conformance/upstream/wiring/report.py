@@ -3,12 +3,14 @@
 The JSON, schema 1 (every place is ``file:line``, the file relative to the checkout)::
 
     {"schema": 1, "candle": "PATH", "backend": "cuda_backend", "upstream_commit": "...",
-     "summary": {"total": 748, "wired": 0, "never_asked": 0, "not_told": 0, "missing": 0, "unresolved": 0},
+     "summary": {"total": 748, "wired": 0, "never_asked": 0, "not_told": 0, "missing": 0, "beyond": 0,
+                 "unresolved": 0},
      "kernels": [{"name": "uexp_f32", "module": "unary", "upstream": "unary.cu:192", "wired": true,
                   "wired_at": ["..."], "not_told": ["..."],
                   "asks": [{"at": "...", "spelled": ["..."], "callers": ["..."], "pattern": null}]}],
      "missing": [{"name": "uexp_f8e4m3", "near": "uexp_fp8_e4m3", "asked_at": ["..."], "asks": [...]}],
-     "unresolved": [{"at": "...", "pattern": "*", "why": "..."}],
+     "beyond": [{"name": "own_f32", "defined_at": "...", "asked_at": ["..."]}],
+     "unresolved": [{"at": "...", "pattern": "*", "why": "...", "module": null}],
      "partial": ["..."]}
 
 ``kernels`` are all of the specs, in their order. An ask's ``at`` is the call that loads the kernel, ``spelled`` the
@@ -52,6 +54,9 @@ def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
             {"name": one.name, "near": one.near, "asked_at": _places(one.asks), "asks": [_ask(a) for a in one.asks]}
             for one in wiring.missing
         ],
+        "beyond": [
+            {"name": one.name, "defined_at": one.defined_at, "asked_at": _places(one.asks)} for one in wiring.beyond
+        ],
         "unresolved": [
             {"at": one.at, "pattern": one.pattern, "why": one.why, "module": one.module} for one in wiring.unresolved
         ],
@@ -60,8 +65,8 @@ def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
 
 
 def summary(wiring: Wiring) -> dict[str, int]:
-    """How many kernels there are, are wired, never asked for, and neither as far as is known; names missing; loads
-    that are not resolved.
+    """How many kernels there are, are wired, never asked for, and neither as far as is known; names that are missing,
+    or the checkout's own; loads that are not resolved.
     """
     wired = sum(bool(asks) for asks in wiring.kernels.values())
     return {
@@ -70,6 +75,7 @@ def summary(wiring: Wiring) -> dict[str, int]:
         "never_asked": len(wiring.kernels) - wired - len(wiring.not_told),
         "not_told": len(wiring.not_told),
         "missing": len(wiring.missing),
+        "beyond": len(wiring.beyond),
         "unresolved": len(wiring.unresolved),
     }
 
@@ -82,6 +88,7 @@ def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
     yield f"  never asked for        {counts['never_asked']}"
     yield f"  not told               {counts['not_told']}"
     yield f"  asked for but missing  {counts['missing']}"
+    yield f"  beyond Candle's        {counts['beyond']}"
     yield f"  not resolved           {counts['unresolved']}"
     yield from _section("wired", [f"{name}  {_shown(asks)}" for name, asks in wiring.kernels.items() if asks])
     yield from _section(
@@ -97,6 +104,10 @@ def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
         [f"{name}  {', '.join(places[:_SHOWN])}" for name, places in wiring.not_told.items()],
     )
     yield from _section("asked for but missing", [_missing(one) for one in wiring.missing])
+    yield from _section(
+        "asked for, beyond Candle's kernels",
+        [f"{one.name}  {_shown(one.asks)}  (defined at {one.defined_at})" for one in wiring.beyond],
+    )
     yield from _section("not resolved", [f"{one.at}  {one.pattern}: {one.why}" for one in wiring.unresolved])
     yield from _section("not read by the parser, without loads", wiring.partial)
 
