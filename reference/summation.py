@@ -57,7 +57,7 @@ class Terms:
     def radius(self, kind: DType) -> Array:
         """How far from ``total`` a sum that is kept in ``kind`` may end; 0 where no order rounds."""
         half_ulp = LONG(2) ** -(kind.floating.mantissa + 1)
-        smallest = LONG(2) ** (1 - kind.floating.bias - kind.floating.mantissa)
+        smallest = _smallest(kind)
         exact = (self.magnitude * half_ulp <= self.unit) & (self.unit >= smallest)
         roundings = self.count if self.products else self.count - 1
         bound = _SLACK * np.maximum(roundings, 0) * half_ulp * self.magnitude
@@ -65,10 +65,17 @@ class Terms:
             bound = bound + self.count * smallest / 2
         return np.where(exact, 0, bound)
 
-    @property
-    def rounded_once(self) -> Array:
-        """Where there is but one rounding in any order."""
-        return np.asarray(self.count <= (1 if self.products else 2))
+    def rounded_once(self, kind: DType) -> Array:
+        """Where there is but one rounding to ``kind`` in any order."""
+        if not self.products:
+            return np.asarray(self.count <= 2)
+        # A product that is rounded to -0 before it is added to 0 leaves +0, a fused one -0.
+        return np.asarray((self.count <= 1) & (self.magnitude >= _smallest(kind)))
+
+
+def _smallest(kind: DType) -> Any:
+    """The least positive number of ``kind``."""
+    return LONG(2) ** (1 - kind.floating.bias - kind.floating.mantissa)
 
 
 def along(x: Array, axis: int, products: bool = False) -> Terms:
@@ -159,7 +166,7 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expect
         end = end if kind.floating.saturates else np.where(reached, side * LONG(np.inf), end)
         # A sum of -0 alone is -0, or +0 where it starts from 0.
         end = np.where(terms.minus_zero, side * LONG(0), end)
-        settled = fixed | (((radius == 0) | terms.rounded_once) & ~terms.minus_zero & ~reached)
+        settled = fixed | (((radius == 0) | terms.rounded_once(kind)) & ~terms.minus_zero & ~reached)
         ends.append(np.where(settled, value, store(end)))
     free = over & under & ~fixed & (not kind.floating.saturates)
     return Expected(value, ends[0], ends[1], free if free.any() else None)

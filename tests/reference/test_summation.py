@@ -92,3 +92,13 @@ def test_groups_are_those_of_rows() -> None:
 def test_the_last_bit_of_a_number() -> None:
     x = np.array([1.0, 3.0, 0.75, -12.0, 2.0**-1074, 0.0, 1 + 2.0**-52], np.longdouble)
     assert last_bit(x).tolist() == [1.0, 1.0, 0.25, 4.0, 2.0**-1074, np.inf, 2.0**-52]
+
+
+def test_a_product_that_is_too_small_leaves_a_zero_of_either_sign() -> None:
+    """Fused with the addition to 0 it is -0; rounded before, it is -0 added to +0."""
+    x = np.array([[-(2.0**-160)]])
+    expected = any_order(along(x, 1, products=True), dtype("f32"), np.array([-0.0], np.float32), storing("f32"))
+    assert expected.low is not None
+    assert expected.high is not None
+    assert np.signbit(expected.low[0])
+    assert not np.signbit(expected.high[0])
