@@ -2,7 +2,6 @@
 #pragma once
 #pragma GCC system_header
 
-#include "half.h"
 #include "math.h"
 
 // clang-format off
