@@ -273,7 +273,8 @@ CONSTRUCTS = {
         {"uexp_f32"},
     ),
     "a loader for others that nothing calls": (
-        "pub fn custom(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }\n"
+        "pub fn custom(d: &Dev, n: &str, source: &str) { d.get_or_load_func(n, &M); }\n"
+        'pub fn compile(d: &Dev, n: &str) { custom(d, n, &format!("ug_{n}")); }\n'
         'fn go(d: &Dev) { d.get_or_load_func("a", &M); }',
         {"a"},
     ),

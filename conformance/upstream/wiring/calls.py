@@ -232,8 +232,7 @@ class Calls:
                 mine = None if function.owner is not None and function.owner.type is None else self_type
                 if self._is_parameter(node) and self.machine.hands_on(function) and frame.function is not None:
                     self.machine.note_loader(frame.function)
-                texts_known = any(isinstance(atom, Str) for value in shown for atom in value)
-                handed = frame.uncalled and not texts_known
+                handed = frame.uncalled and self._is_parameter(node)
                 for way in types if not guessed else filter(None, types):
                     self.machine.note_call(
                         function, Context(tuple(sorted(way.items())), shown, mine, places[-3:], handed)
