@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.spec.load import load_specs
-from tests.cli.test_bad_input import one_sentence
+from tests.commands import refused
 
 READERS = {
     "record": ["report"],
@@ -54,11 +54,11 @@ def test_json_that_is_none_of_them(cli, tmp_path: Path, record: Path) -> None:
         for content in CONTENT.values():
             path.write_bytes(content)
             said = cli(*words_of(reader, record, path))
-            one_sentence(said, "bad.json")
+            refused(said, "bad.json")
             assert "defect" not in said.err
             assert len(said.err) < 1000
-        one_sentence(cli(*words_of(reader, record, tmp_path)), tmp_path.name, "directory")
-        one_sentence(cli(*words_of(reader, record, tmp_path / "absent.json")), "absent.json")
+        refused(cli(*words_of(reader, record, tmp_path)), tmp_path.name, "directory")
+        refused(cli(*words_of(reader, record, tmp_path / "absent.json")), "absent.json")
 
 
 def test_a_record_and_a_wiring_may_come_through_a_pipe(cli, tmp_path: Path, record: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.spec.load import load_specs
-from tests.cli.test_bad_input import one_sentence
+from tests.commands import refused
 
 LONG = "9" * 5000
 
@@ -46,7 +46,7 @@ LONG = "9" * 5000
 def test_a_case_id_that_cannot_be_run(case: str, words: list[str], cli) -> None:
     for command in ("run", "list"):
         said = cli(command, case)
-        one_sentence(said, *words)
+        refused(said, *words)
         assert len(said.err) < 1000
 
 
