@@ -218,6 +218,9 @@ def _launching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)"
     )
+    parser.add_argument(
+        "--arch", metavar="GFX", help="the AMD target whose machine code the isa runtime interprets (default: gfx942)"
+    )
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     _compiler_options(parser)
     parser.add_argument(

@@ -24,7 +24,7 @@ from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_h
 from conformance.port.options import BuildOptions, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
+from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.toolchains.host import NoCompiler
@@ -46,6 +46,7 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
+    _set_arch(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
     wave = (settings.wave or default_wave(tree)) if kind.chooses_wave else settings.wave
@@ -53,6 +54,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
         command += ["--wave", str(wave)]
+    if settings.arch:
+        command += ["--arch", settings.arch]
     if setup.compiler != "auto":
         command += ["--compiler", setup.compiler]
     if settings.kernels:
@@ -76,7 +79,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     compiler = compiler_for(settings.compiler, kind)
     asked = settings.order
     chooses_orders = kind is not None and kind.chooses_orders
-    orders = tuple(asked or DEFAULT_ORDERS) if chooses_orders else ("forward",)
+    orders = tuple(asked or (kind.default_orders if kind else DEFAULT_ORDERS)) if chooses_orders else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
@@ -97,6 +100,17 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         choice=choice,
         compiler=compiler,
     )
+
+
+def _set_arch(settings: Settings) -> None:
+    """Have the runtime be of the architecture that ``--arch`` names; raises ``UsageError`` where it has its own."""
+    if not settings.arch:
+        return
+    kind = known_kind(settings.runtime)
+    if kind is None or kind.arch_variable is None:
+        choosing = [name for name in NAMES if runtime_kind(name).arch_variable]
+        raise UsageError(f"--arch is for --runtime {' or '.join(choosing)}; a device has its own architecture")
+    os.environ[kind.arch_variable] = settings.arch
 
 
 def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:

@@ -17,6 +17,7 @@ class Settings:
 
     runtime: str = "auto"
     wave: int | None = None
+    arch: str | None = None
     kernels: Path | None = None
     specs: Path | None = None
     order: tuple[str, ...] = ()

@@ -31,7 +31,9 @@ def executed(run: RunInfo) -> str:
     if run.runtime == BUILD:
         return "compiled only; no kernel was run"
     kind = known_kind(run.runtime)
-    return f"run through the runtime {run.runtime}; not known to be an AMD GPU" if kind is None else kind.executed
+    if kind is None:
+        return f"run through the runtime {run.runtime}; not known to be an AMD GPU"
+    return kind.executed.format(arch=run.arch or "an AMD GPU")
 
 
 def given_specs(run: RunInfo, specs: Specs) -> str:

@@ -31,6 +31,10 @@ class Damage(Exception):
     """A launch that wrote where it must not; the message says where."""
 
 
+class Unsupported(Exception):
+    """A launch that the runtime cannot make, whatever the kernel: there is no verdict. The message says why."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """Where the answers to cases come from.
@@ -73,7 +77,7 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
+    What the runtime cannot run is ``not_run``. A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
     the kernel's remaining cases are not run. Cases that must fault and are not run for it are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
@@ -89,7 +93,10 @@ def run_cases(
         begin(case.id)
         handler.begin(case)
         outcome.cases += 1
-        failure = _run_case(case, answers, handler, command, outcome, faults)
+        try:
+            failure = _run_case(case, answers, handler, command, outcome, faults)
+        except Unsupported as error:
+            return Outcome(kernel.name, "not_run", message=str(error), seconds=time.perf_counter() - started)
         if failure is not None:
             outcome.failed += 1
             if len(outcome.failures) < KEPT_FAILURES:
@@ -124,6 +131,8 @@ def _run_case(
                 continue
             mismatch = handler.take(case, buffers, outcome)
         except HipError as error:
+            if error.is_unsupported:
+                raise Unsupported(error.detail) from None
             if case.must_fault and error.is_fault:
                 continue
             faults.append(status_of(case, error, outcome.launches > 1))

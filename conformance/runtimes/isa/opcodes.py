@@ -1,0 +1,84 @@
+"""The table of opcodes in ``runtime/opcodes_*.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
+
+For each encoding every opcode is written as words and disassembled; what comes out as an instruction is a row of the
+table: encoding, opcode, mnemonic. Nothing of the project needs llvm-mc but this.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+_THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
+"""The second word of VOP3: v4, v6, v4, or fewer."""
+_VECTOR = 0x104
+_LITERAL = 0x3F800000
+_ROWS: dict[str, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {
+    "SOP1": ((0xBE840004, 0xBE840000, 0xBE800004), 8, 0x100, (_LITERAL,)),
+    "SOP2": ((0x80040604,), 23, 0x60, (_LITERAL,)),
+    "SOPK": ((0xB0040001,), 23, 0x1A, (_LITERAL,)),
+    "SOPC": ((0xBF000604,), 16, 0x80, (_LITERAL,)),
+    "SOPP": ((0xBF800000,), 16, 0x80, (_LITERAL,)),
+    "SMEM": ((0xC0020001,), 18, 0x100, (0,)),
+    "VOP1": ((0x7E040000 | _VECTOR,), 9, 0x100, (_LITERAL,)),
+    "VOP2": ((0x00040C00 | _VECTOR,), 25, 0x3E, (_LITERAL,)),
+    "VOPC": ((0x7C000C00 | _VECTOR,), 17, 0x100, (_LITERAL,)),
+    "VOP3": ((0xD0000002,), 16, 0x380, (_THREE, _TWO, _ONE)),
+    "VOP3P": ((0xD3800002, 0xD3804002), 16, 0x80, (_THREE, _TWO, _ONE)),
+    "DS": ((0xD8000000,), 17, 0x100, (0x02060604, 0x02000604, 0x00060604, 0x00000604, 0x02000004, 0x02000000, 0)),
+    "FLAT": ((0xDC000000,), 18, 0x80, (0x02000604, 0x00000604, 0x02000004)),
+    "GLOBAL": ((0xDC008000,), 18, 0x80, (0x027F0604, 0x007F0604, 0x027F0004)),
+    "SCRATCH": ((0xDC004000, 0xDC006000), 18, 0x80, (0x027F0604, 0x007F0604, 0x027F0004)),
+    "MUBUF": ((0xE0000000,), 18, 0x80, (0x80000204, 0)),
+}
+"""By encoding of Vega and CDNA: first words with opcode 0, where the opcode is and how many there are, and second words."""
+
+_SUFFIX = re.compile(r"_(e32|e64)$")
+_LINE = re.compile(r"^\s+(\S+).*encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
+
+
+def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, str]]:
+    """The rows for ``target``, in the order of encodings and opcodes; raises ``OSError`` without an assembler."""
+    asked = {
+        _text(first | opcode << shift, second): (encoding, opcode)
+        for encoding, (firsts, shift, count, seconds) in _ROWS.items()
+        for opcode in range(count)
+        for first in firsts
+        for second in reversed(seconds)
+    }
+    # Each on a line of its own, so that one that is no instruction costs no other.
+    done = subprocess.run(
+        [assembler, "-disassemble", "-arch=amdgcn", f"-mcpu={target}", "-show-encoding"],
+        input="\n".join(asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found: dict[tuple[str, int], str] = {}
+    short = {text[:19]: row for text, row in asked.items()}
+    for mnemonic, text in _LINE.findall(done.stdout):
+        row = asked.get(text) or short.get(text)
+        if row is not None:
+            found[row] = _SUFFIX.sub("", mnemonic)
+    return [(*row, found[row]) for row in dict.fromkeys(asked.values()) if row in found]
+
+
+def _text(*words: int) -> str:
+    return ",".join(f"{byte:#04x}" for word in words for byte in word.to_bytes(4, "little"))
+
+
+def main() -> None:
+    """Write the table of each target that is named, by default those in the folder."""
+    for target in sys.argv[1:] or ["gfx942"]:
+        rows = table(target)
+        lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
+        head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"
+        (HERE / "runtime" / f"opcodes_{target}.inc").write_text(head + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
