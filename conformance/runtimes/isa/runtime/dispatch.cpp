@@ -63,7 +63,7 @@ Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) 
 // The argument segment: what the caller passes, and what the runtime adds.
 Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, void **params, void **extra,
                      std::vector<u8> &segment) {
-  segment.assign(kernel.kernarg_bytes, 0);
+  segment.assign((kernel.kernarg_bytes + 15) / 16 * 16, 0);  // LLVM reads up to its alignment
   pointer_count = 0;
   const char *packed = nullptr;
   std::size_t packed_bytes = 0;

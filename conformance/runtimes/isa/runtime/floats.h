@@ -186,6 +186,10 @@ T division_fixup(T q, T denominator, T numerator) {
   if ((n == 0 && d == 0) || (std::isinf(n) && std::isinf(d))) return -std::numeric_limits<T>::quiet_NaN();
   if (d == 0 || std::isinf(n)) return with_sign(infinity);
   if (std::isinf(d) || n == 0) return with_sign(0.0);
+  // The manuals ask for the exponent of the denominator here, which is finite by now.
+  if (biased_exponent(q) == Format<T>::top) return with_sign(infinity);
+  if (sizeof(T) != 2 && biased_exponent(numerator) - biased_exponent(denominator) < (sizeof(T) == 4 ? -150 : -1075))
+    return with_sign(0.0);
   return static_cast<T>(std::copysign(static_cast<f64>(q), negative ? -1.0 : 1.0));
 }
 

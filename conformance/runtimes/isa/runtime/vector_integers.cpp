@@ -202,7 +202,7 @@ constexpr Semantics integer_rows[] = {
     {"v_dot4_i32_i8", &ternary<i32, u32, u32, i32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
     {"v_dot4_u32_u8", &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) { return dot4_unsigned(a, b, c); }>},
     {"v_dot4c_i32_i8", &accumulate<i32, u32, u32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
-    {"v_cndmask_b32", &select<u32>},
+    {"v_cndmask_b32", &select<f32>},
     {"v_readfirstlane_b32", &readfirstlane},
     {"v_readlane_b32", &readlane},
     {"v_writelane_b32", &writelane},
