@@ -83,11 +83,12 @@ def own_first(words: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 class RuntimeKind:
     """A runtime and what it can do; none of it needs the runtime to be loaded.
 
-    ``executed`` is where reports say that kernels ran, with ``{arch}`` for the architecture. ``find`` is the choice of its devices on this machine; it raises
-    ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into this process for a wave size and a
-    number of host threads (``None`` for its own) and has hip-python use it; it raises ``NoRuntime``, ``NoCompiler`` and
-    ``BuildError``. ``open_compiler`` loads as much of it as compiling takes, without asking for a device, for a wave
-    size; it gives the runtime's own compiler options and raises ``RuntimeError`` and ``OSError``.
+    ``executed`` is where reports say that kernels ran, with ``{arch}`` for the architecture. ``find`` is the choice of
+    its devices on this machine; it raises ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into
+    this process for a wave size and a number of host threads (``None`` for its own) and has hip-python use it; it
+    raises ``NoRuntime``, ``NoCompiler`` and ``BuildError``. ``open_compiler`` loads as much of it as compiling takes,
+    without asking for a device, for a wave size; it gives the runtime's own compiler options and raises
+    ``RuntimeError`` and ``OSError``.
     """
 
     name: str

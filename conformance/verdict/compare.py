@@ -72,6 +72,8 @@ def judge(
         rule = "NaN equals only NaN"
     else:
         rule = f"{steps[worst]:.0f} ulp off, {allowed}" if dtype.kind == "float" else "must be equal"
+    if dtype.kind == "float" and {int(value_ord[worst]), int(actual_ord[worst])} == {0, -1}:
+        rule += ": the sign of zero was lost"
     why = f"{name}[{index}] {rule}; {wrong.size} of {got.size} elements wrong"
     mismatch = Mismatch(
         why, index, show(actual[worst], dtype), show(value[worst], dtype), None if no_distance else float(steps[worst])

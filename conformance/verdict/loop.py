@@ -77,8 +77,9 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    What the runtime cannot run is ``not_run``. A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
-    the kernel's remaining cases are not run. Cases that must fault and are not run for it are ``left_out``.
+    A fault or time-out costs its case; after three of them (after one, where the device's context does not survive it)
+    the kernel's remaining cases are not run. A launch that the runtime cannot make leaves the kernel ``not_run``. Cases
+    that must fault and are not run for it are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.

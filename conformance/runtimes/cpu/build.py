@@ -52,8 +52,9 @@ class BuildError(RuntimeError):
 class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
-    ``words`` go to the compiler; ``headers`` are further files and folders whose content the build depends on.
-    ``options`` go to it last, and into the key of the build. ``own_support`` are the libraries that export compiler support routines, and need no other ones.
+    ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
+    files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
+    routines, and need no other ones.
     """
 
     runtime: str

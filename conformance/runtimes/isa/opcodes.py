@@ -1,4 +1,4 @@
-"""The table of opcodes in ``runtime/opcodes_*.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
+"""The tables ``runtime/opcodes_*.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
 
 For each encoding every opcode is written as words and disassembled; what comes out as an instruction is a row of the
 table: encoding, opcode, mnemonic. Nothing of the project needs llvm-mc but this.
@@ -35,7 +35,7 @@ _ROWS: dict[str, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {
     "SCRATCH": ((0xDC004000, 0xDC006000), 18, 0x80, (0x027F0604, 0x007F0604, 0x027F0004)),
     "MUBUF": ((0xE0000000,), 18, 0x80, (0x80000204, 0)),
 }
-"""By encoding of Vega and CDNA: first words with opcode 0, where the opcode is and how many there are, and second words."""
+"""By encoding of Vega and CDNA: first words with opcode 0, where the opcode is, how many there are, second words."""
 
 _SUFFIX = re.compile(r"_(e32|e64)$")
 _LINE = re.compile(r"^\s+(\S+).*encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)

@@ -73,6 +73,7 @@ class Decoder {
   Inst one(std::size_t at) {
     Inst i{};
     i.words = 1;
+    i.opcode = opcodes - 1;  // which no encoding has
     i.src[0] = i.src[1] = i.src[2] = i.dst = i.sdst = none;
     const u32 w = word(at), next = word(at + 1);
     if (w >> 31 == 0)

@@ -52,6 +52,10 @@ inline f16 fused(f16 a, f16 b, f16 c) {
 inline f32 fused(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 inline f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 
+// v_mad and v_mac, which flush subnormal numbers whatever the mode, and round the product.
+inline f32 flushed(f32 x) { return std::fabs(x) < std::numeric_limits<f32>::min() ? std::copysign(0.0f, x) : x; }
+inline f32 unfused(f32 a, f32 b, f32 c) { return flushed(flushed(flushed(a) * flushed(b)) + flushed(c)); }
+
 // v_cvt to integers: held at the ends, 0 for NaN.
 template <class I, class F>
 I to_integer(F x) {

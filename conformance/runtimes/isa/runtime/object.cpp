@@ -39,8 +39,8 @@ void each_section(std::string_view file, Visit visit) {
 }  // namespace
 
 Object::Object(std::string_view file) {
+  if (!file.starts_with(ELFMAG)) throw Fault(Fault::Other, "is not an ELF file");
   const auto header = read<Elf64_Ehdr>(file, 0);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) throw Fault(Fault::Other, "is not an ELF file");
   if (header.e_machine != machine_amdgpu) throw Fault(Fault::Other, "is not for an AMD GPU");
   load_segments(file);
   for (u64 n = 0; n < header.e_phnum; ++n) {
