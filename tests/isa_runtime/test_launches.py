@@ -35,7 +35,7 @@ def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
 
 def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None:
     failed, message = fault(machine, 0xFFFFFFFF)
-    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the emulator does not know an instruction word")
+    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the emulator does not know the instruction word 0xffffffff")
 
 
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:

@@ -17,7 +17,9 @@ _THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
 """The second word of VOP3: v4, v6, v4, or fewer."""
 _VECTOR = 0x104
 _LITERAL = 0x3F800000
-_ROWS: dict[str, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {
+_Row = tuple[tuple[int, ...], int, int, tuple[int, ...]]
+
+_CDNA: dict[str, _Row] = {
     "SOP1": ((0xBE840004, 0xBE840000, 0xBE800004), 8, 0x100, (_LITERAL,)),
     "SOP2": ((0x80040604,), 23, 0x60, (_LITERAL,)),
     "SOPK": ((0xB0040001,), 23, 0x1A, (_LITERAL,)),
@@ -37,6 +39,35 @@ _ROWS: dict[str, tuple[tuple[int, ...], int, int, tuple[int, ...]]] = {
 }
 """By encoding of Vega and CDNA: first words with opcode 0, where the opcode is, how many there are, second words."""
 
+_SCALAR_AND_SHORT = ("SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "VOP1", "VOP2", "VOPC")
+_RDNA3: dict[str, _Row] = {
+    **{name: _CDNA[name] for name in _SCALAR_AND_SHORT},
+    "SMEM": ((0xF4000001,), 18, 0x100, (0xF8000000,)),
+    "VOP3": ((0xD4000002, 0xD4006A02, 0xD400007E), 16, 0x400, (_THREE, _TWO, _ONE)),
+    "VOP3P": ((0xCC000002, 0xCC004002), 16, 0x80, (_THREE, _THREE | 0x18000000, _TWO, _TWO | 0x18000000)),
+    "DS": ((0xD8000000,), 18, 0x100, (0x02060604, 0x02000604, 0x00060604, 0x00000604, 0x02000004, 0x02000000, 0)),
+    "FLAT": ((0xDC000000,), 18, 0x80, (0x027C0604, 0x007C0604, 0x027C0004)),
+    "GLOBAL": ((0xDC020000,), 18, 0x80, (0x027C0604, 0x007C0604, 0x027C0004)),
+    "SCRATCH": ((0xDC010000,), 18, 0x80, (0x02FC0604, 0x00FC0604, 0x02FC0004)),
+    "MUBUF": ((0xE0000000,), 18, 0x100, (0x80000204, 0, 0x7C000000)),
+}
+"""Likewise for RDNA 3."""
+
+_RDNA2: dict[str, _Row] = {
+    **_RDNA3,
+    "SMEM": ((0xF4000001,), 18, 0x100, (0xFA000000,)),
+    "FLAT": ((0xDC000000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
+    "GLOBAL": ((0xDC008000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
+    "SCRATCH": ((0xDC004000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
+    "MUBUF": ((0xE0000000,), 18, 0x80, (0x80000204, 0)),
+}
+"""Likewise for RDNA 1 and 2."""
+
+
+def _rows(target: str) -> dict[str, _Row]:
+    return _RDNA3 if target.startswith("gfx11") else _RDNA2 if target.startswith("gfx10") else _CDNA
+
+
 _SUFFIX = re.compile(r"_(e32|e64)$")
 _LINE = re.compile(r"^\s+(\S+).*encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
 
@@ -45,7 +76,7 @@ def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, st
     """The rows for ``target``, in the order of encodings and opcodes; raises ``OSError`` without an assembler."""
     asked = {
         _text(first | opcode << shift, second): (encoding, opcode)
-        for encoding, (firsts, shift, count, seconds) in _ROWS.items()
+        for encoding, (firsts, shift, count, seconds) in _rows(target).items()
         for opcode in range(count)
         for first in firsts
         for second in reversed(seconds)
@@ -73,7 +104,7 @@ def _text(*words: int) -> str:
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx942"]:
+    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100"]:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
         head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"

@@ -165,6 +165,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.kernel = kernel.name.c_str();
   l.grid[0] = grid.x, l.grid[1] = grid.y, l.grid[2] = grid.z;
   l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
+  l.wave = kernel.wave();
   l.lds_bytes = lds_bytes;
   l.scratch_bytes = kernel.scratch_bytes;
   l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
@@ -198,7 +199,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
       mine.run(l, kernel, id, order.reversed(), progress);
     }
   };
-  const u64 waves = blocks * ((block.x * block.y * block.z + lanes - 1) / lanes);
+  const u64 waves = blocks * ((block.x * block.y * block.z + l.wave - 1) / l.wave);
   const u64 threads = waves < worth_sharing ? 1 : std::min<u64>(settings.threads(), blocks);
   for (u64 n = 0; n < threads; ++n) runner(n);
   std::vector<std::thread> helpers;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "decoder.h"
 #include "memory.h"
 #include "options.h"
 
@@ -31,7 +32,9 @@ namespace {
 
 constexpr u64 turn = 1 << 14;  // instructions until the next wave has its turn
 
-bool packs_thread_ids(const std::string &target) { return !target.starts_with("gfx906"); }
+bool packs_thread_ids(const std::string &target) {
+  return !target.starts_with("gfx906") && !target.starts_with("gfx10");
+}
 
 std::string place(const u32 (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
@@ -53,7 +56,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   std::memset(w.v, 0xff, sizeof w.v[0] * launch.vgprs);
   std::fill(std::begin(w.s), std::end(w.s), ~0u);
   w.scratch.assign(u64{launch.scratch_bytes} * lanes, 0xff);
-  const u32 first = number * lanes, active = std::min<u32>(lanes, threads - first);
+  const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
   for (u32 l = 0; l < lanes; ++l) {
     const u32 t = first + l;
@@ -95,7 +98,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   int lane = w.exec_ ? std::countr_zero(w.exec_) : 0;
   if (fault.kind == Fault::Unknown) {
     text = "the emulator does not know " + std::string(fault.what());
-    if (name != fault.what()) text += " (" + name + ")";
+    if (name != fault.what() && !text.ends_with(name) && i.run != no_instruction) text += " (" + name + ")";
   } else if (const auto *access = dynamic_cast<const AddressFault *>(&fault)) {
     if (access->lane >= 0) lane = access->lane;
     text = name + " of " + std::to_string(access->bytes) + " bytes ";
@@ -110,7 +113,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   } else {
     text = fault.what();
   }
-  const u32 t = w.number * lanes + static_cast<u32>(lane);
+  const u32 t = w.number * w.launch->wave + static_cast<u32>(lane);
   const u32 thread[] = {t % w.launch->block[0], t / w.launch->block[0] % w.launch->block[1],
                         t / (w.launch->block[0] * w.launch->block[1])};
   const std::lock_guard lock(progress.mutex);
@@ -123,7 +126,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
 
 void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
-  const u32 count = (threads + lanes - 1) / lanes;
+  const u32 count = (threads + launch.wave - 1) / launch.wave;
   while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());
   group_.launch = &launch;
   std::copy(std::begin(id), std::end(id), group_.id);

@@ -5,13 +5,14 @@ namespace isa {
 namespace {
 
 // The lane that lane `l` reads under a DPP control; -1 where there is none.
-int source_lane(u32 control, int l) {
+int source_lane(u32 control, int l, bool rdna) {
   const int row = l & ~15, in_row = l & 15;
   const int n = static_cast<int>(control & 15);
   if (control < 0x100) return (l & ~3) + static_cast<int>(control >> (2 * (l & 3)) & 3);
   if (control <= 0x10f) return in_row + n < 16 ? l + n : -1;
   if (control <= 0x11f) return in_row >= n ? l - n : -1;
   if (control <= 0x12f) return row + ((in_row - n) & 15);
+  if (rdna && control >= 0x160) return row + (in_row ^ n);
   switch (control) {
     case 0x130:
       return l + 1 < lanes ? l + 1 : -1;
@@ -46,15 +47,15 @@ u32 selected(u32 word, u32 sel, bool extends) {
 
 void run_dpp(Wave &w, const Inst &i) {
   const u32 word = i.constant, control = word >> 8 & 0x1ff;
-  const bool zero_outside = word >> 19 & 1;
+  const bool zero_outside = word >> 19 & 1, fetches_inactive = word >> 18 & 1;
   const u32 banks = word >> 24 & 15, rows = word >> 28;
   const u32 *from = w.v[word & 255];
   u32 *to = w.v[temporary - vgpr];
   u32 moved[lanes];
   w.write_exec = w.exec_;
   for (int l = 0; l < lanes; ++l) {
-    const int s = source_lane(control, l);
-    const bool valid = s >= 0 && w.exec_ >> s & 1;
+    const int s = source_lane(control, l, i.flags & Keeps);
+    const bool valid = s >= 0 && (w.exec_ >> s & 1 || (fetches_inactive && i.flags & Keeps));
     moved[l] = valid ? from[s] : 0;
     const bool written = rows >> (l >> 4) & 1 && banks >> (l >> 2 & 3) & 1 && (valid || zero_outside);
     if (!written) w.write_exec &= ~(u64{1} << l);

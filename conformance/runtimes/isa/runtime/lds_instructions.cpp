@@ -117,7 +117,7 @@ void bpermute(Wave &w, const Inst &i) {
   const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
   u32 r[lanes];
   for (int l = 0; l < lanes; ++l) {
-    const u32 s = (a[l] + (i.constant & 0xffff)) / 4 % lanes;
+    const u32 s = (a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave;
     r[l] = w.exec_ >> s & 1 ? from[s] : 0;
   }
   put_words(w, w.exec_, i.dst - vgpr, r);
@@ -126,7 +126,7 @@ void permute(Wave &w, const Inst &i) {
   const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
   u32 r[lanes] = {};
   for (int l = 0; l < lanes; ++l)
-    if (w.exec_ >> l & 1) r[(a[l] + (i.constant & 0xffff)) / 4 % lanes] = from[l];
+    if (w.exec_ >> l & 1) r[(a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave] = from[l];
   put_words(w, w.exec_, i.dst - vgpr, r);
 }
 

@@ -28,7 +28,7 @@ constexpr int lanes = 64;
 constexpr int vector_registers = 512;
 constexpr int temporaries = 4;  // registers of ours behind the machine's, for SDWA and DPP
 
-enum class Encoding : u8 { SOP1, SOP2, SOPK, SOPC, SOPP, SMEM, VOP1, VOP2, VOPC, VOP3, VOP3P, DS, FLAT, GLOBAL, SCRATCH, MUBUF };
+enum class Encoding : u8 { SOP1, SOP2, SOPK, SOPC, SOPP, SMEM, VOP1, VOP2, VOPC, VOP3, VOP3P, DS, FLAT, GLOBAL, SCRATCH, MUBUF, VOPD };
 
 // Operands as the encodings number them; vector registers begin at 256.
 enum Operand : u16 {
@@ -45,6 +45,7 @@ enum Operand : u16 {
   vccz = 251,
   execz = 252,
   scc = 253,
+  null_operand = 254,
   literal = 255,
   vgpr = 256,
   temporary = vgpr + vector_registers,
@@ -55,7 +56,9 @@ struct Wave;
 struct Inst;
 using Run = void (*)(Wave &, const Inst &);
 
-enum Flag : u8 { Dpp = 1, Sdwa = 2, Clamp = 4, Scc = 8, Returns = 16, Promoted = 32, Wide = 64 };
+// Halves: 16-bit operands in v128 to v255 are the high halves of v0 to v127 (RDNA 3). Keeps: 16-bit results leave the
+// other half of their register alone (RDNA).
+enum Flag : u8 { Dpp = 1, Sdwa = 2, Clamp = 4, Halves = 8, Returns = 16, Promoted = 32, Keeps = 64 };
 
 // A decoded instruction. `index` is its own place in the decoded code.
 struct Inst {
@@ -106,6 +109,7 @@ struct Launch {
   Window fixed[4];  // the loaded image, the arguments, the dispatch packet
   const char *kernel;
   u32 grid[3], block[3];
+  u32 wave;  // lanes, 32 or 64
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
   u64 kernarg, dispatch_packet;
@@ -142,11 +146,16 @@ struct Wave {
   u64 scalar64(u16 code, const Inst &i) const;
   void set_scalar(u16 code, u32 value);
   void set_scalar64(u16 code, u64 value);
-  u64 vcc64() const { return u64{s[vcc + 1]} << 32 | s[vcc]; }
-  void set_vcc(u64 value) {
-    s[vcc] = static_cast<u32>(value);
-    s[vcc + 1] = static_cast<u32>(value >> 32);
+  // A bit for each lane, in one register or two.
+  u64 mask_at(u16 code, const Inst &i) const { return launch->wave == 32 ? scalar(code, i) : scalar64(code, i); }
+  void set_mask(u16 code, u64 bits) {
+    if (code == none) return;
+    if (launch->wave == 32)
+      set_scalar(code, static_cast<u32>(bits));
+    else
+      set_scalar64(code, bits);
   }
+  u64 vcc_mask() const { return launch->wave == 32 ? s[vcc] : u64{s[vcc + 1]} << 32 | s[vcc]; }
   const u32 *masks(u64 bits) {
     if (bits != masked_for) {
       for (int l = 0; l < lanes; ++l) mask[l] = bits >> l & 1 ? ~0u : 0u;
@@ -165,10 +174,16 @@ struct Wave {
   u8 *scratch_at(u64 address, u32 bytes, int lane);
 };
 
+// Two operations in one instruction of RDNA 3.
+struct Dual {
+  Inst x, y;
+};
+
 // Decoded code of a code object. `index_of` is the place in `insts` of the instruction at each word, `offsets` the way
 // back, in bytes.
 struct Code {
   std::vector<Inst> insts;
+  std::vector<Dual> duals;
   std::vector<u32> index_of, offsets;
   u64 address = 0;  // of the first word, in the loaded image
   std::string target;
@@ -211,6 +226,8 @@ Run find_memory(const char *name);
 Run find_lds(const char *name);
 void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
+
+[[noreturn]] void unknown(Wave &, const Inst &);
 
 // Decodes `bytes` of code for `target`; raises Fault for a target whose encodings are not known.
 void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &target);

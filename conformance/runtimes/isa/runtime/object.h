@@ -25,6 +25,7 @@ struct Kernel {
   u64 entry = 0;  // an address in the loaded image
   const class Object *object = nullptr;
 
+  u32 wave() const { return properties >> 10 & 1 ? 32 : 64; }
   u32 vgprs() const { return 8 * ((rsrc1 & 63) + 1); }
   u32 user_registers() const { return rsrc2 >> 1 & 31; }
 };

@@ -69,11 +69,16 @@ void modify(const Inst &i, int n, T *out) {
 // low half of a register, or the high one where op_sel says so.
 template <class T>
 const T *source(Wave &w, const Inst &i, int n, T *buffer) {
-  const u16 code = i.src[n];
+  u16 code = i.src[n];
+  bool high = i.op_sel >> n & 1;
+  if (sizeof(T) == 2 && i.flags & Halves && code >= vgpr + 128 && code < temporary) {
+    code = static_cast<u16>(code - 128);
+    high = true;
+  }
   if (code < vgpr) {
     T value = uniform<T>(w, i, code);
     if constexpr (sizeof(T) == 2)
-      if (i.op_sel >> n & 1 && !is_inline(code)) value = std::bit_cast<T>(static_cast<u16>(w.scalar(code, i) >> 16));
+      if (high && !is_inline(code)) value = std::bit_cast<T>(static_cast<u16>(w.scalar(code, i) >> 16));
     for (int l = 0; l < lanes; ++l) buffer[l] = value;
   } else {
     const u32 *low = w.v[code - vgpr];
@@ -86,7 +91,7 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
       for (int l = 0; l < lanes; ++l) out[l] = u64{high[l]} << 32 | low[l];
     } else {
       u16 *out = reinterpret_cast<u16 *>(buffer);
-      const int shift = i.op_sel >> n & 1 ? 16 : 0;
+      const int shift = high ? 16 : 0;
       for (int l = 0; l < lanes; ++l) out[l] = static_cast<u16>(low[l] >> shift);
     }
   }
@@ -124,7 +129,7 @@ template <class T, bool keeps = false>
 void put(Wave &w, const Inst &i, T *r) {
   finish(i, r);
   const u64 bits = writable(w, i);
-  const u32 to = i.dst - vgpr;
+  u32 to = i.dst - vgpr;
   if constexpr (sizeof(T) == 4) {
     put_words(w, bits, to, reinterpret_cast<const u32 *>(r));
   } else if constexpr (sizeof(T) == 8) {
@@ -139,10 +144,12 @@ void put(Wave &w, const Inst &i, T *r) {
   } else {
     u32 wide[lanes];
     const u16 *from = reinterpret_cast<const u16 *>(r);
+    const bool upper = i.flags & Halves && to >= 128 && to < vector_registers;
+    if (upper) to -= 128;
     const u32 *old = w.v[to];
-    if (i.op_sel & 8)
+    if (i.op_sel & 8 || upper)
       for (int l = 0; l < lanes; ++l) wide[l] = u32{from[l]} << 16 | (old[l] & 0xffff);
-    else if (keeps)
+    else if (keeps || i.flags & Keeps)
       for (int l = 0; l < lanes; ++l) wide[l] = from[l] | (old[l] & 0xffff0000u);
     else
       for (int l = 0; l < lanes; ++l) wide[l] = from[l];

@@ -6,6 +6,7 @@
 namespace isa {
 
 u32 Wave::scalar(u16 code, const Inst &i) const {
+  if (code == null_operand) return 0;
   if (code < exec) return s[code];
   if (code == exec) return static_cast<u32>(exec_);
   if (code == exec + 1) return static_cast<u32>(exec_ >> 32);
@@ -17,7 +18,7 @@ u32 Wave::scalar(u16 code, const Inst &i) const {
     case private_base:
       return static_cast<u32>(private_aperture >> 32);
     case vccz:
-      return vcc64() == 0;
+      return vcc_mask() == 0;
     case execz:
       return exec_ == 0;
     case scc:
@@ -30,6 +31,7 @@ u32 Wave::scalar(u16 code, const Inst &i) const {
 u64 Wave::scalar64(u16 code, const Inst &i) const {
   if (code < exec) return u64{s[code + 1]} << 32 | s[code];
   if (code == exec) return exec_;
+  if (code == null_operand) return 0;
   if (code == literal) return static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
   if (code <= 208 && code >= zero) return inline_constant<u64>(code);
   if (code == shared_base) return shared_aperture;
@@ -46,16 +48,19 @@ void Wave::set_scalar(u16 code, u32 value) {
   else if (code == exec)
     exec_ = (exec_ & ~u64{0xffffffff}) | value;
   else if (code == exec + 1)
-    exec_ = (exec_ & 0xffffffff) | u64{value} << 32;
+    exec_ = launch->wave == 32 ? exec_ : (exec_ & 0xffffffff) | u64{value} << 32;
+  else if (code == null_operand)
+    return;
   else
     throw Fault(Fault::Unknown, "a scalar destination " + std::to_string(code));
 }
 
 void Wave::set_scalar64(u16 code, u64 value) {
   if (code == exec) {
-    exec_ = value;
+    exec_ = launch->wave == 32 ? value & 0xffffffff : value;
     return;
   }
+  if (code == null_operand) return;
   set_scalar(code, static_cast<u32>(value));
   set_scalar(static_cast<u16>(code + 1), static_cast<u32>(value >> 32));
 }
@@ -126,6 +131,13 @@ void save_exec(Wave &w, const Inst &i) {
   w.scc_ = w.exec_ != 0;
 }
 template <auto f>
+void save_exec32(Wave &w, const Inst &i) {
+  const u32 old = static_cast<u32>(w.exec_), mask = s0(w, i);
+  w.set_scalar(i.dst, old);
+  w.set_scalar(exec, static_cast<u32>(f(mask, old)));
+  w.scc_ = static_cast<u32>(w.exec_) != 0;
+}
+template <auto f>
 void compare32(Wave &w, const Inst &i) {
   w.scc_ = f(s0(w, i), s1(w, i));
 }
@@ -161,7 +173,9 @@ u64 field64(u64 a, u32 b, bool with_sign) {
 #define T32(name, ...) {name, &two<[](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
 #define LOGIC(op, ...)                                                                              \
   B32("s_" op "_b32", static_cast<u32>(__VA_ARGS__)), B64("s_" op "_b64", __VA_ARGS__)
-#define SAVE(op, ...) {"s_" op "_saveexec_b64", &save_exec<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
+#define SAVE(op, ...)                                                                          \
+  {"s_" op "_saveexec_b64", &save_exec<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>},      \
+      {"s_" op "_saveexec_b32", &save_exec32<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
 
 constexpr Semantics scalar_rows[] = {
     {"s_mov_b32", &one32<[](u32 a) { return a; }>},
@@ -185,6 +199,7 @@ constexpr Semantics scalar_rows[] = {
     {"s_abs_i32", [](Wave &w, const Inst &i) { const u32 a = s0(w, i), r = s(a) < 0 ? 0u - a : a; w.set_scalar(i.dst, r); w.scc_ = r != 0; }},
     SAVE("and", a & b), SAVE("or", a | b), SAVE("xor", a ^ b), SAVE("andn2", a & ~b), SAVE("orn2", a | ~b),
     SAVE("nand", ~(a & b)), SAVE("nor", ~(a | b)), SAVE("xnor", ~(a ^ b)), SAVE("andn1", ~a & b), SAVE("orn1", ~a | b),
+    SAVE("and_not1", a & ~b), SAVE("or_not1", a | ~b), SAVE("and_not0", ~a & b), SAVE("or_not0", ~a | b),
     LOGIC("and", a & b), LOGIC("or", a | b), LOGIC("xor", a ^ b), LOGIC("andn2", a & ~b), LOGIC("orn2", a | ~b),
     LOGIC("nand", ~(a & b)), LOGIC("nor", ~(a | b)), LOGIC("xnor", ~(a ^ b)),
     {"s_add_u32", &carry<[](u64 a, u64 b, u64) { return a + b; }>},

@@ -55,7 +55,7 @@ void compare(Wave &w, const Inst &i) {
   const B *b = source(w, i, 1, b_);
   for (int l = 0; l < lanes; ++l) r[l] = f(a[l], b[l]) ? 1 : 0;
   const u64 bits = packed(r) & writable(w, i);
-  w.set_scalar64(i.sdst, bits);
+  w.set_mask(i.sdst, bits);
   if (to_exec) w.exec_ = bits;
 }
 

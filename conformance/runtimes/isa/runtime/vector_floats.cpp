@@ -33,7 +33,7 @@ void div_scale(Wave &w, const Inst &i) {
   }
   const u64 bits = packed(fixes) & w.exec_;
   put(w, i, r);
-  w.set_scalar64(i.sdst, bits);
+  w.set_mask(i.sdst, bits);
 }
 
 template <class T>
@@ -41,7 +41,7 @@ void div_fmas(Wave &w, const Inst &i) {
   T a_[lanes], b_[lanes], c_[lanes], r[lanes];
   const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_), *c = source(w, i, 2, c_);
   for (int l = 0; l < lanes; ++l) r[l] = fused(a[l], b[l], c[l]);
-  const u64 fixes = w.vcc64() & w.exec_;
+  const u64 fixes = w.vcc_mask() & w.exec_;
   if (fixes)
     for (int l = 0; l < lanes; ++l)
       if (fixes >> l & 1) r[l] = division_fmas(a[l], b[l], c[l]);
@@ -145,6 +145,8 @@ constexpr Semantics float_rows[] = {
     F3("v_madmk_f32", f32, false, unfused(a, b, c)),
     F3("v_fmaak_f32", f32, false, fused(a, b, c)),
     F3("v_fmamk_f32", f32, false, fused(a, b, c)),
+    F3("v_fmaak_f16", f16, true, fused(a, b, c)),
+    F3("v_fmamk_f16", f16, true, fused(a, b, c)),
     F1("v_rcp_f32", f32, 1.0f / a),
     F1("v_rcp_iflag_f32", f32, 1.0f / a),
     F1("v_rcp_f64", f64, 1.0 / a),

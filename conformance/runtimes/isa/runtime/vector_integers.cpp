@@ -12,7 +12,7 @@ void with_carry(Wave &w, const Inst &i) {
   u32 a_[lanes], b_[lanes], r[lanes];
   u8 out[lanes];
   const u32 *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
-  const u64 in = !carries_in ? 0 : i.flags & Promoted ? w.scalar64(i.src[2], i) : w.vcc64();
+  const u64 in = !carries_in ? 0 : i.flags & Promoted ? w.mask_at(i.src[2], i) : w.vcc_mask();
   for (int l = 0; l < lanes; ++l) {
     const u64 sum = f(u64{a[l]}, u64{b[l]}, in >> l & 1);
     r[l] = static_cast<u32>(sum);
@@ -20,7 +20,7 @@ void with_carry(Wave &w, const Inst &i) {
   }
   const u64 bits = packed(out) & w.exec_;
   put(w, i, r);
-  w.set_scalar64(i.sdst, bits);
+  w.set_mask(i.sdst, bits);
 }
 
 constexpr auto plus = [](u64 a, u64 b, u64 c) { return a + b + c; };
@@ -41,14 +41,14 @@ void multiply_add_wide(Wave &w, const Inst &i) {
   }
   const u64 bits = packed(out) & w.exec_;
   put(w, i, r);
-  w.set_scalar64(i.sdst, bits);
+  w.set_mask(i.sdst, bits);
 }
 
 template <class T>
 void select(Wave &w, const Inst &i) {
   T a_[lanes], b_[lanes], r[lanes];
   const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
-  const u32 *mask = w.masks(i.flags & Promoted ? w.scalar64(i.src[2], i) : w.vcc64());
+  const u32 *mask = w.masks(i.flags & Promoted ? w.mask_at(i.src[2], i) : w.vcc_mask());
   for (int l = 0; l < lanes; ++l) r[l] = mask[l] ? b[l] : a[l];
   put(w, i, r);
 }
@@ -62,10 +62,10 @@ void readfirstlane(Wave &w, const Inst &i) {
 void readlane(Wave &w, const Inst &i) {
   u32 a_[lanes];
   const u32 *a = source(w, i, 0, a_);
-  w.set_scalar(i.dst, a[w.scalar(i.src[1], i) % lanes]);
+  w.set_scalar(i.dst, a[w.scalar(i.src[1], i) % w.launch->wave]);
 }
 void writelane(Wave &w, const Inst &i) {
-  w.v[i.dst - vgpr][w.scalar(i.src[1], i) % lanes] = w.scalar(i.src[0], i);
+  w.v[i.dst - vgpr][w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
 }
 
 // v_mbcnt: the bits of the mask below each lane.
@@ -95,6 +95,26 @@ u32 permute_bytes(u32 a, u32 b, u32 selectors) {
     r |= byte << 8 * n;
   }
   return r;
+}
+
+// v_dot4_i32_iu8: neg says of each of the first two sources whether its bytes are signed.
+void dot4_mixed(Wave &w, const Inst &i) {
+  u32 a_[lanes], b_[lanes];
+  i32 c_[lanes], r[lanes];
+  if (i.flags & Clamp) unknown(w, i);
+  Inst plain = i;
+  plain.neg = plain.op_sel = 0;
+  const u32 *a = source(w, plain, 0, a_), *b = source(w, plain, 1, b_);
+  const i32 *c = source(w, plain, 2, c_);
+  const auto byte = [](u32 x, int n, bool with_sign) {
+    return with_sign ? i32{static_cast<i8>(x >> 8 * n)} : static_cast<i32>(x >> 8 * n & 255);
+  };
+  for (int l = 0; l < lanes; ++l) {
+    i64 sum = c[l];
+    for (int n = 0; n < 4; ++n) sum += byte(a[l], n, i.neg & 1) * byte(b[l], n, i.neg & 2);
+    r[l] = static_cast<i32>(sum);
+  }
+  put(w, plain, r);
 }
 
 i32 dot4(u32 a, u32 b, i32 c) {
@@ -201,6 +221,8 @@ constexpr Semantics integer_rows[] = {
     U3("v_sad_u32", (a > b ? a - b : b - a) + c),
     {"v_dot4_i32_i8", &ternary<i32, u32, u32, i32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
     {"v_dot4_u32_u8", &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) { return dot4_unsigned(a, b, c); }>},
+    {"v_dot4_i32_iu8", &dot4_mixed},
+    U3("v_xor3_b32", a ^ b ^ c),
     {"v_dot4c_i32_i8", &accumulate<i32, u32, u32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
     {"v_cndmask_b32", &select<f32>},
     {"v_readfirstlane_b32", &readfirstlane},
