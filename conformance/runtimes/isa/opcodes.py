@@ -64,7 +64,21 @@ _RDNA2: dict[str, _Row] = {
 """Likewise for RDNA 1 and 2."""
 
 
+_RDNA4: dict[str, _Row] = {
+    **{name: _RDNA3[name] for name in (*_SCALAR_AND_SHORT, "VOP3", "VOP3P", "DS")},
+    "SMEM": ((0xF4000001,), 13, 0x40, (0xF8000000,)),
+    "FLAT": ((0xEC00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
+    "GLOBAL": ((0xEE00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
+    "SCRATCH": ((0xED00007C,), 14, 0x100, (0x00020002, 0x03020000, 0)),
+}
+"""Likewise for RDNA 4, whose memory instructions have a third word."""
+
+_THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0)}
+
+
 def _rows(target: str) -> dict[str, _Row]:
+    if target.startswith("gfx12"):
+        return _RDNA4
     return _RDNA3 if target.startswith("gfx11") else _RDNA2 if target.startswith("gfx10") else _CDNA
 
 
@@ -75,16 +89,17 @@ _LINE = re.compile(r"^\s+(\S+).*encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
 def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, str]]:
     """The rows for ``target``, in the order of encodings and opcodes; raises ``OSError`` without an assembler."""
     asked = {
-        _text(first | opcode << shift, second): (encoding, opcode)
+        _text(first | opcode << shift, second, *third): (encoding, opcode)
         for encoding, (firsts, shift, count, seconds) in _rows(target).items()
         for opcode in range(count)
         for first in firsts
         for second in reversed(seconds)
+        for third in _thirds(target, encoding)
     }
-    # Each on a line of its own, so that one that is no instruction costs no other.
+    # In brackets, so that what is no instruction costs no other.
     done = subprocess.run(
         [assembler, "-disassemble", "-arch=amdgcn", f"-mcpu={target}", "-show-encoding"],
-        input="\n".join(asked),
+        input="\n".join(f"[{text}]" for text in asked),
         capture_output=True,
         text=True,
         check=False,
@@ -98,13 +113,18 @@ def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, st
     return [(*row, found[row]) for row in dict.fromkeys(asked.values()) if row in found]
 
 
+def _thirds(target: str, encoding: str) -> list[tuple[int, ...]]:
+    """The third words to try, none for most encodings."""
+    return [(word,) for word in _THIRD[encoding]] if target.startswith("gfx12") and encoding in _THIRD else [()]
+
+
 def _text(*words: int) -> str:
     return ",".join(f"{byte:#04x}" for word in words for byte in word.to_bytes(4, "little"))
 
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100"]:
+    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"]:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
         head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"

@@ -61,6 +61,26 @@ constexpr Semantics control_rows[] = {
     {"buffer_invl2", nothing},
     {"s_getreg_b32", get_register},
     {"s_endpgm", [](Wave &w, const Inst &) { w.ended = true; }},
+    {"s_barrier_signal", nothing},  // a wave goes on to wait for the others
+    {"s_barrier_wait", [](Wave &w, const Inst &) { w.at_barrier = true; }},
+    {"s_wait_loadcnt", nothing},
+    {"s_wait_storecnt", nothing},
+    {"s_wait_samplecnt", nothing},
+    {"s_wait_bvhcnt", nothing},
+    {"s_wait_expcnt", nothing},
+    {"s_wait_dscnt", nothing},
+    {"s_wait_kmcnt", nothing},
+    {"s_wait_loadcnt_dscnt", nothing},
+    {"s_wait_storecnt_dscnt", nothing},
+    {"s_wait_alu", nothing},
+    {"global_wb", nothing},
+    {"global_inv", nothing},
+    {"global_wbinv", nothing},
+    {"s_setreg_b32",
+     [](Wave &w, const Inst &i) {  // the registers with the address of scratch memory, which has none here
+       const u32 number = i.constant & 63;
+       if (number != 20 && number != 21) unknown(w, i);
+     }},
     {"s_barrier", [](Wave &w, const Inst &) { w.at_barrier = true; }},
     {"s_trap",
      [](Wave &, const Inst &i) {
@@ -96,9 +116,6 @@ constexpr Semantics control_rows[] = {
 
 }  // namespace
 
-Run find_control(const char *name) {
-  return find_row(control_rows, name);
-}
+Run find_control(const char *name) { return find_row(control_rows, name); }
 
 }  // namespace isa
-

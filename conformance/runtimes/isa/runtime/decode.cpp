@@ -27,6 +27,9 @@ constexpr Opcode gfx1030[] = {
 constexpr Opcode gfx1100[] = {
 #include "opcodes_gfx1100.inc"
 };
+constexpr Opcode gfx1201[] = {
+#include "opcodes_gfx1201.inc"
+};
 
 // Parts of names that RDNA has otherwise; what an instruction does is known by CDNA's name.
 struct Rename {
@@ -77,6 +80,13 @@ constexpr Rename renames[] = {
     {"_atomic_and_b32", "_atomic_and"},
     {"_atomic_or_b32", "_atomic_or"},
     {"_atomic_xor_b32", "_atomic_xor"},
+    {"s_add_co_ci_u32", "s_addc_u32"},
+    {"s_sub_co_ci_u32", "s_subb_u32"},
+    {"s_add_co_", "s_add_"},
+    {"s_sub_co_", "s_sub_"},
+    {"s_addk_co_", "s_addk_"},
+    {"v_mad_co_", "v_mad_"},
+    {"_num_f", "_f"},
     {"s_and_not1_", "s_andn2_"},
     {"s_or_not1_", "s_orn2_"},
     {"s_clz_i32_u32", "s_flbit_i32_b32"},
@@ -95,7 +105,8 @@ constexpr Rename renames[] = {
 };
 
 Run find(const char *name) {
-  for (auto *look : {find_scalar, find_control, find_compare, find_float, find_integer, find_packed, find_memory, find_lds})
+  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_integer, find_packed,
+                     find_memory, find_lds})
     if (const Run run = look(name)) return run;
   return nullptr;
 }
@@ -128,7 +139,7 @@ const Target *target_of(std::string_view name) {
   static const Target targets[] = {
       {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
       {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
-      {"gfx1100", Generation::Gfx11, make(gfx1100)},
+      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
   };
   for (const Target &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return &target;
@@ -171,7 +182,8 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   code.insts.push_back(end);
   code.offsets.push_back(static_cast<u32>(bytes));
   for (const auto &[index, word] : branches) {
-    const bool valid = word >= 0 && word < static_cast<i64>(words) && code.index_of[static_cast<std::size_t>(word)] != ~0u;
+    const bool valid =
+        word >= 0 && word < static_cast<i64>(words) && code.index_of[static_cast<std::size_t>(word)] != ~0u;
     code.insts[index].constant = valid ? code.index_of[static_cast<std::size_t>(word)] : end.index;
   }
 }

@@ -1,4 +1,4 @@
-// The longer encodings of RDNA 1 to 3, two operations in one among them.
+// The longer encodings of RDNA, two operations in one among them.
 
 #include "decoder.h"
 #include "operands.h"
@@ -20,10 +20,10 @@ void run_dual(Wave &w, const Inst &i) {
 }
 
 constexpr const char *dual_names[] = {
-    "v_fmac_f32",          "v_fmaak_f32",      "v_fmamk_f32",   "v_mul_f32",           "v_add_f32",
-    "v_sub_f32",           "v_subrev_f32",     "v_mul_legacy_f32", "v_mov_b32",        "v_cndmask_b32",
-    "v_max_f32",           "v_min_f32",        "v_dot2c_f32_f16",  "v_dot2c_f32_bf16", nullptr,
-    nullptr,               "v_add_u32",        "v_lshlrev_b32", "v_and_b32",
+    "v_fmac_f32", "v_fmaak_f32",  "v_fmamk_f32",      "v_mul_f32",        "v_add_f32",
+    "v_sub_f32",  "v_subrev_f32", "v_mul_legacy_f32", "v_mov_b32",        "v_cndmask_b32",
+    "v_max_f32",  "v_min_f32",    "v_dot2c_f32_f16",  "v_dot2c_f32_bf16", nullptr,
+    nullptr,      "v_add_u32",    "v_lshlrev_b32",    "v_and_b32",
 };
 
 class RdnaDecoder : public Decoder {
@@ -33,7 +33,7 @@ class RdnaDecoder : public Decoder {
  private:
   void long_one(Inst &i, std::size_t at) override {
     const u32 w = word(at), next = word(at + 1);
-    const bool three = generation_ == Generation::Gfx11;
+    const bool three = generation_ >= Generation::Gfx11;
     i.words = 2;
     switch (w >> 26) {
       case 0x32:
@@ -66,11 +66,24 @@ class RdnaDecoder : public Decoder {
       case 0x38:
         name(i, Encoding::MUBUF, three ? w >> 18 & 255 : w >> 18 & 127);
         break;
+      case 0x3b:
+        if (generation_ == Generation::Gfx12)
+          long_flat(i, at);
+        else
+          i.words = 1, i.run = no_instruction;
+        break;
+      case 0x31:
+      case 0x34:
+      case 0x39:
+        i.words = generation_ == Generation::Gfx12 ? 3 : 1;
+        i.run = no_instruction;
+        break;
       case 0x3d:
-        name(i, Encoding::SMEM, w >> 18 & 255);
+        name(i, Encoding::SMEM, generation_ == Generation::Gfx12 ? w >> 13 & 63 : w >> 18 & 255);
         i.src[0] = static_cast<u16>((w & 63) << 1);
         i.dst = operand(w >> 6 & 127);
-        i.constant = static_cast<u32>(static_cast<i32>(next << 11) >> 11);
+        i.constant = generation_ == Generation::Gfx12 ? static_cast<u32>(static_cast<i32>(next << 8) >> 8)
+                                                      : static_cast<u32>(static_cast<i32>(next << 11) >> 11);
         if (operand(next >> 25) != null_operand) i.src[1] = operand(next >> 25);
         break;
       case 0x3c:
@@ -102,6 +115,21 @@ class RdnaDecoder : public Decoder {
     }
     i.dst = static_cast<u16>(vgpr + (next >> 24));
     if (w >> (three ? 14 : 16) & 1) i.flags |= Returns;
+  }
+
+  // RDNA 4: the third word has the lanes' address and the offset.
+  void long_flat(Inst &i, std::size_t at) {
+    const u32 w = word(at), next = word(at + 1), last = word(at + 2), segment = w >> 24 & 3;
+    i.words = 3;
+    name(i, segment == 0 ? Encoding::FLAT : segment == 1 ? Encoding::SCRATCH : Encoding::GLOBAL, w >> 14 & 255);
+    i.constant = static_cast<u32>(static_cast<i32>(last) >> 8);
+    i.src[0] = static_cast<u16>(vgpr + (last & 255));
+    i.src[1] = static_cast<u16>(vgpr + (next >> 23 & 255));
+    const u16 base = operand(w & 127);
+    if (segment && base != null_operand) i.src[2] = base;
+    if (segment == 1 && !(next >> 17 & 1)) i.src[0] = none;
+    i.dst = static_cast<u16>(vgpr + (next & 255));
+    if (next >> 20 & 1) i.flags |= Returns;
   }
 
   Inst half(u32 opcode, u32 source, u32 second, u32 destination, u32 constant) {

@@ -40,8 +40,8 @@ void Decoder::name(Inst &i, Encoding e, u32 opcode) {
 
 u16 Decoder::operand(u32 code) const {
   if (generation_ == Generation::Gfx10 && code == 125) return null_operand;
-  if (generation_ == Generation::Gfx11 && code == 124) return null_operand;
-  if (generation_ == Generation::Gfx11 && code == 125) return m0;
+  if (generation_ >= Generation::Gfx11 && code == 124) return null_operand;
+  if (generation_ >= Generation::Gfx11 && code == 125) return m0;
   return static_cast<u16>(code);
 }
 
@@ -82,6 +82,11 @@ void Decoder::scalar(Inst &i, std::size_t at) {
       i.src[0] = s0;
       i.src[1] = s1;
       i.dst = d;
+      if (begins("s_fmaak")) i.src[2] = literal;
+      if (begins("s_fmamk")) {
+        i.src[2] = s1;
+        i.src[1] = literal;
+      }
   }
   with_literal(i, at);
 }
@@ -92,7 +97,7 @@ void Decoder::vector(Inst &i, std::size_t at) {
   const u16 s0 = operand(w & 511), v1 = static_cast<u16>(vgpr + (w >> 9 & 255)),
             d = static_cast<u16>(vgpr + (w >> 17 & 255));
   i.src[0] = s0;
-  if (generation_ == Generation::Gfx11) i.flags |= Halves;
+  if (generation_ >= Generation::Gfx11) i.flags |= Halves;
   if (opcode == 0x3f) {
     name(i, Encoding::VOP1, w >> 9 & 255);
     i.dst = begins("v_readfirstlane") ? operand(w >> 17 & 255) : d;
@@ -112,7 +117,7 @@ void Decoder::vector(Inst &i, std::size_t at) {
       i.src[1] = literal;
     }
   }
-  if (s0 == 249 && generation_ != Generation::Gfx11) {
+  if (s0 == 249 && generation_ < Generation::Gfx11) {
     sdwa(i, word(at + 1));
   } else if (s0 == 250) {
     i.words = 2;
@@ -167,8 +172,8 @@ void Decoder::vop3(Inst &i, std::size_t at) {
   i.dst = static_cast<u16>(vgpr + d);
   i.sdst = vcc;
   static constexpr const char *with_scalar_result[] = {
-      "v_div_scale", "v_add_co",    "v_sub_co",     "v_subrev_co",  "v_addc_co",
-      "v_subb_co",   "v_subbrev_co", "v_mad_u64", "v_mad_i64", "v_mad_co",
+      "v_div_scale", "v_add_co",     "v_sub_co",  "v_subrev_co", "v_addc_co",
+      "v_subb_co",   "v_subbrev_co", "v_mad_u64", "v_mad_i64",   "v_mad_co",
   };
   if (std::any_of(std::begin(with_scalar_result), std::end(with_scalar_result),
                   [this](const char *text) { return begins(text); })) {
@@ -177,7 +182,7 @@ void Decoder::vop3(Inst &i, std::size_t at) {
     i.abs = w >> 8 & 7;
     i.op_sel = w >> 11 & 15;
     if (begins("v_cmp")) i.sdst = is_rdna() && begins("v_cmpx") ? none : operand(d);
-    if (begins("v_readlane") || begins("v_readfirstlane")) i.dst = operand(d);
+    if (begins("v_readlane") || begins("v_readfirstlane") || begins("v_s_")) i.dst = operand(d);
   }
   if ((begins("v_mad_u") || begins("v_mad_i")) && i.flags & Clamp) i.run = unknown;  // saturation of integers
   if (!is_rdna()) return;

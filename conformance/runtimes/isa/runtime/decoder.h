@@ -23,8 +23,8 @@ struct Table {
   Known &at(Encoding e, u32 opcode) { return known[static_cast<u32>(e) * opcodes + opcode]; }
 };
 
-// Gfx9 (Vega and CDNA), Gfx10 (RDNA 1 and 2), Gfx11 (RDNA 3).
-enum class Generation : u8 { Gfx9 = 9, Gfx10 = 10, Gfx11 = 11 };
+// Gfx9 (Vega and CDNA), Gfx10 (RDNA 1 and 2), Gfx11 (RDNA 3), Gfx12 (RDNA 4).
+enum class Generation : u8 { Gfx9 = 9, Gfx10 = 10, Gfx11 = 11, Gfx12 = 12 };
 
 [[noreturn]] void no_instruction(Wave &, const Inst &);
 

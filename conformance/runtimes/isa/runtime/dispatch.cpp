@@ -53,8 +53,10 @@ Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) 
     return fail(simt::InvalidConfiguration, "kernel %s: block (%u,%u,%u): it was compiled for at most %u threads", name,
                 block.x, block.y, block.z, most);
   if (grid.x > 2147483647u || grid.y > 65536 || grid.z > 65536 || u64{grid.x} * block.x >> 32)
-    return fail(simt::InvalidConfiguration, "kernel %s: grid (%u,%u,%u): at most 2147483647 x 65536 x 65536 blocks, and "
-                "fewer than 2^32 threads in a dimension", name, grid.x, grid.y, grid.z);
+    return fail(simt::InvalidConfiguration,
+                "kernel %s: grid (%u,%u,%u): at most 2147483647 x 65536 x 65536 blocks, and "
+                "fewer than 2^32 threads in a dimension",
+                name, grid.x, grid.y, grid.z);
   if (lds_bytes > lds_limit)
     return fail(simt::InvalidValue, "kernel %s: %u bytes of shared memory; at most %u", name, lds_bytes, lds_limit);
   return simt::Success;

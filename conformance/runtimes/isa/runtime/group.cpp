@@ -84,6 +84,12 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   if (kernel.properties & 32) pair(0);
   if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
   at = kernel.user_registers();
+  if (launch.code->target.starts_with("gfx12")) {  // block numbers are where trap handlers have their registers
+    w.s[ttmp9] = group_.id[0];
+    w.s[ttmp7] = group_.id[1] | group_.id[2] << 16;
+    w.pc = launch.code->index_at(kernel.entry);
+    return;
+  }
   for (int n = 0; n < 3; ++n)
     if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = group_.id[n];
   if (kernel.rsrc2 >> 10 & 1) w.s[at++] = 0;
@@ -119,9 +125,9 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   const std::lock_guard lock(progress.mutex);
   if (progress.stopped.exchange(true)) return;
   progress.kind = fault.kind;
-  progress.message = "kernel " + std::string(w.launch->kernel) + ": " +
-                     (fault.kind == Fault::Unknown ? "" : "block " + place(group_.id) + ", thread " + place(thread) + ": ") +
-                     text;
+  progress.message =
+      "kernel " + std::string(w.launch->kernel) + ": " +
+      (fault.kind == Fault::Unknown ? "" : "block " + place(group_.id) + ", thread " + place(thread) + ": ") + text;
 }
 
 void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {

@@ -8,7 +8,6 @@ namespace {
 u32 first_offset(const Inst &i) { return i.constant & 0xff; }
 u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
 
-
 // Only active lanes have addresses.
 template <class T, int count, Half half = Half::Whole>
 void read(Wave &w, const Inst &i) {
@@ -22,7 +21,9 @@ void read(Wave &w, const Inst &i) {
     for (u32 n = 0; n < count; ++n) {
       const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
       u32 &r = w.v[to + n][l];
-      r = half == Half::Whole ? value : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff) : (r & 0xffff) | value << 16;
+      r = half == Half::Whole ? value
+          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
+                              : (r & 0xffff) | value << 16;
     }
   }
 }
@@ -130,8 +131,8 @@ void permute(Wave &w, const Inst &i) {
   put_words(w, w.exec_, i.dst - vgpr, r);
 }
 
-#define ATOMIC(name, suffix, T, f)                                                                   \
-  {"ds_" name "_" suffix, &atomic<T, f<T>, false>}, {"ds_" name "_rtn_" suffix, &atomic<T, f<T>, true>}
+#define ATOMIC(name, suffix, T, f) \
+  {"ds_" name "_" suffix, &atomic<T, f<T>, false>}, { "ds_" name "_rtn_" suffix, &atomic<T, f<T>, true> }
 
 constexpr Semantics lds_rows[] = {
     {"ds_read_u8", &read<u8, 1>},
@@ -164,10 +165,18 @@ constexpr Semantics lds_rows[] = {
     {"ds_write2_b64", &write_two<2, 8>},
     {"ds_write2st64_b32", &write_two<1, 256>},
     {"ds_write2st64_b64", &write_two<2, 512>},
-    ATOMIC("add", "u32", u32, added), ATOMIC("sub", "u32", u32, subtracted), ATOMIC("min", "u32", u32, lesser),
-    ATOMIC("max", "u32", u32, greater), ATOMIC("min", "i32", i32, lesser), ATOMIC("max", "i32", i32, greater),
-    ATOMIC("and", "b32", u32, anded), ATOMIC("or", "b32", u32, ored), ATOMIC("xor", "b32", u32, xored),
-    ATOMIC("add", "u64", u64, added), ATOMIC("add", "f32", f32, added), ATOMIC("add", "f64", f64, added),
+    ATOMIC("add", "u32", u32, added),
+    ATOMIC("sub", "u32", u32, subtracted),
+    ATOMIC("min", "u32", u32, lesser),
+    ATOMIC("max", "u32", u32, greater),
+    ATOMIC("min", "i32", i32, lesser),
+    ATOMIC("max", "i32", i32, greater),
+    ATOMIC("and", "b32", u32, anded),
+    ATOMIC("or", "b32", u32, ored),
+    ATOMIC("xor", "b32", u32, xored),
+    ATOMIC("add", "u64", u64, added),
+    ATOMIC("add", "f32", f32, added),
+    ATOMIC("add", "f64", f64, added),
     {"ds_wrxchg_rtn_b32", &atomic<u32, swapped<u32>, true>},
     {"ds_wrxchg_rtn_b64", &atomic<u64, swapped<u64>, true>},
     {"ds_cmpst_b32", &compare_store<u32, false>},
@@ -182,9 +191,7 @@ constexpr Semantics lds_rows[] = {
 
 }  // namespace
 
-Run find_lds(const char *name) {
-  return find_row(lds_rows, name);
-}
+Run find_lds(const char *name) { return find_row(lds_rows, name); }
 
 }  // namespace isa
 

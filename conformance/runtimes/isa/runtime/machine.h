@@ -28,11 +28,31 @@ constexpr int lanes = 64;
 constexpr int vector_registers = 512;
 constexpr int temporaries = 4;  // registers of ours behind the machine's, for SDWA and DPP
 
-enum class Encoding : u8 { SOP1, SOP2, SOPK, SOPC, SOPP, SMEM, VOP1, VOP2, VOPC, VOP3, VOP3P, DS, FLAT, GLOBAL, SCRATCH, MUBUF, VOPD };
+enum class Encoding : u8 {
+  SOP1,
+  SOP2,
+  SOPK,
+  SOPC,
+  SOPP,
+  SMEM,
+  VOP1,
+  VOP2,
+  VOPC,
+  VOP3,
+  VOP3P,
+  DS,
+  FLAT,
+  GLOBAL,
+  SCRATCH,
+  MUBUF,
+  VOPD
+};
 
 // Operands as the encodings number them; vector registers begin at 256.
 enum Operand : u16 {
   vcc = 106,
+  ttmp7 = 115,
+  ttmp9 = 117,
   m0 = 124,
   exec = 126,
   zero = 128,
@@ -63,13 +83,13 @@ enum Flag : u8 { Dpp = 1, Sdwa = 2, Clamp = 4, Halves = 8, Returns = 16, Promote
 // A decoded instruction. `index` is its own place in the decoded code.
 struct Inst {
   Run run;
-  Run inner;  // of an instruction with SDWA or DPP: what it does with its operands
+  Run inner;     // of an instruction with SDWA or DPP: what it does with its operands
   u32 constant;  // a literal, an offset, a branch's target as an index, or the word of SDWA or DPP
   u32 index;
   u16 src[3];
   u16 dst, sdst;
   u8 flags;
-  u8 neg, abs;            // a bit for each source
+  u8 neg, abs;  // a bit for each source
   u8 op_sel, op_sel_hi, neg_hi;
   u8 omod;
   u8 words;
@@ -109,7 +129,7 @@ struct Launch {
   Window fixed[4];  // the loaded image, the arguments, the dispatch packet
   const char *kernel;
   u32 grid[3], block[3];
-  u32 wave;  // lanes, 32 or 64
+  u32 wave;                      // lanes, 32 or 64
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
   u64 kernarg, dispatch_packet;
@@ -132,7 +152,7 @@ struct Wave {
   u64 exec_;
   bool scc_;
   bool ended, at_barrier;
-  u32 pc;  // an index into the decoded code
+  u32 pc;          // an index into the decoded code
   u64 write_exec;  // lanes that a DPP instruction writes
   Group *group;
   const Launch *launch;
@@ -217,6 +237,7 @@ Run find_row(const Semantics (&rows)[n], const char *name) {
 
 // What instructions do, by mnemonic without suffix; null for those that are not known.
 Run find_scalar(const char *name);
+Run find_scalar_float(const char *name);
 Run find_control(const char *name);
 Run find_compare(const char *name);
 Run find_float(const char *name);

@@ -61,7 +61,9 @@ void load(Wave &w, const Inst &i) {
     for (u32 n = 0; n < count; ++n) {
       const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
       u32 &r = w.v[to + n][l];
-      r = half == Half::Whole ? value : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff) : (r & 0xffff) | value << 16;
+      r = half == Half::Whole ? value
+          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
+                              : (r & 0xffff) | value << 16;
     }
   }
 }
@@ -100,6 +102,13 @@ void scalar_load(Wave &w, const Inst &i) {
   for (u32 n = 0; n < count; ++n) w.set_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
 }
 
+template <class T>
+void scalar_load_part(Wave &w, const Inst &i) {
+  u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  if (i.src[1] != none) address += w.scalar(i.src[1], i);
+  w.set_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(address, sizeof(T), -1))));
+}
+
 #define SPACES(row, ...) row("flat_", Space::Generic, __VA_ARGS__), row("global_", Space::Global, __VA_ARGS__)
 #define ALL(row, ...) SPACES(row, __VA_ARGS__), row("scratch_", Space::Scratch, __VA_ARGS__)
 #define LOAD(prefix, space, name, ...) {prefix "load_" name, &load<space, __VA_ARGS__>}
@@ -109,6 +118,11 @@ void scalar_load(Wave &w, const Inst &i) {
 constexpr Semantics memory_rows[] = {
     {"s_load_dword", &scalar_load<1>},
     {"s_load_dwordx2", &scalar_load<2>},
+    {"s_load_dwordx3", &scalar_load<3>},
+    {"s_load_ushort", &scalar_load_part<u16>},
+    {"s_load_sshort", &scalar_load_part<i16>},
+    {"s_load_ubyte", &scalar_load_part<u8>},
+    {"s_load_sbyte", &scalar_load_part<i8>},
     {"s_load_dwordx4", &scalar_load<4>},
     {"s_load_dwordx8", &scalar_load<8>},
     {"s_load_dwordx16", &scalar_load<16>},
@@ -167,9 +181,7 @@ constexpr Semantics memory_rows[] = {
 
 }  // namespace
 
-Run find_memory(const char *name) {
-  return find_row(memory_rows, name);
-}
+Run find_memory(const char *name) { return find_row(memory_rows, name); }
 
 }  // namespace isa
 

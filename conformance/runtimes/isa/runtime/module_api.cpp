@@ -93,8 +93,9 @@ std::size_t size_of(const void *image) {
 
 Error find_kernel(const char *call, const void *handle, const isa::Kernel *&kernel) {
   kernel = loaded().kernel(handle);
-  return kernel ? Success
-                : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, pointer_text(handle).c_str());
+  return kernel
+             ? Success
+             : fail(InvalidHandle, "%s: %s is not a function of a loaded module", call, pointer_text(handle).c_str());
 }
 
 Error no_module(const char *call, const void *module) {
@@ -105,7 +106,9 @@ Error no_module(const char *call, const void *module) {
 
 void unload_all_modules() { loaded().unload_all(); }
 
-SIMT_API int hipModuleLoadData(void **module, const void *image) { return loaded().load(image, size_of(image), module); }
+SIMT_API int hipModuleLoadData(void **module, const void *image) {
+  return loaded().load(image, size_of(image), module);
+}
 SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
   return hipModuleLoadData(module, image);
 }
@@ -134,7 +137,8 @@ SIMT_API int hipModuleGetGlobal(void **address, std::size_t *bytes, void *module
   if (!object) return no_module("hipModuleGetGlobal", module);
   if (!name) return fail(InvalidValue, "hipModuleGetGlobal: the name is null");
   const auto found = object->globals().find(std::string_view(name));
-  if (found == object->globals().end()) return fail(NotFound, "hipModuleGetGlobal: the module has no variable '%s'", name);
+  if (found == object->globals().end())
+    return fail(NotFound, "hipModuleGetGlobal: the module has no variable '%s'", name);
   if (address) *address = reinterpret_cast<void *>(found->second.begin);
   if (bytes) *bytes = found->second.end - found->second.begin;
   return Success;

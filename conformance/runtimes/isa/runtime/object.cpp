@@ -124,7 +124,8 @@ void Object::relocate(std::string_view file) {
     const auto symbols = read<Elf64_Shdr>(file, header.e_shoff + u64{section.sh_link} * sizeof(Elf64_Shdr));
     for (u64 n = 0; n < section.sh_size / sizeof(Elf64_Rela); ++n) {
       const auto entry = read<Elf64_Rela>(file, section.sh_offset + n * sizeof(Elf64_Rela));
-      if (entry.r_offset + 8 > size_ || entry.r_offset > size_) throw Fault(Fault::Other, "has a relocation outside of it");
+      if (entry.r_offset + 8 > size_ || entry.r_offset > size_)
+        throw Fault(Fault::Other, "has a relocation outside of it");
       u64 value = base_ + static_cast<u64>(entry.r_addend);
       if (ELF64_R_TYPE(entry.r_info) == Abs64) {
         const auto symbol = read<Elf64_Sym>(file, symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));

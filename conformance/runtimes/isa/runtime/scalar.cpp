@@ -171,11 +171,11 @@ u64 field64(u64 a, u32 b, bool with_sign) {
 #define B32(name, ...) {name, &bits32<[](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
 #define B64(name, ...) {name, &bits64<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
 #define T32(name, ...) {name, &two<[](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
-#define LOGIC(op, ...)                                                                              \
-  B32("s_" op "_b32", static_cast<u32>(__VA_ARGS__)), B64("s_" op "_b64", __VA_ARGS__)
-#define SAVE(op, ...)                                                                          \
-  {"s_" op "_saveexec_b64", &save_exec<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>},      \
-      {"s_" op "_saveexec_b32", &save_exec32<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
+#define LOGIC(op, ...) B32("s_" op "_b32", static_cast<u32>(__VA_ARGS__)), B64("s_" op "_b64", __VA_ARGS__)
+#define SAVE(op, ...)                                                                       \
+  {"s_" op "_saveexec_b64", &save_exec<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}, { \
+    "s_" op "_saveexec_b32", &save_exec32<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>  \
+  }
 
 constexpr Semantics scalar_rows[] = {
     {"s_mov_b32", &one32<[](u32 a) { return a; }>},
@@ -254,9 +254,7 @@ constexpr Semantics scalar_rows[] = {
 
 }  // namespace
 
-Run find_scalar(const char *name) {
-  return find_row(scalar_rows, name);
-}
+Run find_scalar(const char *name) { return find_row(scalar_rows, name); }
 
 }  // namespace isa
 

@@ -48,7 +48,8 @@ void div_fmas(Wave &w, const Inst &i) {
   put(w, i, r);
 }
 
-// v_fma_mix: each source is a float, or one half of a register as op_sel_hi and op_sel say; neg_hi is its absolute value.
+// v_fma_mix: each source is a float, or one half of a register as op_sel_hi and op_sel say; neg_hi is its absolute
+// value.
 void mix(Wave &w, const Inst &i, f32 *r) {
   f32 s[3][lanes];
   for (int n = 0; n < 3; ++n) {
@@ -109,13 +110,13 @@ f64 trig_preop(f64 x, u32 segment) {
 #define F1(name, T, ...) {name, &unary<T, T, [](T a) -> T { return __VA_ARGS__; }>}
 #define F2(name, T, ...) {name, &binary<T, T, T, [](T a, T b) -> T { return __VA_ARGS__; }>}
 #define F3(name, T, keeps, ...) {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return __VA_ARGS__; }, keeps>}
-#define ROUNDINGS(type, T, W)                                                                        \
+#define ROUNDINGS(type, T, W)                                                                                       \
   F1("v_trunc_" type, T, static_cast<T>(std::trunc(W(a)))), F1("v_ceil_" type, T, static_cast<T>(std::ceil(W(a)))), \
-      F1("v_floor_" type, T, static_cast<T>(std::floor(W(a)))),                                       \
+      F1("v_floor_" type, T, static_cast<T>(std::floor(W(a)))),                                                     \
       F1("v_rndne_" type, T, static_cast<T>(std::nearbyint(W(a))))
-#define ARITHMETIC(type, T)                                                                          \
-  F2("v_add_" type, T, static_cast<T>(a + b)), F2("v_mul_" type, T, static_cast<T>(a * b)),            \
-      F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),                       \
+#define ARITHMETIC(type, T)                                                                 \
+  F2("v_add_" type, T, static_cast<T>(a + b)), F2("v_mul_" type, T, static_cast<T>(a * b)), \
+      F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),             \
       F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
 
 constexpr Semantics float_rows[] = {
@@ -208,9 +209,7 @@ constexpr Semantics float_rows[] = {
 
 }  // namespace
 
-Run find_float(const char *name) {
-  return find_row(float_rows, name);
-}
+Run find_float(const char *name) { return find_row(float_rows, name); }
 
 }  // namespace isa
 

@@ -142,10 +142,8 @@ u32 low24u(u32 a) { return a & 0xffffff; }
 #define U3(name, ...) {name, &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) -> u32 { return __VA_ARGS__; }>}
 #define I2(name, ...) {name, &binary<i32, i32, i32, [](i32 a, i32 b) -> i32 { return __VA_ARGS__; }>}
 #define I3(name, ...) {name, &ternary<i32, i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return __VA_ARGS__; }>}
-#define H2(name, ...) \
-  {name, &binary<u16, u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(__VA_ARGS__); }>}
-#define S2(name, ...) \
-  {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }>}
+#define H2(name, ...) {name, &binary<u16, u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(__VA_ARGS__); }>}
+#define S2(name, ...) {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }>}
 #define H3(name, T, keeps, ...) \
   {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }, keeps>}
 
@@ -169,7 +167,7 @@ constexpr Semantics integer_rows[] = {
     {"v_addc_co_u32", &with_carry<plus, true>},
     {"v_subb_co_u32", &with_carry<minus, true>},
     {"v_subbrev_co_u32", &with_carry<minus_reversed, true>},
-    U2("v_and_b32", a & b),
+    U2("v_and_b32", a &b),
     U2("v_or_b32", a | b),
     U2("v_xor_b32", a ^ b),
     U2("v_xnor_b32", ~(a ^ b)),
@@ -207,11 +205,10 @@ constexpr Semantics integer_rows[] = {
     U3("v_and_or_b32", (a & b) | c),
     U3("v_or3_b32", a | b | c),
     U3("v_xad_u32", (a ^ b) + c),
-    {"v_lshl_add_u64",
-     &ternary<u64, u64, u32, u64, [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>},
+    {"v_lshl_add_u64", &ternary<u64, u64, u32, u64, [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>},
     U3("v_bfe_u32", (a >> (b & 31)) & ((1u << (c & 31)) - 1)),
-    I3("v_bfe_i32", (c & 31) == 0 ? 0
-                    : static_cast<i32>(static_cast<u32>(a >> (b & 31)) << (32 - (c & 31))) >> (32 - (c & 31))),
+    I3("v_bfe_i32",
+       (c & 31) == 0 ? 0 : static_cast<i32>(static_cast<u32>(a >> (b & 31)) << (32 - (c & 31))) >> (32 - (c & 31))),
     U3("v_bfi_b32", (a & b) | (~a & c)),
     U2("v_bfm_b32", ((1u << (a & 31)) - 1) << (b & 31)),
     U2("v_bcnt_u32_b32", static_cast<u32>(std::popcount(a)) + b),
@@ -252,9 +249,7 @@ constexpr Semantics integer_rows[] = {
 
 }  // namespace
 
-Run find_integer(const char *name) {
-  return find_row(integer_rows, name);
-}
+Run find_integer(const char *name) { return find_row(integer_rows, name); }
 
 }  // namespace isa
 

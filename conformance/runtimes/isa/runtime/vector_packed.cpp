@@ -6,8 +6,8 @@
 namespace isa {
 namespace {
 
-// Source `n` of one half of the result: the half, and its sign, that op_sel, op_sel_hi, neg and neg_hi choose. An inline
-// constant is the low half of its register.
+// Source `n` of one half of the result: the half, and its sign, that op_sel, op_sel_hi, neg and neg_hi choose. An
+// inline constant is the low half of its register.
 template <class T>
 const T *half(Wave &w, const Inst &i, int n, bool high, T *buffer) {
   Inst one = i;
@@ -124,9 +124,7 @@ constexpr Semantics packed_rows[] = {
 
 }  // namespace
 
-Run find_packed(const char *name) {
-  return find_row(packed_rows, name);
-}
+Run find_packed(const char *name) { return find_row(packed_rows, name); }
 
 }  // namespace isa
 
