@@ -66,6 +66,7 @@ def code_object(
     name: str = "k",
     target: str = "gfx942",
     mode: int = 0xF0,
+    wave: int = 64,
 ) -> bytes:
     """A code object with one kernel, which gets its argument segment's address in s[0:1], the block's x in s2, and its
     thread's number in v0."""
@@ -84,8 +85,9 @@ def code_object(
     vgprs, users = 32, 2
     rsrc1 = (vgprs // 8 - 1) | mode << 12
     rsrc2 = users << 1 | 1 << 7
+    properties = 8 | (1 << 10 if wave == 32 else 0)
     descriptor = struct.pack(
-        "<IIIIq20xIIIHH4x", lds, scratch, 8 * len(rows), 0, text_at - descriptor_at, 0, rsrc1, rsrc2, 8, 0
+        "<IIIIq20xIIIHH4x", lds, scratch, 8 * len(rows), 0, text_at - descriptor_at, 0, rsrc1, rsrc2, properties, 0
     )
     symbols = bytes(24) + struct.pack("<IBBHQQ", 1, 0x11, 0, 1, descriptor_at, 64)
     strings = b"\0" + name.encode() + b".kd\0"
