@@ -65,7 +65,10 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert (kernel["status"], kernel["failed"], kernel["cases"] > 5) == ("pass", 0, True)
     assert (run["runtime"], run["arch"], run["orders"]) == ("isa", "gfx1100", ["forward", "reverse"])
     assert kernel["compiler_name"] == toolchain.name
-    assert "AMD machine code for gfx1100, interpreted; not a GPU" in capsys.readouterr().out
+    assert run["wave"] == 32
+    out = capsys.readouterr().out
+    assert "isa gfx1100 wave32: 1 of 748 kernels" in out
+    assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
 def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:

@@ -19,12 +19,15 @@ void unload_all_modules();
 namespace {
 
 constexpr int hip_version = 70226000;
-constexpr int threads = 1024, shared_bytes = 65536, wave = 64, largest = 2147483647;
+constexpr int threads = 1024, shared_bytes = 65536, largest = 2147483647;
 
 std::string &target() {
   static std::string &name = *new std::string("gfx942");
   return name;
 }
+
+// Of code that no option says otherwise of.
+int default_wave() { return target().starts_with("gfx9") ? 64 : 32; }
 
 std::string device_name() { return "AMD machine code for " + target() + ", interpreted"; }
 
@@ -62,7 +65,7 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = shared_bytes;
   p.maxSharedMemoryPerMultiProcessor = shared_bytes;
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
-  p.warpSize = wave;
+  p.warpSize = default_wave();
   p.memPitch = largest;
   p.maxThreadsPerBlock = threads;
   std::fill_n(p.maxThreadsDim, 3, threads);
@@ -84,7 +87,7 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   enum { MaxThreadsPerBlock = 56, Multiprocessors = 63, SharedBytes = 74, WarpSize = 87 };
   *value = attribute == MaxThreadsPerBlock ? threads
            : attribute == SharedBytes      ? shared_bytes
-           : attribute == WarpSize         ? wave
+           : attribute == WarpSize         ? default_wave()
            : attribute == Multiprocessors  ? static_cast<int>(options().threads())
                                            : 0;
   return Success;
