@@ -51,6 +51,12 @@ def test_an_address_past_an_allocation_is_named_with_its_argument(machine: Machi
     assert "0 bytes past the end of the 480-byte allocation of argument 1" in message
 
 
+def test_an_address_at_the_end_of_all_is_no_address(machine: Machine) -> None:
+    words = (0x7E0802C2, 0x7E0A02C1, 0xDC508000, 0x0A7F0004)  # v4 is -2, v5 is -1; global_load_dword v10, v[4:5], off
+    failed, message = fault(machine, *words)
+    assert (failed, "global_load_dword of 4 bytes" in message) == (ILLEGAL_ADDRESS, True)
+
+
 def test_scalar_loads_are_checked_too(machine: Machine) -> None:
     words = (0xC0020200, 0x00001000, END)  # s_load_dword s8, s[0:1], 0x1000
     failed, message, _ = machine.launch(code_object(words), SLOTS, SLOTS, SLOTS, SLOTS)

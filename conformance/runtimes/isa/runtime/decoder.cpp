@@ -151,6 +151,7 @@ void Decoder::sdwa(Inst &i, u32 word) {
 void Decoder::dpp(Inst &i, u32 word, bool signs) {
   i.constant = word;
   i.inner = i.run;
+  if (std::strstr(name_, "64")) i.run = unknown;  // pairs of registers
   if (i.run != unknown && i.run != no_instruction) i.run = run_dpp;
   i.flags |= Dpp;
   i.src[0] = static_cast<u16>(vgpr + (word & 255));

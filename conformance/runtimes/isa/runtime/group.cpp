@@ -10,17 +10,18 @@ namespace isa {
 
 u8 *Wave::look_up(u64 address, u32 bytes, int lane) {
   for (u32 n = 0; n < std::size(windows); ++n)
-    if (address >= windows[n].begin && address + bytes <= windows[n].end) {
+    if (windows[n].holds(address, bytes)) {
       hot = n;
       return reinterpret_cast<u8 *>(address);
     }
   Window found;
   for (const Window &w : launch->fixed)
-    if (address >= w.begin && address + bytes <= w.end) found = w;
+    if (w.holds(address, bytes)) found = w;
   simt::Memory::Range range;
   if (!found.end && simt::memory().find(reinterpret_cast<const void *>(address), range)) {
     const u64 base = reinterpret_cast<u64>(range.base);
-    if (address + bytes <= base + range.bytes) found = {base, base + range.bytes};
+    const Window whole{base, base + range.bytes};
+    if (whole.holds(address, bytes)) found = whole;
   }
   if (!found.end) throw AddressFault(AddressFault::Global, address, bytes, lane);
   hot = (hot + 1) % std::size(windows);
@@ -131,6 +132,16 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
 }
 
 void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {
+  try {
+    take_turns(launch, kernel, id, reversed, progress);
+  } catch (const std::exception &error) {  // before its first instruction: no place for its code, or no memory
+    const std::lock_guard lock(progress.mutex);
+    if (!progress.stopped.exchange(true)) progress.message = "kernel " + kernel.name + ": " + error.what();
+  }
+}
+
+void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed,
+                        Progress &progress) {
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
   const u32 count = (threads + launch.wave - 1) / launch.wave;
   while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());

@@ -28,6 +28,7 @@ class Runner {
   void run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);
 
  private:
+  void take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);
   void start(Wave &wave, const Launch &launch, const Kernel &kernel, u32 number);
   void fail(const Wave &wave, const Fault &fault, Progress &progress);
 

@@ -118,6 +118,10 @@ struct Code;
 // Where data lies that lanes may access.
 struct Window {
   u64 begin = 0, end = 0;
+
+  bool holds(u64 address, u32 bytes) const {
+    return address >= begin && bytes <= end - begin && address - begin <= end - begin - bytes;
+  }
 };
 
 // How what is loaded lies in a register: alone, or in one half of it.
@@ -185,8 +189,7 @@ struct Wave {
   }
   // The host's memory at an address of global memory, checked; raises AddressFault.
   u8 *at(u64 address, u32 bytes, int lane) {
-    const Window &w = windows[hot];
-    if (address >= w.begin && address + bytes <= w.end) return reinterpret_cast<u8 *>(address);
+    if (windows[hot].holds(address, bytes)) return reinterpret_cast<u8 *>(address);
     return look_up(address, bytes, lane);
   }
   u8 *look_up(u64 address, u32 bytes, int lane);
