@@ -243,6 +243,21 @@ def test_division_rounds_once_whatever_is_subnormal(machine: Machine, kind: Any)
     same(run(machine, words, kind, numerator, denominator), expected)
 
 
+def test_a_quotient_of_halves_is_fixed_up(machine: Machine) -> None:
+    """v_div_fixup_f16 of any quotient: 0/0, x/0, 0/x, and numbers that keep the quotient with their sign."""
+    quotient = np.full(LANES, 3.0, np.float16)
+    denominator = np.tile(np.array([0, 0, -2, -2], np.float16), 16)
+    numerator = np.tile(np.array([0, -1, 0, 6], np.float16), 16)
+    got = run(machine, vop3("v_div_fixup_f16", 260, 262, 264), np.float16, quotient, denominator, numerator)
+    same(got, np.tile(np.array([np.nan, -np.inf, -0.0, -3.0], np.float16), 16))
+
+
+def test_accumulation_registers_hold_words(machine: Machine) -> None:
+    a = values(U, 1)
+    words = [0xD3D94005, 0x18000104, 0xD3D8400A, 0x18000105]  # v_accvgpr_write_b32 a5, v4; v_accvgpr_read_b32 v10, a5
+    same(run(machine, words, U, a), a)
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "function"),
     [

@@ -187,7 +187,8 @@ T division_fixup(T q, T denominator, T numerator) {
   constexpr f64 infinity = std::numeric_limits<f64>::infinity();
   if (n != n) return quiet(numerator);
   if (d != d) return quiet(denominator);
-  if ((n == 0 && d == 0) || (std::isinf(n) && std::isinf(d))) return -std::numeric_limits<T>::quiet_NaN();
+  if ((n == 0 && d == 0) || (std::isinf(n) && std::isinf(d)))
+    return static_cast<T>(-std::numeric_limits<f32>::quiet_NaN());
   if (d == 0 || std::isinf(n)) return with_sign(infinity);
   if (std::isinf(d) || n == 0) return with_sign(0.0);
   // The manuals ask for the exponent of the denominator here, which is finite by now.

@@ -80,6 +80,19 @@ void mask_count(Wave &w, const Inst &i) {
   put(w, i, r);
 }
 
+// Accumulation registers are those behind the first 256.
+constexpr u16 accumulation = 256;
+void from_accumulation(Wave &w, const Inst &i) {
+  u32 r[lanes];
+  std::memcpy(r, w.v[i.src[0] - vgpr + accumulation], sizeof r);
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+void to_accumulation(Wave &w, const Inst &i) {
+  u32 a_[lanes];
+  const u32 *a = source(w, i, 0, a_);
+  put_words(w, w.exec_, i.dst - vgpr + accumulation, a);
+}
+
 u32 permute_bytes(u32 a, u32 b, u32 selectors) {
   const u64 data = u64{a} << 32 | b;
   u32 r = 0;
@@ -150,7 +163,8 @@ u32 low24u(u32 a) { return a & 0xffffff; }
 constexpr Semantics integer_rows[] = {
     U1("v_mov_b32", a),
     {"v_mov_b64", &unary<u64, u64, [](u64 a) { return a; }>},
-    {"v_accvgpr_read_b32", nullptr},
+    {"v_accvgpr_read_b32", &from_accumulation},
+    {"v_accvgpr_write_b32", &to_accumulation},
     U1("v_not_b32", ~a),
     U1("v_bfrev_b32", reversed(a)),
     U1("v_ffbh_u32", leading_zeros(a)),
