@@ -203,7 +203,7 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         "--order",
         action="append",
         metavar="ORDER",
-        help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
+        help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
     )
     parser.add_argument(
         "--fail-under", type=_percent, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
