@@ -183,6 +183,7 @@ OTHERS: list[Row] = [
     ("v_lshrrev_b64", L, (U, L), shifted(64, np.right_shift)),
     ("v_mul_lo_u32", U, (U, U), np.multiply),
     ("v_mul_hi_u32", U, (U, U), high_product),
+    ("v_bfrev_b32", U, (U,), lambda a: np.array([int(f"{x:032b}"[::-1], 2) for x in a], U)),
     ("v_max_i32", S, (S, S), np.maximum),
     ("v_add3_u32", U, (U, U, U), lambda a, b, c: a + b + c),
     ("v_and_or_b32", U, (U, U, U), lambda a, b, c: a & b | c),

@@ -215,6 +215,13 @@ struct Code {
   u32 index_at(u64 where) const;  // raises Fault
 };
 
+inline u32 reversed_bits(u32 a) {
+  a = (a >> 1 & 0x55555555) | (a & 0x55555555) << 1;
+  a = (a >> 2 & 0x33333333) | (a & 0x33333333) << 2;
+  a = (a >> 4 & 0x0f0f0f0f) | (a & 0x0f0f0f0f) << 4;
+  return __builtin_bswap32(a);
+}
+
 template <class T>
 T load_as(const void *p) {
   T value;

@@ -146,7 +146,6 @@ u32 leading_signs(u32 a) {
   const u32 other = static_cast<i32>(a) < 0 ? ~a : a;
   return other ? static_cast<u32>(std::countl_zero(other)) : ~0u;
 }
-u32 reversed(u32 a) { return __builtin_bitreverse32(a); }
 i32 low24(i32 a) { return static_cast<i32>(static_cast<u32>(a) << 8) >> 8; }
 u32 low24u(u32 a) { return a & 0xffffff; }
 
@@ -166,7 +165,7 @@ constexpr Semantics integer_rows[] = {
     {"v_accvgpr_read_b32", &from_accumulation},
     {"v_accvgpr_write_b32", &to_accumulation},
     U1("v_not_b32", ~a),
-    U1("v_bfrev_b32", reversed(a)),
+    U1("v_bfrev_b32", reversed_bits(a)),
     U1("v_ffbh_u32", leading_zeros(a)),
     U1("v_ffbl_b32", trailing_zeros(a)),
     U1("v_ffbh_i32", leading_signs(a)),
