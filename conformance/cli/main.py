@@ -225,7 +225,7 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         "--order",
         action="append",
         metavar="ORDER",
-        help="thread order of the cpu runtime: forward, reverse or shuffle:SEED; may be given several times",
+        help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
     )
     parser.add_argument(
         "--fail-under", type=_percent, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
@@ -241,7 +241,10 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         "--wave", type=int, choices=(32, 64), help="wave size of the cpu runtime (default: 64, and 32 for CUDA sources)"
     )
     parser.add_argument(
-        "--arch", dest="target", metavar="GFX", help="cpu runtime: the AMD GPU whose macros sources see, such as gfx942"
+        "--arch",
+        dest="target",
+        metavar="GFX",
+        help="cpu runtime: the AMD GPU whose macros sources see; isa: whose machine code is interpreted (gfx942)",
     )
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     _compiler_options(parser)

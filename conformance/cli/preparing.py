@@ -26,7 +26,7 @@ from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NoRuntime, RuntimeKind, known_kind, runtime_kind
+from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.spec.load import Specs
@@ -81,6 +81,7 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
+    _set_arch(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
     wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
@@ -89,8 +90,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
         command += ["--wave", str(wave)]
-    if setup.arch is not None:
-        command += ["--arch", setup.arch]
+    if settings.target is not None:
+        command += ["--arch", settings.target]
     if setup.compiler != "auto":
         command += ["--compiler", setup.compiler]
     if settings.kernels:
@@ -113,10 +114,11 @@ def _with_specs(words: Sequence[str], settings: Settings) -> str:
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     """The setup without its command."""
     runtime, kind = choice.name, known_kind(choice.name)
+    sees_target = kind is None or kind.arch_variable is None
     compiler = compiler_for(settings.compiler, kind)
     asked = settings.order
     chooses_orders = kind is not None and kind.chooses_orders
-    orders = tuple(asked or DEFAULT_ORDERS) if chooses_orders else ("forward",)
+    orders = tuple(asked or (kind.default_orders if kind else DEFAULT_ORDERS)) if chooses_orders else ("forward",)
     for order in orders:
         if not _ORDER.fullmatch(order):
             raise UsageError(f"thread order {order!r} is unknown; expected forward, reverse or shuffle:SEED")
@@ -136,8 +138,15 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         sandbox=not settings.no_sandbox,
         choice=choice,
         compiler=compiler,
-        arch=settings.target,
+        arch=settings.target if sees_target else None,
     )
+
+
+def _set_arch(settings: Settings) -> None:
+    """Have the runtime be of the architecture that ``--arch`` names, where it takes one."""
+    kind = known_kind(settings.runtime)
+    if settings.target is not None and kind is not None and kind.arch_variable is not None:
+        os.environ[kind.arch_variable] = settings.target
 
 
 def _wave_of(settings: Settings) -> int | None:
@@ -147,10 +156,11 @@ def _wave_of(settings: Settings) -> int | None:
 
 def _check_target(settings: Settings, kind: RuntimeKind, wave: int | None) -> None:
     """Raises ``UsageError`` for a target that the runtime cannot stand in for, ``AmdError`` for an unknown one."""
-    if settings.target is None:
+    if settings.target is None or kind.arch_variable is not None:
         return
     if not kind.on_host:
-        raise UsageError(f"--arch is for the cpu runtime; on {kind.name} the device says what it is: leave it out")
+        taking = " and ".join(name for name in NAMES if runtime_kind(name).on_host)
+        raise UsageError(f"--arch is for --runtime {taking}; on {kind.name} the device says what it is: leave it out")
     if wave == 32 and target(settings.target).default_wave == 64:
         raise UsageError(f"--wave 32: {settings.target} has waves of 64 lanes; name another --arch, or leave one out")
 

@@ -80,9 +80,9 @@ class Compiler:
             dialect = "hip"  # its compiler goes by the suffix
         extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         limits = Limits(seconds=self._setup.compile_seconds)
-        chosen = self._setup.compiler if kind.chooses_compiler else "hiprtc"
+        chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
         found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen)
-        if kind.chooses_compiler:
+        if kind.code == "amd":
             self._made[source.label] = found
         return found
 

@@ -31,7 +31,9 @@ def executed(run: RunInfo) -> str:
     if run.runtime == BUILD:
         return "compiled only; no kernel was run"
     kind = known_kind(run.runtime)
-    return f"run through the runtime {run.runtime}; not known to be an AMD GPU" if kind is None else kind.executed
+    if kind is None:
+        return f"run through the runtime {run.runtime}; not known to be an AMD GPU"
+    return kind.executed.format(arch=run.arch or "an AMD GPU")
 
 
 def given_specs(run: RunInfo, specs: Specs) -> str:
@@ -65,7 +67,7 @@ def labels(records: Sequence[Record]) -> list[str]:
         run = record.run
         what = "reference" if run.subject == "reference" else run.runtime
         kind = known_kind(run.runtime)
-        if run.arch and not (kind is not None and kind.on_host):
+        if run.arch and (kind is None or not kind.on_host or kind.arch_variable is not None):
             what += f" {run.arch}"
         what = one_line(what)
         name = what if run.wave is None else f"{what} wave{run.wave}"
@@ -88,6 +90,8 @@ def rerun(run: RunInfo, kernel: str) -> str:
         kind = known_kind(run.runtime)
         if kind is not None and kind.chooses_wave and run.wave is not None:
             words += ["--wave", str(run.wave)]
+        if kind is not None and kind.arch_variable is not None and run.arch:
+            words += ["--arch", run.arch]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):

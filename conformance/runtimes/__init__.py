@@ -12,6 +12,7 @@ _KINDS = {
     "rocm": "conformance.runtimes.rocm.kind",
     "cpu": "conformance.runtimes.cpu.kind",
     "cuda": "conformance.runtimes.cuda.kind",
+    "isa": "conformance.runtimes.isa.kind",
 }
 """A line per runtime: the module whose ``KIND`` it is, imported when it is asked for. ``auto`` tries them in order."""
 

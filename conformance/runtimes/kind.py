@@ -83,11 +83,12 @@ def own_first(words: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
 class RuntimeKind:
     """A runtime and what it can do; none of it needs the runtime to be loaded.
 
-    ``executed`` is where reports say that kernels ran. ``find`` is the choice of its devices on this machine; it raises
-    ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into this process for a wave size and a
-    number of host threads (``None`` for its own) and has hip-python use it; it raises ``NoRuntime``, ``NoCompiler`` and
-    ``BuildError``. ``open_compiler`` loads as much of it as compiling takes, without asking for a device, for a wave
-    size; it gives the runtime's own compiler options and raises ``RuntimeError`` and ``OSError``.
+    ``executed`` is where reports say that kernels ran, with ``{arch}`` for the architecture. ``find`` is the choice of
+    its devices on this machine; it raises ``NoRuntime``, and what a build of the runtime raises. ``open`` loads it into
+    this process for a wave size and a number of host threads (``None`` for its own) and has hip-python use it; it
+    raises ``NoRuntime``, ``NoCompiler`` and ``BuildError``. ``open_compiler`` loads as much of it as compiling takes,
+    without asking for a device, for a wave size; it gives the runtime's own compiler options and raises
+    ``RuntimeError`` and ``OSError``.
     """
 
     name: str
@@ -109,6 +110,12 @@ class RuntimeKind:
     asynchronous: bool = True
     """A launch returns before the kernel ends, so that only the device's clock can time it."""
 
+    default_orders: tuple[str, ...] = ("forward", "reverse", "shuffle:1", "shuffle:2")
+    """The orders of a run that names none, where the kind ``chooses_orders``."""
+
+    arch_variable: str | None = None
+    """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""
+
     executor_cores: int = 2
     """Host cores that a device's executor keeps busy next to the judges; 0 where it waits for its judge."""
 
@@ -118,6 +125,9 @@ class RuntimeKind:
 
     chooses_compiler: bool = False
     """Kernels may be compiled by hiprtc or by hipcc; elsewhere hiprtc is the only compiler."""
+
+    compiler: Literal["hiprtc", "hipcc"] = "hiprtc"
+    """Who compiles where there is no choice: the runtime's own hiprtc, or AMD's clang as ``build`` finds it."""
 
     takes_dialect: bool = True
     """hiprtc knows ``-x hip`` and ``-x cuda``; AMD's knows one dialect."""

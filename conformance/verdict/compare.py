@@ -74,6 +74,8 @@ def judge(
         rule = f"{wrong.steps[worst]:.0f} ulp off, {_allowed(low, value, high, ulp)}"
     else:
         rule = "must be equal"
+    if is_float and {int(wrong.bounds[1][worst]), int(ordinals(wrong.got[[worst]], dtype)[0])} == {0, -1}:
+        rule += ": the sign of zero was lost"
     index = int(wrong.at[worst])
     why = f"{name}[{index}] {rule}; {wrong.at.size} of {got.size} elements wrong"
     distance_of_worst = None if no_distance else float(wrong.steps[worst])

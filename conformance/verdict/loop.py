@@ -32,6 +32,10 @@ class Damage(Exception):
     """A launch that wrote where it must not; the message says where."""
 
 
+class Unsupported(Exception):
+    """A launch that the runtime cannot make, whatever the kernel: there is no verdict. The message says why."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """Where the answers to cases come from.
@@ -75,8 +79,9 @@ def run_cases(
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
     A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
-    does not survive it) the kernel's remaining cases are not run. Cases that must fault and are not run for it are
-    ``left_out``. ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
+    does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves the
+    kernel ``not_run``. Cases that must fault and are not run for it are ``left_out``. ``command``, up to the case,
+    reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
     """
@@ -91,7 +96,10 @@ def run_cases(
         begin(case.id)
         handler.begin(case)
         outcome.cases += 1
-        failure = _run_case(kernel, case, answers, handler, command, outcome, faults)
+        try:
+            failure = _run_case(kernel, case, answers, handler, command, outcome, faults)
+        except Unsupported as error:
+            return Outcome(kernel.name, "not_run", message=str(error), seconds=time.perf_counter() - started)
         if failure is None:
             observed.passed(case.case)
         else:
@@ -140,6 +148,8 @@ def _run_case(
                 continue
             mismatch = handler.take(case, buffers, outcome)
         except HipError as error:
+            if error.is_unsupported:
+                raise Unsupported(error.detail) from None
             if case.must_fault and error.is_fault:
                 continue
             faults.append(status_of(case, error, outcome.launches > 1))

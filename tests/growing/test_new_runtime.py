@@ -52,7 +52,7 @@ def test_it_runs_a_kernel_and_is_named_in_the_record_and_the_report(copy: Tree) 
 
 def test_it_is_a_choice_of_every_command(copy: Tree) -> None:
     for command in ("run", "bench", "doctor", "record"):
-        assert "{auto,rocm,cpu,cuda,fourth}" in copy.parity(command, "--help").stdout
+        assert "{auto,rocm,cpu,cuda,fourth,isa}" in copy.parity(command, "--help").stdout
     words = ("--runtime", "fourth", "--order", "reverse", "uexp_f32")
     refused = copy.parity("run", *words)
     assert (refused.returncode, refused.stderr) == (
@@ -65,6 +65,6 @@ def test_the_pytest_options_know_it_and_load_no_runtime(copy: Tree) -> None:
     """An installed plugin is a part of everybody's pytest runs."""
     done = copy.python("-c", PLUGIN)
     assert done.stdout.split() == [
-        *("auto", "rocm", "cpu", "cuda", "fourth"),
+        *("auto", "rocm", "cpu", "cuda", "fourth", "isa"),
         *("conformance.files", "conformance.pytest_plugin", "conformance.runtimes", "conformance.runtimes.kind"),
     ]

@@ -1,4 +1,5 @@
-"""Times the whole matrix warm and cold, one launch, and the replay of recorded traces, and prints what was measured."""
+"""Times the whole matrix warm and cold, one launch, the replay of recorded traces and the interpreter of AMD machine
+code, and prints what was measured."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interpreting import interpreted
 from launching import launch_microseconds
 from tabulate import tabulate
 
@@ -111,6 +113,8 @@ def main() -> int:
             rows.append((f"replay --subject {subject}", f"{replay.seconds:.1f} s", f"{summary['cases']:,} trace cases"))
     for name, microseconds, note in launch_microseconds():
         rows.append((name, f"{microseconds:.1f} us", note))
+    for name, rate in interpreted("gfx942"):
+        rows.append((f"isa runtime, {name}", f"{rate:.0f} M/s", "instructions of gfx942's waves, on one core"))
     print(tabulate(rows, headers=("what", "measured", ""), tablefmt="simple"))
     print("\nslowest kernels (all cases, one worker's seconds)")
     print(

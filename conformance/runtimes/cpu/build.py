@@ -52,8 +52,9 @@ class BuildError(RuntimeError):
 class Plan:
     """What to build for ``runtime``: each library's sources (files, or folders with all their ``.cpp``).
 
-    ``words`` go to the compiler; ``headers`` are further files and folders whose content the build depends on.
-    ``own_support`` are the libraries that export compiler support routines, and need no other ones.
+    ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
+    files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
+    routines, and need no other ones.
     """
 
     runtime: str
@@ -61,6 +62,7 @@ class Plan:
     words: tuple[str, ...]
     headers: tuple[Path, ...]
     own_support: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
     def files(self, library: str) -> list[Path]:
         """The ``.cpp`` files of ``library``."""
@@ -104,6 +106,7 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
         _ANY_TARGET,
         plan.runtime,
         *plan.own_support,
+        *plan.options,
         content_hash(*inputs, *plan.headers),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -205,7 +208,7 @@ def _library(plan: Plan, toolchain: Toolchain, folder: Path, name: str, supervis
     unit, code = folder / f"{name}.cpp", folder / f"{name}.o"
     unit.write_text("".join(f'#include "{source}"\n' for source in plan.files(name)))
     target = _TARGET.get(toolchain.kind, _ANY_TARGET)
-    compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, "-c", str(unit), "-o", str(code)]
+    compiling = [*toolchain.compiler, *FLAGS, target, *plan.words, *plan.options, "-c", str(unit), "-o", str(code)]
     _run(plan.runtime, compiling, folder, supervisor)
     # zig's support library would hide the routines of the same names that we export to modules.
     without_support = ("-rtlib=none",) if toolchain.kind == "zig" and name in plan.own_support else ()

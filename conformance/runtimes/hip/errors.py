@@ -11,6 +11,7 @@ FAULTS = (700, 710, 715, 716, 717, 718, 719)
 
 TIMEOUT = 702
 OUT_OF_MEMORY = 2
+NOT_SUPPORTED = 801
 
 
 class HipError(RuntimeError):
@@ -36,6 +37,11 @@ class HipError(RuntimeError):
     def is_fault(self) -> bool:
         """Whether the kernel itself went wrong."""
         return self.code in FAULTS
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the runtime cannot run the kernel at all, which is not the kernel's doing."""
+        return self.call == "hipModuleLaunchKernel" and self.code == NOT_SUPPORTED
 
     @property
     def is_timeout(self) -> bool:

@@ -1,0 +1,41 @@
+"""What the isa runtime's libraries are built from: the interpreter, and what it shares with the cpu runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.runtimes.cpu.build import HERE as CPU
+from conformance.runtimes.cpu.build import INCLUDE, Plan
+
+HERE = Path(__file__).resolve().parent
+
+_SHARED = ("error", "memory", "memory_api", "options", "stream_api")
+"""Sources of the cpu runtime: errors, device memory, streams and events are those of the host."""
+
+_HEADERS = ("api", "canary", "launch", "properties")
+
+_VECTOR = ("avx2", "bmi2", "f16c", "fma")
+_STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
+
+
+def isa_plan() -> Plan:
+    """``libamdhip64`` with the interpreter, and a ``libhiprtc`` that compiles nothing."""
+    shared = tuple(CPU / "runtime" / f"{name}.cpp" for name in _SHARED)
+    headers = tuple(CPU / "runtime" / f"{name}.h" for name in (*_SHARED[:2], "options", *_HEADERS))
+    return Plan(
+        runtime="isa",
+        sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
+        words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
+        headers=(*headers, HERE / "runtime"),
+        options=(*_STRICT, *_instructions()),
+    )
+
+
+def _instructions() -> tuple[str, ...]:
+    """The compiler's options for vector instructions that this processor has: lanes are arrays."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ()
+    flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
+    return tuple(f"-m{name}" for name in _VECTOR) if set(_VECTOR) <= set(flags) else ()

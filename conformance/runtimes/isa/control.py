@@ -1,0 +1,71 @@
+"""The isa runtime as the harness handles it: loaded before hip-python, over an interpreter of AMD machine code."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+from conformance.runtimes.cpu.build import build
+from conformance.runtimes.cpu.control import processor
+from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.isa.build import isa_plan
+
+
+class IsaRuntime:
+    """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
+
+    guards_memory = True
+    compile_options: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path, target: str, threads: int | None) -> None:
+        self.identity = f"isa {folder.name} {target}"
+        self.library = folder / "libamdhip64.so"
+        self.target = target
+        self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
+        bind(self.library, folder / "libhiprtc.so")
+        self._library.hipisaLastMessage.restype = ctypes.c_char_p
+        self._library.hipisaExecuted.restype = ctypes.c_ulong
+        self.set_option("target", target)
+        if threads is not None:
+            self.set_option("threads", threads)
+        self.set_option("timeout_ms", 60000)
+
+    @property
+    def description(self) -> str:
+        return f"AMD machine code for {self.target}, interpreted on {processor()}"
+
+    def set_option(self, key: str, value: object) -> None:
+        """Set a runtime option (``hipisa.h`` lists them); raises ``ValueError`` with the runtime's message."""
+        if self._library.hipisaSetOption(key.encode(), str(value).encode()):
+            raise ValueError(f"the isa runtime takes no {key}={value}: {self.message()}")
+
+    def set_order(self, order: str) -> None:
+        """Order of blocks, and of a block's waves, in the next launches: ``forward``, ``reverse``, ``shuffle:SEED``."""
+        self.set_option("order", order)
+
+    def confine(self) -> str:
+        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing."""
+        return "the interpreter"
+
+    def weakened(self) -> tuple[str, ...]:
+        """Which checks are off: none can be."""
+        return ()
+
+    def message(self) -> str:
+        """What the last failed call has to say: kernel, block, thread and cause."""
+        return (self._library.hipisaLastMessage() or b"").decode(errors="replace")
+
+    def executed(self) -> int:
+        """How many instructions waves have executed in this process."""
+        return int(self._library.hipisaExecuted())
+
+    def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
+        """Read from the code object's bytes, not asked of the runtime."""
+        return None
+
+
+def open_isa_runtime(target: str, threads: int | None = None) -> IsaRuntime:
+    """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``."""
+    return IsaRuntime(build(isa_plan()), target, threads)

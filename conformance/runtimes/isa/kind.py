@@ -1,0 +1,48 @@
+"""The isa runtime: AMD code objects, their machine code interpreted on the host."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+
+ARCH = "CANDLE_PARITY_ISA_ARCH"
+TARGETS = ("gfx942", "gfx90a", "gfx906", "gfx1100", "gfx1201", "gfx1030")
+"""Targets whose instructions the interpreter can decode; the first is the default."""
+
+
+def _target() -> str:
+    target = os.environ.get(ARCH) or TARGETS[0]
+    if target not in TARGETS:
+        raise NoRuntime(f"the isa runtime does not know the instructions of {target}; expected {', '.join(TARGETS)}")
+    return target
+
+
+def _find() -> Choice:
+    _target()
+    return Choice("isa")
+
+
+def _open(wave: int | None, threads: int | None) -> Runtime:
+    from conformance.runtimes.isa.control import open_isa_runtime
+
+    return open_isa_runtime(_target(), threads)
+
+
+KIND = RuntimeKind(
+    name="isa",
+    executed="AMD machine code for {arch}, interpreted; not a GPU",
+    find=_find,
+    open=_open,
+    open_compiler=lambda wave: (),
+    on_host=True,
+    chooses_orders=True,
+    default_orders=("forward", "reverse"),
+    arch_variable=ARCH,
+    asynchronous=False,
+    executor_cores=0,
+    code="amd",
+    compiler="hipcc",
+    takes_dialect=False,
+)

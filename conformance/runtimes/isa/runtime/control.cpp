@@ -1,0 +1,121 @@
+// Branches, calls, barriers, traps, and what has no effect on an emulator: caches, waits, priorities.
+#include "machine.h"
+
+namespace isa {
+
+u32 Code::index_at(u64 where) const {
+  const u64 offset = where - address;
+  if (where < address || offset / 4 >= index_of.size() || offset % 4 || index_of[offset / 4] == ~0u)
+    throw Fault(Fault::Other, "jumps to where no instruction begins");
+  return index_of[offset / 4];
+}
+
+namespace {
+
+void nothing(Wave &, const Inst &) {}
+
+template <auto condition>
+void branch_if(Wave &w, const Inst &i) {
+  if (condition(w)) w.pc = i.constant;
+}
+
+u64 next_address(const Wave &w, const Inst &i) { return w.launch->code->address_of(i.index) + 4 * i.words; }
+
+void get_register(Wave &w, const Inst &i) {
+  if ((i.constant & 63) != 1) throw Fault(Fault::Unknown, "a hardware register");
+  const u32 offset = i.constant >> 6 & 31, size = (i.constant >> 11 & 31) + 1;
+  const u64 mode = 0xf0 | 1u << 9 | 1u << 8;  // every subnormal kept, IEEE, DX10 clamp
+  w.set_scalar(i.dst, static_cast<u32>(mode >> offset & ((u64{1} << size) - 1)));
+}
+
+constexpr Semantics control_rows[] = {
+    {"s_nop", nothing},
+    {"s_waitcnt", nothing},
+    {"s_sleep", nothing},
+    {"s_setprio", nothing},
+    {"s_icache_inv", nothing},
+    {"s_dcache_inv", nothing},
+    {"s_dcache_wb", nothing},
+    {"s_sethalt", nothing},
+    {"s_delay_alu", nothing},
+    {"s_clause", nothing},
+    {"s_code_end", nothing},
+    {"s_waitcnt_depctr", nothing},
+    {"s_waitcnt_vscnt", nothing},
+    {"s_waitcnt_vmcnt", nothing},
+    {"s_waitcnt_expcnt", nothing},
+    {"s_waitcnt_lgkmcnt", nothing},
+    {"s_set_inst_prefetch_distance", nothing},
+    {"s_inst_prefetch", nothing},
+    {"s_sendmsg", nothing},
+    {"buffer_gl0_inv", nothing},
+    {"buffer_gl1_inv", nothing},
+    {"s_gl1_inv", nothing},
+    {"s_incperflevel", nothing},
+    {"s_decperflevel", nothing},
+    {"s_ttracedata", nothing},
+    {"buffer_wbl2", nothing},
+    {"buffer_inv", nothing},
+    {"buffer_wbinvl1", nothing},
+    {"buffer_wbinvl1_vol", nothing},
+    {"buffer_invl2", nothing},
+    {"s_getreg_b32", get_register},
+    {"s_endpgm", [](Wave &w, const Inst &) { w.ended = true; }},
+    {"s_barrier_signal", nothing},  // a wave goes on to wait for the others
+    {"s_barrier_wait", [](Wave &w, const Inst &) { w.at_barrier = true; }},
+    {"s_wait_loadcnt", nothing},
+    {"s_wait_storecnt", nothing},
+    {"s_wait_samplecnt", nothing},
+    {"s_wait_bvhcnt", nothing},
+    {"s_wait_expcnt", nothing},
+    {"s_wait_dscnt", nothing},
+    {"s_wait_kmcnt", nothing},
+    {"s_wait_loadcnt_dscnt", nothing},
+    {"s_wait_storecnt_dscnt", nothing},
+    {"s_wait_alu", nothing},
+    {"global_wb", nothing},
+    {"global_inv", nothing},
+    {"global_wbinv", nothing},
+    {"s_setreg_b32",
+     [](Wave &w, const Inst &i) {  // the registers with the address of scratch memory, which has none here
+       const u32 number = i.constant & 63;
+       if (number != 20 && number != 21) unknown(w, i);
+     }},
+    {"s_barrier", [](Wave &w, const Inst &) { w.at_barrier = true; }},
+    {"s_trap",
+     [](Wave &, const Inst &i) {
+       if ((i.constant & 255) == 3) return;  // the debugger's
+       throw Fault(Fault::Trap, "executed a trap instruction");
+     }},
+    {"s_branch", [](Wave &w, const Inst &i) { w.pc = i.constant; }},
+    {"s_cbranch_scc0", &branch_if<[](const Wave &w) { return !w.scc_; }>},
+    {"s_cbranch_scc1", &branch_if<[](const Wave &w) { return w.scc_; }>},
+    {"s_cbranch_vccz", &branch_if<[](const Wave &w) { return w.vcc_mask() == 0; }>},
+    {"s_cbranch_vccnz", &branch_if<[](const Wave &w) { return w.vcc_mask() != 0; }>},
+    {"s_cbranch_execz", &branch_if<[](const Wave &w) { return w.exec_ == 0; }>},
+    {"s_cbranch_execnz", &branch_if<[](const Wave &w) { return w.exec_ != 0; }>},
+    {"s_getpc_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, next_address(w, i)); }},
+    {"s_setpc_b64", [](Wave &w, const Inst &i) { w.pc = w.launch->code->index_at(w.scalar64(i.src[0], i)); }},
+    {"s_swappc_b64",
+     [](Wave &w, const Inst &i) {
+       const u64 to = w.scalar64(i.src[0], i);
+       w.set_scalar64(i.dst, next_address(w, i));
+       w.pc = w.launch->code->index_at(to);
+     }},
+    {"s_call_b64",
+     [](Wave &w, const Inst &i) {
+       const u64 back = next_address(w, i);
+       w.set_scalar64(i.dst, back);
+       const i64 words = static_cast<i16>(i.constant);
+       w.pc = w.launch->code->index_at(back + static_cast<u64>(4 * words));
+     }},
+    {"s_sendmsg_rtn_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, 0); }},  // asked for before a trap
+    {"s_memtime", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.executed); }},
+    {"s_memrealtime", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.executed); }},
+};
+
+}  // namespace
+
+Run find_control(const char *name) { return find_row(control_rows, name); }
+
+}  // namespace isa

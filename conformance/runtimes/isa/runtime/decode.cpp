@@ -1,0 +1,191 @@
+// From words to instructions, once for a code object. What an opcode is called comes from tables made of llvm-mc's.
+#include <string_view>
+
+#include "decoder.h"
+
+namespace isa {
+namespace {
+
+struct Opcode {
+  Encoding encoding;
+  u16 number;
+  const char *name;
+};
+
+constexpr Opcode gfx906[] = {
+#include "opcodes_gfx906.inc"
+};
+constexpr Opcode gfx90a[] = {
+#include "opcodes_gfx90a.inc"
+};
+constexpr Opcode gfx942[] = {
+#include "opcodes_gfx942.inc"
+};
+constexpr Opcode gfx1030[] = {
+#include "opcodes_gfx1030.inc"
+};
+constexpr Opcode gfx1100[] = {
+#include "opcodes_gfx1100.inc"
+};
+constexpr Opcode gfx1201[] = {
+#include "opcodes_gfx1201.inc"
+};
+
+// Parts of names that RDNA has otherwise; what an instruction does is known by CDNA's name.
+struct Rename {
+  std::string_view from, to;
+};
+constexpr Rename renames[] = {
+    {"ds_load_2addr_stride64_", "ds_read2st64_"},
+    {"ds_load_2addr_", "ds_read2_"},
+    {"ds_load_", "ds_read_"},
+    {"ds_store_2addr_stride64_", "ds_write2st64_"},
+    {"ds_store_2addr_", "ds_write2_"},
+    {"ds_store_", "ds_write_"},
+    {"_load_d16_hi_b16", "_load_short_d16_hi"},
+    {"_load_d16_hi_u8", "_load_ubyte_d16_hi"},
+    {"_load_d16_hi_i8", "_load_sbyte_d16_hi"},
+    {"_load_d16_b16", "_load_short_d16"},
+    {"_load_d16_u8", "_load_ubyte_d16"},
+    {"_load_d16_i8", "_load_sbyte_d16"},
+    {"_load_u8", "_load_ubyte"},
+    {"_load_i8", "_load_sbyte"},
+    {"_load_u16", "_load_ushort"},
+    {"_load_i16", "_load_sshort"},
+    {"_load_b512", "_load_dwordx16"},
+    {"_load_b256", "_load_dwordx8"},
+    {"_load_b128", "_load_dwordx4"},
+    {"_load_b96", "_load_dwordx3"},
+    {"_load_b64", "_load_dwordx2"},
+    {"_load_b32", "_load_dword"},
+    {"_store_d16_hi_b16", "_store_short_d16_hi"},
+    {"_store_d16_hi_b8", "_store_byte_d16_hi"},
+    {"_store_b128", "_store_dwordx4"},
+    {"_store_b96", "_store_dwordx3"},
+    {"_store_b64", "_store_dwordx2"},
+    {"_store_b32", "_store_dword"},
+    {"_store_b16", "_store_short"},
+    {"_store_b8", "_store_byte"},
+    {"_atomic_cmpswap_b64", "_atomic_cmpswap_x2"},
+    {"_atomic_cmpswap_b32", "_atomic_cmpswap"},
+    {"_atomic_swap_b64", "_atomic_swap_x2"},
+    {"_atomic_swap_b32", "_atomic_swap"},
+    {"_atomic_add_u64", "_atomic_add_x2"},
+    {"_atomic_add_u32", "_atomic_add"},
+    {"_atomic_sub_u32", "_atomic_sub"},
+    {"_atomic_min_i32", "_atomic_smin"},
+    {"_atomic_max_i32", "_atomic_smax"},
+    {"_atomic_min_u32", "_atomic_umin"},
+    {"_atomic_max_u32", "_atomic_umax"},
+    {"_atomic_and_b32", "_atomic_and"},
+    {"_atomic_or_b32", "_atomic_or"},
+    {"_atomic_xor_b32", "_atomic_xor"},
+    {"s_add_co_ci_u32", "s_addc_u32"},
+    {"s_sub_co_ci_u32", "s_subb_u32"},
+    {"s_add_co_", "s_add_"},
+    {"s_sub_co_", "s_sub_"},
+    {"s_addk_co_", "s_addk_"},
+    {"v_mad_co_", "v_mad_"},
+    {"_num_f", "_f"},
+    {"s_and_not1_", "s_andn2_"},
+    {"s_or_not1_", "s_orn2_"},
+    {"s_clz_i32_u32", "s_flbit_i32_b32"},
+    {"s_clz_i32_u64", "s_flbit_i32_b64"},
+    {"s_ctz_i32_b32", "s_ff1_i32_b32"},
+    {"s_ctz_i32_b64", "s_ff1_i32_b64"},
+    {"v_add_co_ci_", "v_addc_co_"},
+    {"v_sub_co_ci_", "v_subb_co_"},
+    {"v_subrev_co_ci_", "v_subbrev_co_"},
+    {"_nc_u32", "_u32"},
+    {"_nc_i32", "_i32"},
+    {"_nc_u16", "_u16"},
+    {"v_clz_i32_u32", "v_ffbh_u32"},
+    {"v_ctz_i32_b32", "v_ffbl_b32"},
+    {"v_cls_i32", "v_ffbh_i32"},
+};
+
+Run find(const char *name) {
+  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_integer, find_packed,
+                     find_memory, find_lds})
+    if (const Run run = look(name)) return run;
+  return nullptr;
+}
+
+Run find_renamed(std::string name) {
+  if (const Run run = find(name.c_str())) return run;
+  for (const Rename &rename : renames) {
+    const std::size_t at = name.find(rename.from);
+    if (at == std::string::npos) continue;
+    name.replace(at, rename.from.size(), rename.to);
+    return find(name.c_str());
+  }
+  return nullptr;
+}
+
+template <std::size_t n>
+Table *make(const Opcode (&rows)[n]) {
+  auto *table = new Table;
+  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find_renamed(row.name)};
+  return table;
+}
+
+struct Target {
+  const char *name;
+  Generation generation;
+  Table *table;
+};
+
+const Target *target_of(std::string_view name) {
+  static const Target targets[] = {
+      {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
+      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
+      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
+  };
+  for (const Target &target : targets)
+    if (name.substr(0, name.find(':')) == target.name) return &target;
+  return nullptr;
+}
+
+}  // namespace
+
+const char *mnemonic(const std::string &target, const Inst &i) {
+  const Target *found = target_of(target);
+  const char *name = found ? found->table->at(i.encoding, i.opcode).name : nullptr;
+  return i.encoding == Encoding::VOPD ? "v_dual" : name ? name : "an instruction word";
+}
+
+void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &name) {
+  const Target *target = target_of(name);
+  if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
+  code.target = name;
+  const std::size_t words = bytes / 4;
+  code.index_of.assign(words, ~0u);
+  code.insts.reserve(words);
+  const auto decoder = target->generation == Generation::Gfx9
+                           ? cdna_decoder(*target->table, code, text, bytes)
+                           : rdna_decoder(*target->table, target->generation, code, text, bytes);
+  std::vector<std::pair<u32, i64>> branches;
+  for (std::size_t at = 0; at < words;) {
+    Inst i = decoder->one(at);
+    i.index = static_cast<u32>(code.insts.size());
+    if (decoder->branches) branches.emplace_back(i.index, static_cast<i64>(at) + 1 + static_cast<i16>(i.constant));
+    code.index_of[at] = i.index;
+    code.offsets.push_back(static_cast<u32>(4 * at));
+    code.insts.push_back(i);
+    at += i.words;
+  }
+  // What runs beyond the end, or jumps to where no instruction begins, is a fault when it is executed.
+  Inst end{};
+  end.words = 1;
+  end.index = static_cast<u32>(code.insts.size());
+  end.run = [](Wave &, const Inst &) { throw Fault(Fault::Other, "runs beyond the end of the code"); };
+  code.insts.push_back(end);
+  code.offsets.push_back(static_cast<u32>(bytes));
+  for (const auto &[index, word] : branches) {
+    const bool valid =
+        word >= 0 && word < static_cast<i64>(words) && code.index_of[static_cast<std::size_t>(word)] != ~0u;
+    code.insts[index].constant = valid ? code.index_of[static_cast<std::size_t>(word)] : end.index;
+  }
+}
+
+}  // namespace isa

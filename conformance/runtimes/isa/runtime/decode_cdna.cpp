@@ -1,0 +1,95 @@
+// The encodings of Vega and CDNA that have two words.
+
+#include "decoder.h"
+
+namespace isa {
+namespace {
+
+class CdnaDecoder : public Decoder {
+ public:
+  CdnaDecoder(Table &table, Code &code, const u8 *text, std::size_t bytes)
+      : Decoder(table, Generation::Gfx9, code, text, bytes) {}
+
+ private:
+  void long_one(Inst &i, std::size_t at) override {
+    const u32 w = word(at), next = word(at + 1);
+    switch (w >> 26) {
+      case 0x30:
+        scalar_memory(i, w, next);
+        break;
+      case 0x34:
+        if ((w >> 23 & 7) == 7)
+          vop3p(i, at);
+        else
+          vop3(i, at);
+        break;
+      case 0x36:
+        name(i, Encoding::DS, w >> 17 & 255);
+        i.words = 2;
+        i.constant = w & 0xffff;
+        i.src[0] = static_cast<u16>(vgpr + (next & 255));
+        i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
+        i.src[2] = static_cast<u16>(vgpr + (next >> 16 & 255));
+        i.dst = static_cast<u16>(vgpr + (next >> 24));
+        if (w >> 16 & 1 || w >> 25 & 1) i.run = unknown;  // GDS, and accumulation registers
+        break;
+      case 0x37:
+        flat(i, w, next);
+        break;
+      case 0x38:
+        name(i, Encoding::MUBUF, w >> 18 & 127);
+        i.words = 2;
+        break;
+      case 0x31:
+      case 0x3a:
+      case 0x3c:
+        i.words = 2;
+        i.run = no_instruction;
+        break;
+      default:
+        i.run = no_instruction;
+    }
+  }
+
+  void scalar_memory(Inst &i, u32 w, u32 next) {
+    name(i, Encoding::SMEM, w >> 18 & 255);
+    i.words = 2;
+    i.src[0] = static_cast<u16>((w & 63) << 1);
+    i.dst = w >> 6 & 127;
+    const u32 offset = next & 0x1fffff;
+    if (w >> 17 & 1)
+      i.constant = static_cast<u32>(static_cast<i32>(offset << 11) >> 11);
+    else
+      i.src[1] = offset & 127;
+    if (w >> 14 & 1) i.src[1] = next >> 25;
+  }
+
+  void flat(Inst &i, u32 w, u32 next) {
+    const u32 segment = w >> 14 & 3;
+    name(i, segment == 0 ? Encoding::FLAT : segment == 1 ? Encoding::SCRATCH : Encoding::GLOBAL, w >> 18 & 127);
+    i.words = 2;
+    i.constant = segment ? static_cast<u32>(static_cast<i32>(w << 19) >> 19) : w & 0xfff;
+    i.src[0] = static_cast<u16>(vgpr + (next & 255));
+    i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
+    const u16 base = next >> 16 & 127;
+    if (segment && base != 127) i.src[2] = base;
+    if (segment == 1) {
+      // CDNA 3 has a bit that says whether lanes have an address of their own, and one bit less of offset.
+      const bool cdna3 = code_.target.starts_with("gfx94");
+      const bool own_address = cdna3 ? w >> 13 & 1 : i.src[2] == none;
+      if (cdna3) i.constant = static_cast<u32>(static_cast<i32>(w << 20) >> 20);
+      if (!own_address) i.src[0] = none;
+    }
+    i.dst = static_cast<u16>(vgpr + (next >> 24));
+    if (w >> 16 & 1) i.flags |= Returns;
+    if (next >> 23 & 1) i.run = unknown;  // accumulation registers
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> cdna_decoder(Table &table, Code &code, const u8 *text, std::size_t bytes) {
+  return std::make_unique<CdnaDecoder>(table, code, text, bytes);
+}
+
+}  // namespace isa

@@ -1,0 +1,220 @@
+#include "dispatch.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "group.h"
+#include "launch.h"
+#include "memory.h"
+#include "options.h"
+
+namespace isa {
+namespace {
+
+using simt::Error;
+using simt::fail;
+
+constexpr u32 most_threads = 1024;
+constexpr std::size_t most_arguments = 128;
+constexpr u32 lds_limit = 65536;
+constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
+constexpr u32 keeps_subnormals = 0xf0 << 12;
+constexpr u32 float_mode = 0xff << 12;
+
+std::mutex &launch_mutex() {
+  static std::mutex &instance = *new std::mutex;
+  return instance;
+}
+
+std::atomic<u64> executed_total{0};
+
+// The pointers among the arguments of the launch in progress, for messages.
+simt::Memory::Argument pointers[most_arguments];
+unsigned pointer_count = 0;
+
+// The packet that a queue would hold (HSA's dispatch packet): code of ABI version 4 reads sizes from it.
+struct Packet {
+  u16 header, setup, block[3], reserved;
+  u32 grid[3], scratch_bytes, lds_bytes;
+  u64 object, kernarg, reserved2, signal;
+};
+static_assert(sizeof(Packet) == 64);
+
+Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) {
+  const auto product = [](Shape s) { return static_cast<unsigned __int128>(s.x) * s.y * s.z; };
+  const char *name = kernel.name.c_str();
+  if (product(block) == 0 || product(grid) == 0)
+    return fail(simt::InvalidConfiguration, "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): no dimension may be 0",
+                name, grid.x, grid.y, grid.z, block.x, block.y, block.z);
+  const u32 most = std::min(most_threads, kernel.most_threads);
+  if (block.x > most || block.y > most || block.z > most || product(block) > most)
+    return fail(simt::InvalidConfiguration, "kernel %s: block (%u,%u,%u): it was compiled for at most %u threads", name,
+                block.x, block.y, block.z, most);
+  if (grid.x > 2147483647u || grid.y > 65536 || grid.z > 65536 || u64{grid.x} * block.x >> 32)
+    return fail(simt::InvalidConfiguration,
+                "kernel %s: grid (%u,%u,%u): at most 2147483647 x 65536 x 65536 blocks, and "
+                "fewer than 2^32 threads in a dimension",
+                name, grid.x, grid.y, grid.z);
+  if (lds_bytes > lds_limit)
+    return fail(simt::InvalidValue, "kernel %s: %u bytes of shared memory; at most %u", name, lds_bytes, lds_limit);
+  return simt::Success;
+}
+
+// The argument segment: what the caller passes, and what the runtime adds.
+Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, void **params, void **extra,
+                     std::vector<u8> &segment) {
+  segment.assign((kernel.kernarg_bytes + 15) / 16 * 16, 0);  // LLVM reads up to its alignment
+  pointer_count = 0;
+  const char *packed = nullptr;
+  std::size_t packed_bytes = 0;
+  for (void **e = extra; e && *e != reinterpret_cast<void *>(3); e += 2) {
+    if (*e == reinterpret_cast<void *>(1)) packed = static_cast<const char *>(e[1]);
+    if (*e == reinterpret_cast<void *>(2)) packed_bytes = *static_cast<const std::size_t *>(e[1]);
+  }
+  unsigned number = 0;
+  const auto hidden = [&](const Argument &a) -> u64 {
+    const auto axis = [&] { return a.kind.back() - 'x'; };
+    const std::string_view kind(a.kind);
+    if (kind.starts_with("hidden_block_count_")) return l.grid[axis()];
+    if (kind.starts_with("hidden_group_size_")) return l.block[axis()];
+    if (kind == "hidden_grid_dims") return l.grid[2] * l.block[2] > 1 ? 3 : l.grid[1] * l.block[1] > 1 ? 2 : 1;
+    if (kind == "hidden_dynamic_lds_size") return dynamic_bytes;
+    if (kind == "hidden_shared_base") return shared_aperture >> 32;
+    if (kind == "hidden_private_base") return private_aperture >> 32;
+    return 0;  // offsets, remainders, and pointers to what there is not
+  };
+  for (const Argument &a : kernel.arguments) {
+    if (u64{a.offset} + a.size > segment.size())
+      return fail(simt::InvalidImage, "kernel %s: an argument is outside of its segment", kernel.name.c_str());
+    if (a.kind.starts_with("hidden_")) {
+      const u64 value = hidden(a);
+      std::memcpy(segment.data() + a.offset, &value, std::min<u32>(a.size, sizeof value));
+      continue;
+    }
+    const void *from = extra ? packed + a.offset : params ? params[number] : nullptr;
+    if (!from || (extra && a.offset + a.size > packed_bytes))
+      return fail(simt::InvalidValue, "kernel %s: argument %u is not given", kernel.name.c_str(), number);
+    std::memcpy(segment.data() + a.offset, from, a.size);
+    if (a.kind == "global_buffer" && pointer_count < most_arguments) {
+      const auto *p = load_as<const void *>(segment.data() + a.offset);
+      if (p) pointers[pointer_count++] = {p, number, "a pointer"};
+    }
+    ++number;
+  }
+  return simt::Success;
+}
+
+// The order of blocks: forward, reverse, or shuffled by a multiplier that has no divisor in common with their number.
+class Order {
+ public:
+  Order(u64 blocks, simt::Order order, u32 seed) : blocks_(blocks), reversed_(order == simt::Order::Reverse) {
+    if (order != simt::Order::Shuffle || blocks > UINT32_MAX) return;
+    std::mt19937 random(seed);
+    multiplier_ = random();
+    while (std::gcd(multiplier_, blocks) != 1) ++multiplier_;
+    multiplier_ %= blocks;
+    offset_ = random() % blocks;
+  }
+  u64 at(u64 position) const {
+    if (reversed_) return blocks_ - 1 - position;
+    return multiplier_ ? (multiplier_ * position + offset_) % blocks_ : position;
+  }
+  bool reversed() const { return reversed_; }
+
+ private:
+  u64 blocks_, multiplier_ = 0, offset_ = 0;
+  bool reversed_;
+};
+
+Error error_of(const Progress &progress) {
+  switch (progress.kind) {
+    case Fault::Unknown:
+      return simt::NotSupported;
+    case Fault::Address:
+      return simt::IllegalAddress;
+    case Fault::Timeout:
+      return simt::LaunchTimeOut;
+    default:
+      return simt::LaunchFailure;
+  }
+}
+
+Runner &runner(std::size_t number) {
+  static std::vector<std::unique_ptr<Runner>> &runners = *new std::vector<std::unique_ptr<Runner>>;
+  while (runners.size() <= number) runners.push_back(std::make_unique<Runner>());
+  return *runners[number];
+}
+
+}  // namespace
+
+std::string located(u64 address) {
+  return simt::memory().locate(reinterpret_cast<const void *>(address), pointers, pointer_count);
+}
+
+u64 executed_instructions() { return executed_total; }
+
+Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
+  const std::lock_guard lock(launch_mutex());
+  const u32 lds_bytes = kernel.lds_bytes + dynamic_bytes;
+  if (const Error error = check_shape(kernel, grid, block, lds_bytes)) return error;
+  if ((kernel.rsrc1 & float_mode) != keeps_subnormals)
+    return fail(simt::NotSupported, "kernel %s: the emulator does not know the float mode %#x", kernel.name.c_str(),
+                kernel.rsrc1 >> 12 & 0xff);
+  Launch l{};
+  l.code = &kernel.object->code();
+  l.kernel = kernel.name.c_str();
+  l.grid[0] = grid.x, l.grid[1] = grid.y, l.grid[2] = grid.z;
+  l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
+  l.wave = kernel.wave();
+  l.lds_bytes = lds_bytes;
+  l.scratch_bytes = kernel.scratch_bytes;
+  l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
+  std::vector<u8> segment;
+  if (const Error error = fill_arguments(kernel, l, dynamic_bytes, params, extra, segment)) return error;
+  if (const Error error = simt::memory().check_arguments(l.kernel, pointers, pointer_count)) return error;
+  Packet packet{};
+  for (int n = 0; n < 3; ++n) {
+    packet.block[n] = static_cast<u16>(l.block[n]);
+    packet.grid[n] = l.grid[n] * l.block[n];
+  }
+  l.kernarg = packet.kernarg = reinterpret_cast<u64>(segment.data());
+  l.dispatch_packet = reinterpret_cast<u64>(&packet);
+  l.fixed[0] = kernel.object->image();
+  l.fixed[1] = {l.kernarg, l.kernarg + segment.size()};
+  l.fixed[2] = {l.dispatch_packet, l.dispatch_packet + sizeof packet};
+
+  const simt::Options &settings = simt::options();
+  const u64 blocks = u64{grid.x} * grid.y * grid.z;
+  const Order order(blocks, settings.order(), settings.seed());
+  Progress progress;
+  if (settings.timeout_ms()) {
+    progress.has_deadline = true;
+    progress.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.timeout_ms());
+  }
+  const auto work = [&](Runner &mine) {
+    for (u64 position; !progress.stopped && (position = progress.next++) < blocks;) {
+      const u64 b = order.at(position);
+      const u32 id[] = {static_cast<u32>(b % grid.x), static_cast<u32>(b / grid.x % grid.y),
+                        static_cast<u32>(b / grid.x / grid.y)};
+      mine.run(l, kernel, id, order.reversed(), progress);
+    }
+  };
+  const u64 waves = blocks * ((block.x * block.y * block.z + l.wave - 1) / l.wave);
+  const u64 threads = waves < worth_sharing ? 1 : std::min<u64>(settings.threads(), blocks);
+  for (u64 n = 0; n < threads; ++n) runner(n);
+  std::vector<std::thread> helpers;
+  for (u64 n = 1; n < threads; ++n) helpers.emplace_back([&work, n] { work(runner(n)); });
+  work(runner(0));
+  for (std::thread &helper : helpers) helper.join();
+  executed_total += progress.executed;
+  if (progress.stopped) return fail(error_of(progress), "%s", progress.message.c_str());
+  return simt::Success;
+}
+
+}  // namespace isa
+
+namespace simt {
+std::unique_lock<std::mutex> lock_launches() { return std::unique_lock(isa::launch_mutex()); }
+}  // namespace simt

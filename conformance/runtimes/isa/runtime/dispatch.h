@@ -1,0 +1,22 @@
+// Launches of kernels of code objects.
+#pragma once
+
+#include <mutex>
+
+#include "error.h"
+#include "object.h"
+
+namespace isa {
+
+struct Shape {
+  u32 x, y, z;
+};
+
+// Runs the whole grid, one launch at a time. Arguments come as pointers (`params`) or packed (`extra`), as in
+// hipModuleLaunchKernel.
+simt::Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra);
+
+// Instructions that waves have executed in this process.
+u64 executed_instructions();
+
+}  // namespace isa

@@ -1,0 +1,187 @@
+#include "group.h"
+
+#include <algorithm>
+
+#include "decoder.h"
+#include "memory.h"
+#include "options.h"
+
+namespace isa {
+
+u8 *Wave::look_up(u64 address, u32 bytes, int lane) {
+  for (u32 n = 0; n < std::size(windows); ++n)
+    if (windows[n].holds(address, bytes)) {
+      hot = n;
+      return reinterpret_cast<u8 *>(address);
+    }
+  Window found;
+  for (const Window &w : launch->fixed)
+    if (w.holds(address, bytes)) found = w;
+  simt::Memory::Range range;
+  if (!found.end && simt::memory().find(reinterpret_cast<const void *>(address), range)) {
+    const u64 base = reinterpret_cast<u64>(range.base);
+    const Window whole{base, base + range.bytes};
+    if (whole.holds(address, bytes)) found = whole;
+  }
+  if (!found.end) throw AddressFault(AddressFault::Global, address, bytes, lane);
+  hot = (hot + 1) % std::size(windows);
+  windows[hot] = found;
+  return reinterpret_cast<u8 *>(address);
+}
+
+namespace {
+
+constexpr u64 turn = 1 << 14;  // instructions until the next wave has its turn
+
+bool packs_thread_ids(const std::string &target) {
+  return !target.starts_with("gfx906") && !target.starts_with("gfx10");
+}
+
+std::string place(const u32 (&v)[3]) {
+  return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
+}
+
+}  // namespace
+
+void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 number) {
+  const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
+  w.group = &group_;
+  w.launch = &launch;
+  w.number = number;
+  w.ended = w.at_barrier = w.scc_ = false;
+  w.executed = 0;
+  w.masked_for = 0;
+  w.hot = 0;
+  std::fill(std::begin(w.windows), std::end(w.windows), Window{});
+  std::memset(w.mask, 0, sizeof w.mask);
+  std::memset(w.v, 0xff, sizeof w.v[0] * launch.vgprs);
+  std::fill(std::begin(w.s), std::end(w.s), ~0u);
+  w.scratch.assign(u64{launch.scratch_bytes} * lanes, 0xff);
+  const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
+  w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
+  for (u32 l = 0; l < lanes; ++l) {
+    const u32 t = first + l;
+    const u32 x = t % launch.block[0], y = t / launch.block[0] % launch.block[1],
+              z = t / (launch.block[0] * launch.block[1]);
+    if (packs_thread_ids(launch.code->target)) {
+      w.v[0][l] = x | y << 10 | z << 20;
+    } else {
+      w.v[0][l] = x;
+      w.v[1][l] = y;
+      w.v[2][l] = z;
+    }
+  }
+  u32 at = 0;
+  const auto pair = [&](u64 value) {
+    w.s[at] = static_cast<u32>(value);
+    w.s[at + 1] = static_cast<u32>(value >> 32);
+    at += 2;
+  };
+  if (kernel.properties & 1) at += 4;  // the descriptor of scratch memory
+  if (kernel.properties & 2) pair(launch.dispatch_packet);
+  if (kernel.properties & 4) pair(0);
+  if (kernel.properties & 8) pair(launch.kernarg);
+  if (kernel.properties & 16) pair(1);
+  if (kernel.properties & 32) pair(0);
+  if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
+  at = kernel.user_registers();
+  if (launch.code->target.starts_with("gfx12")) {  // block numbers are where trap handlers have their registers
+    w.s[ttmp9] = group_.id[0];
+    w.s[ttmp7] = group_.id[1] | group_.id[2] << 16;
+    w.pc = launch.code->index_at(kernel.entry);
+    return;
+  }
+  for (int n = 0; n < 3; ++n)
+    if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = group_.id[n];
+  if (kernel.rsrc2 >> 10 & 1) w.s[at++] = 0;
+  if (kernel.rsrc2 & 1) w.s[at++] = 0;
+  w.pc = launch.code->index_at(kernel.entry);
+}
+
+void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
+  const Inst &i = w.launch->code->insts[w.pc ? w.pc - 1 : 0];
+  const std::string name = mnemonic(w.launch->code->target, i);
+  std::string text;
+  int lane = w.exec_ ? std::countr_zero(w.exec_) : 0;
+  if (fault.kind == Fault::Unknown) {
+    text = "the emulator does not know " + std::string(fault.what());
+    if (name != fault.what() && !text.ends_with(name) && i.run != no_instruction) text += " (" + name + ")";
+  } else if (const auto *access = dynamic_cast<const AddressFault *>(&fault)) {
+    if (access->lane >= 0) lane = access->lane;
+    text = name + " of " + std::to_string(access->bytes) + " bytes ";
+    if (access->space == AddressFault::Global)
+      text += located(access->address);
+    else if (access->space == AddressFault::Lds)
+      text += "at offset " + std::to_string(access->address) + " of the block's " +
+              std::to_string(w.group->lds.size()) + " bytes of shared memory";
+    else
+      text += "at offset " + std::to_string(access->address) + " of the thread's " +
+              std::to_string(w.launch->scratch_bytes) + " bytes of scratch memory";
+  } else {
+    text = fault.what();
+  }
+  const u32 t = w.number * w.launch->wave + static_cast<u32>(lane);
+  const u32 thread[] = {t % w.launch->block[0], t / w.launch->block[0] % w.launch->block[1],
+                        t / (w.launch->block[0] * w.launch->block[1])};
+  const std::lock_guard lock(progress.mutex);
+  if (progress.stopped.exchange(true)) return;
+  progress.kind = fault.kind;
+  progress.message =
+      "kernel " + std::string(w.launch->kernel) + ": " +
+      (fault.kind == Fault::Unknown ? "" : "block " + place(group_.id) + ", thread " + place(thread) + ": ") + text;
+}
+
+void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {
+  try {
+    take_turns(launch, kernel, id, reversed, progress);
+  } catch (const std::exception &error) {  // before its first instruction: no place for its code, or no memory
+    const std::lock_guard lock(progress.mutex);
+    if (!progress.stopped.exchange(true)) progress.message = "kernel " + kernel.name + ": " + error.what();
+  }
+}
+
+void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed,
+                        Progress &progress) {
+  const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
+  const u32 count = (threads + launch.wave - 1) / launch.wave;
+  while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());
+  group_.launch = &launch;
+  std::copy(std::begin(id), std::end(id), group_.id);
+  group_.lds.assign(launch.lds_bytes, 0xff);
+  for (u32 n = 0; n < count; ++n) start(*waves_[n], launch, kernel, n);
+  const Inst *code = launch.code->insts.data();
+  for (;;) {
+    u32 waiting = 0, running = 0;
+    for (u32 n = 0; n < count; ++n) {
+      Wave &w = *waves_[reversed ? count - 1 - n : n];
+      if (!w.ended && !w.at_barrier) {
+        try {
+          const u64 end = w.executed + turn;
+          while (w.executed < end && !w.ended && !w.at_barrier) {
+            ++w.executed;
+            const Inst &i = code[w.pc++];
+            i.run(w, i);
+          }
+        } catch (const Fault &fault) {
+          fail(w, fault, progress);
+          return;
+        }
+      }
+      running += !w.ended && !w.at_barrier;
+      waiting += !w.ended && w.at_barrier;
+    }
+    if (!running && !waiting) break;
+    if (!running)
+      for (u32 n = 0; n < count; ++n) waves_[n]->at_barrier = false;
+    if (progress.stopped) return;
+    if (progress.has_deadline && std::chrono::steady_clock::now() > progress.deadline) {
+      fail(*waves_[0], Fault(Fault::Timeout, "did not end in time"), progress);
+      return;
+    }
+  }
+  u64 executed = 0;
+  for (u32 n = 0; n < count; ++n) executed += waves_[n]->executed;
+  progress.executed += executed;
+}
+
+}  // namespace isa

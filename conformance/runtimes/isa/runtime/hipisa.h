@@ -1,0 +1,21 @@
+// libamdhip64.so over an interpreter of AMD machine code: what it exports in addition to the HIP API. C, so that ctypes
+// can call it.
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message. Those of the cpu runtime (hipcpu.h), and
+//   target      gfx942, ...     the device that is interpreted
+int hipisaSetOption(const char *key, const char *value);
+
+// Message of the last HIP call on this thread that failed. Never null.
+const char *hipisaLastMessage(void);
+
+// Instructions that waves have executed since the start of the process.
+unsigned long hipisaExecuted(void);
+
+#ifdef __cplusplus
+}
+#endif

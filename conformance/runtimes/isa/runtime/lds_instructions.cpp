@@ -1,0 +1,198 @@
+// LDS: loads, stores, atomics, and the crossbar that moves words between lanes.
+#include "atomics.h"
+#include "operands.h"
+
+namespace isa {
+namespace {
+
+u32 first_offset(const Inst &i) { return i.constant & 0xff; }
+u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
+
+// Only active lanes have addresses.
+template <class T, int count, Half half = Half::Whole>
+void read(Wave &w, const Inst &i) {
+  const u32 *a = w.v[i.src[0] - vgpr];
+  u32 addresses[lanes];
+  std::memcpy(addresses, a, sizeof addresses);
+  const u32 to = i.dst - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    const u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T) * count, l);
+    for (u32 n = 0; n < count; ++n) {
+      const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
+      u32 &r = w.v[to + n][l];
+      r = half == Half::Whole ? value
+          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
+                              : (r & 0xffff) | value << 16;
+    }
+  }
+}
+
+template <class T, int count, bool high = false>
+void write(Wave &w, const Inst &i) {
+  const u32 *a = w.v[i.src[0] - vgpr];
+  const u32 from = i.src[1] - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p = w.lds_at(u64{a[l]} + (i.constant & 0xffff), sizeof(T) * count, l);
+    for (u32 n = 0; n < count; ++n) store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][l] >> (high ? 16 : 0)));
+  }
+}
+
+// Two places, whose offsets count in `unit` bytes.
+template <int words, u32 unit>
+void read_two(Wave &w, const Inst &i) {
+  u32 addresses[lanes];
+  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
+  const u32 to = i.dst - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    const u8 *p[] = {w.lds_at(u64{addresses[l]} + first_offset(i) * unit, 4 * words, l),
+                     w.lds_at(u64{addresses[l]} + second_offset(i) * unit, 4 * words, l)};
+    for (u32 n = 0; n < 2 * words; ++n) w.v[to + n][l] = load_as<u32>(p[n / words] + 4 * (n % words));
+  }
+}
+template <int words, u32 unit>
+void write_two(Wave &w, const Inst &i) {
+  const u32 *a = w.v[i.src[0] - vgpr];
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p[] = {w.lds_at(u64{a[l]} + first_offset(i) * unit, 4 * words, l),
+               w.lds_at(u64{a[l]} + second_offset(i) * unit, 4 * words, l)};
+    for (u32 n = 0; n < words; ++n) store_as<u32>(p[0] + 4 * n, w.v[i.src[1] - vgpr + n][l]);
+    for (u32 n = 0; n < words; ++n) store_as<u32>(p[1] + 4 * n, w.v[i.src[2] - vgpr + n][l]);
+  }
+}
+
+template <class T, auto f, bool returns>
+void atomic(Wave &w, const Inst &i) {
+  u32 addresses[lanes];
+  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T), l);
+    const T old = change<T, f, false>(p, w, i.src[1] - vgpr, l);
+    if (returns) write_lane(w, i.dst - vgpr, l, old);
+  }
+}
+
+// ds_cmpst: what is expected comes first, the new value second.
+template <class T, bool returns>
+void compare_store(Wave &w, const Inst &i) {
+  u32 addresses[lanes];
+  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T), l);
+    const T old = load_as<T>(p);
+    if (old == read_lane<T>(w, i.src[1] - vgpr, l)) store_as<T>(p, read_lane<T>(w, i.src[2] - vgpr, l));
+    if (returns) write_lane(w, i.dst - vgpr, l, old);
+  }
+}
+
+// What a lane that is not active would give is 0.
+void swizzle(Wave &w, const Inst &i) {
+  u32 from[lanes], r[lanes];
+  std::memcpy(from, w.v[i.src[0] - vgpr], sizeof from);
+  const u32 control = i.constant & 0xffff;
+  if (control >= 0xe000) throw Fault(Fault::Unknown, "ds_swizzle in FFT mode");
+  for (int l = 0; l < lanes; ++l) {
+    int s;
+    if (control & 0x8000) {
+      s = (control & 0x4000) ? l : (l & ~3) + static_cast<int>(control >> 2 * (l & 3) & 3);
+      if (control & 0x4000) {  // rotate in groups of 32
+        const int by = static_cast<int>(control >> 5 & 31), keep = static_cast<int>(control & 31);
+        const int moved = (control >> 10 & 1 ? l + 32 - by : l + by) & 31;
+        s = (l & 32) | (l & keep) | (moved & ~keep & 31);
+      }
+    } else {
+      const int keep = static_cast<int>(control & 31), set = static_cast<int>(control >> 5 & 31);
+      s = (l & 32) | ((((l & 31) & keep) | set) ^ static_cast<int>(control >> 10 & 31));
+    }
+    r[l] = w.exec_ >> s & 1 ? from[s] : 0;
+  }
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+
+void bpermute(Wave &w, const Inst &i) {
+  const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
+  u32 r[lanes];
+  for (int l = 0; l < lanes; ++l) {
+    const u32 s = (a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave;
+    r[l] = w.exec_ >> s & 1 ? from[s] : 0;
+  }
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+void permute(Wave &w, const Inst &i) {
+  const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
+  u32 r[lanes] = {};
+  for (int l = 0; l < lanes; ++l)
+    if (w.exec_ >> l & 1) r[(a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave] = from[l];
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+
+#define ATOMIC(name, suffix, T, f) \
+  {"ds_" name "_" suffix, &atomic<T, f<T>, false>}, { "ds_" name "_rtn_" suffix, &atomic<T, f<T>, true> }
+
+constexpr Semantics lds_rows[] = {
+    {"ds_read_u8", &read<u8, 1>},
+    {"ds_read_i8", &read<i8, 1>},
+    {"ds_read_u16", &read<u16, 1>},
+    {"ds_read_i16", &read<i16, 1>},
+    {"ds_read_u8_d16", &read<u8, 1, Half::Low>},
+    {"ds_read_u8_d16_hi", &read<u8, 1, Half::High>},
+    {"ds_read_i8_d16", &read<i8, 1, Half::Low>},
+    {"ds_read_i8_d16_hi", &read<i8, 1, Half::High>},
+    {"ds_read_u16_d16", &read<u16, 1, Half::Low>},
+    {"ds_read_u16_d16_hi", &read<u16, 1, Half::High>},
+    {"ds_read_b32", &read<u32, 1>},
+    {"ds_read_b64", &read<u32, 2>},
+    {"ds_read_b96", &read<u32, 3>},
+    {"ds_read_b128", &read<u32, 4>},
+    {"ds_write_b8", &write<u8, 1>},
+    {"ds_write_b16", &write<u16, 1>},
+    {"ds_write_b8_d16_hi", &write<u8, 1, true>},
+    {"ds_write_b16_d16_hi", &write<u16, 1, true>},
+    {"ds_write_b32", &write<u32, 1>},
+    {"ds_write_b64", &write<u32, 2>},
+    {"ds_write_b96", &write<u32, 3>},
+    {"ds_write_b128", &write<u32, 4>},
+    {"ds_read2_b32", &read_two<1, 4>},
+    {"ds_read2_b64", &read_two<2, 8>},
+    {"ds_read2st64_b32", &read_two<1, 256>},
+    {"ds_read2st64_b64", &read_two<2, 512>},
+    {"ds_write2_b32", &write_two<1, 4>},
+    {"ds_write2_b64", &write_two<2, 8>},
+    {"ds_write2st64_b32", &write_two<1, 256>},
+    {"ds_write2st64_b64", &write_two<2, 512>},
+    ATOMIC("add", "u32", u32, added),
+    ATOMIC("sub", "u32", u32, subtracted),
+    ATOMIC("min", "u32", u32, lesser),
+    ATOMIC("max", "u32", u32, greater),
+    ATOMIC("min", "i32", i32, lesser),
+    ATOMIC("max", "i32", i32, greater),
+    ATOMIC("and", "b32", u32, anded),
+    ATOMIC("or", "b32", u32, ored),
+    ATOMIC("xor", "b32", u32, xored),
+    ATOMIC("add", "u64", u64, added),
+    ATOMIC("add", "f32", f32, added),
+    ATOMIC("add", "f64", f64, added),
+    {"ds_wrxchg_rtn_b32", &atomic<u32, swapped<u32>, true>},
+    {"ds_wrxchg_rtn_b64", &atomic<u64, swapped<u64>, true>},
+    {"ds_cmpst_b32", &compare_store<u32, false>},
+    {"ds_cmpst_rtn_b32", &compare_store<u32, true>},
+    {"ds_cmpst_b64", &compare_store<u64, false>},
+    {"ds_cmpst_rtn_b64", &compare_store<u64, true>},
+    {"ds_swizzle_b32", &swizzle},
+    {"ds_bpermute_b32", &bpermute},
+    {"ds_permute_b32", &permute},
+    {"ds_nop", [](Wave &, const Inst &) {}},
+};
+
+}  // namespace
+
+Run find_lds(const char *name) { return find_row(lds_rows, name); }
+
+}  // namespace isa
+
+#undef ATOMIC

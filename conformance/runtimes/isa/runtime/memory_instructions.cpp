@@ -1,0 +1,192 @@
+// Scalar loads, and vector loads, stores and atomics to global, generic and scratch memory.
+#include <algorithm>
+#include <atomic>
+
+#include "atomics.h"
+#include "operands.h"
+
+namespace isa {
+
+u8 *Wave::lds_at(u64 address, u32 bytes, int lane) {
+  if (address + bytes > group->lds.size() || address + bytes < address)
+    throw AddressFault(AddressFault::Lds, address, bytes, lane);
+  return group->lds.data() + address;
+}
+
+u8 *Wave::scratch_at(u64 address, u32 bytes, int lane) {
+  if (address + bytes > launch->scratch_bytes || address + bytes < address)
+    throw AddressFault(AddressFault::Scratch, address, bytes, lane);
+  return scratch.data() + u64{launch->scratch_bytes} * static_cast<u32>(lane) + address;
+}
+
+namespace {
+
+enum class Space { Generic, Global, Scratch };
+
+template <Space space>
+u8 *place(Wave &w, u64 address, u32 bytes, int lane) {
+  if constexpr (space == Space::Scratch) return w.scratch_at(address, bytes, lane);
+  if constexpr (space == Space::Generic) {
+    if (address >> 32 == shared_aperture >> 32) return w.lds_at(address & 0xffffffff, bytes, lane);
+    if (address >> 32 == private_aperture >> 32) return w.scratch_at(address & 0xffffffff, bytes, lane);
+  }
+  return w.at(address, bytes, lane);
+}
+
+// The address of each active lane; those of others are not to be looked at.
+template <Space space>
+void addresses(const Wave &w, const Inst &i, u64 *out) {
+  const u64 offset = static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  const u32 *low = i.src[0] == none ? nullptr : w.v[i.src[0] - vgpr];
+  if constexpr (space == Space::Scratch) {
+    const u64 base = i.src[2] == none ? 0 : w.scalar(i.src[2], i);
+    for (int l = 0; l < lanes; ++l) out[l] = static_cast<u32>(base + offset + (low ? low[l] : 0));
+  } else if (i.src[2] == none) {
+    const u32 *high = w.v[i.src[0] - vgpr + 1];
+    for (int l = 0; l < lanes; ++l) out[l] = (u64{high[l]} << 32 | low[l]) + offset;
+  } else {
+    const u64 base = w.scalar64(i.src[2], i) + offset;
+    for (int l = 0; l < lanes; ++l) out[l] = base + low[l];
+  }
+}
+
+template <Space space, class T, int count, Half half = Half::Whole>
+void load(Wave &w, const Inst &i) {
+  u64 a[lanes];
+  addresses<space>(w, i, a);
+  const u32 to = i.dst - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    const u8 *p = place<space>(w, a[l], sizeof(T) * count, l);
+    for (u32 n = 0; n < count; ++n) {
+      const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
+      u32 &r = w.v[to + n][l];
+      r = half == Half::Whole ? value
+          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
+                              : (r & 0xffff) | value << 16;
+    }
+  }
+}
+
+template <Space space, class T, int count, bool high = false>
+void store(Wave &w, const Inst &i) {
+  u64 a[lanes];
+  addresses<space>(w, i, a);
+  const u32 from = i.src[1] - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p = place<space>(w, a[l], sizeof(T) * count, l);
+    for (u32 n = 0; n < count; ++n) store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][l] >> (high ? 16 : 0)));
+  }
+}
+
+template <Space space, class T, auto f, bool compares = false>
+void atomic(Wave &w, const Inst &i) {
+  u64 a[lanes];
+  addresses<space>(w, i, a);
+  const u32 from = i.src[1] - vgpr, to = i.dst - vgpr;
+  for (u64 left = w.exec_; left; left &= left - 1) {
+    const int l = std::countr_zero(left);
+    u8 *p = place<space>(w, a[l], sizeof(T), l);
+    const T old = change<T, f, compares>(p, w, from, l);
+    if (i.flags & Returns) write_lane(w, to, l, old);
+  }
+}
+
+template <int count>
+void scalar_load(Wave &w, const Inst &i) {
+  u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  if (i.src[1] != none) address += w.scalar(i.src[1], i);
+  address &= ~u64{3};
+  const u8 *p = w.at(address, 4 * count, -1);
+  for (u32 n = 0; n < count; ++n) w.set_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
+}
+
+template <class T>
+void scalar_load_part(Wave &w, const Inst &i) {
+  u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  if (i.src[1] != none) address += w.scalar(i.src[1], i);
+  w.set_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(address, sizeof(T), -1))));
+}
+
+#define SPACES(row, ...) row("flat_", Space::Generic, __VA_ARGS__), row("global_", Space::Global, __VA_ARGS__)
+#define ALL(row, ...) SPACES(row, __VA_ARGS__), row("scratch_", Space::Scratch, __VA_ARGS__)
+#define LOAD(prefix, space, name, ...) {prefix "load_" name, &load<space, __VA_ARGS__>}
+#define STORE(prefix, space, name, ...) {prefix "store_" name, &store<space, __VA_ARGS__>}
+#define ATOMIC(prefix, space, name, ...) {prefix "atomic_" name, &atomic<space, __VA_ARGS__>}
+
+constexpr Semantics memory_rows[] = {
+    {"s_load_dword", &scalar_load<1>},
+    {"s_load_dwordx2", &scalar_load<2>},
+    {"s_load_dwordx3", &scalar_load<3>},
+    {"s_load_ushort", &scalar_load_part<u16>},
+    {"s_load_sshort", &scalar_load_part<i16>},
+    {"s_load_ubyte", &scalar_load_part<u8>},
+    {"s_load_sbyte", &scalar_load_part<i8>},
+    {"s_load_dwordx4", &scalar_load<4>},
+    {"s_load_dwordx8", &scalar_load<8>},
+    {"s_load_dwordx16", &scalar_load<16>},
+    ALL(LOAD, "ubyte", u8, 1),
+    ALL(LOAD, "sbyte", i8, 1),
+    ALL(LOAD, "ushort", u16, 1),
+    ALL(LOAD, "sshort", i16, 1),
+    ALL(LOAD, "dword", u32, 1),
+    ALL(LOAD, "dwordx2", u32, 2),
+    ALL(LOAD, "dwordx3", u32, 3),
+    ALL(LOAD, "dwordx4", u32, 4),
+    ALL(LOAD, "ubyte_d16", u8, 1, Half::Low),
+    ALL(LOAD, "ubyte_d16_hi", u8, 1, Half::High),
+    ALL(LOAD, "sbyte_d16", i8, 1, Half::Low),
+    ALL(LOAD, "sbyte_d16_hi", i8, 1, Half::High),
+    ALL(LOAD, "short_d16", u16, 1, Half::Low),
+    ALL(LOAD, "short_d16_hi", u16, 1, Half::High),
+    ALL(STORE, "byte", u8, 1),
+    ALL(STORE, "byte_d16_hi", u8, 1, true),
+    ALL(STORE, "short", u16, 1),
+    ALL(STORE, "short_d16_hi", u16, 1, true),
+    ALL(STORE, "dword", u32, 1),
+    ALL(STORE, "dwordx2", u32, 2),
+    ALL(STORE, "dwordx3", u32, 3),
+    ALL(STORE, "dwordx4", u32, 4),
+    SPACES(ATOMIC, "swap", u32, swapped<u32>),
+    SPACES(ATOMIC, "cmpswap", u32, swapped<u32>, true),
+    SPACES(ATOMIC, "add", u32, added<u32>),
+    SPACES(ATOMIC, "sub", u32, subtracted<u32>),
+    SPACES(ATOMIC, "smin", i32, lesser<i32>),
+    SPACES(ATOMIC, "umin", u32, lesser<u32>),
+    SPACES(ATOMIC, "smax", i32, greater<i32>),
+    SPACES(ATOMIC, "umax", u32, greater<u32>),
+    SPACES(ATOMIC, "and", u32, anded<u32>),
+    SPACES(ATOMIC, "or", u32, ored<u32>),
+    SPACES(ATOMIC, "xor", u32, xored<u32>),
+    SPACES(ATOMIC, "inc", u32, incremented<u32>),
+    SPACES(ATOMIC, "dec", u32, decremented<u32>),
+    SPACES(ATOMIC, "add_f32", f32, added<f32>),
+    SPACES(ATOMIC, "add_f64", f64, added<f64>),
+    SPACES(ATOMIC, "min_f64", f64, lesser_float<f64>),
+    SPACES(ATOMIC, "max_f64", f64, greater_float<f64>),
+    SPACES(ATOMIC, "pk_add_f16", u32, added_halves),
+    SPACES(ATOMIC, "swap_x2", u64, swapped<u64>),
+    SPACES(ATOMIC, "cmpswap_x2", u64, swapped<u64>, true),
+    SPACES(ATOMIC, "add_x2", u64, added<u64>),
+    SPACES(ATOMIC, "sub_x2", u64, subtracted<u64>),
+    SPACES(ATOMIC, "smin_x2", i64, lesser<i64>),
+    SPACES(ATOMIC, "umin_x2", u64, lesser<u64>),
+    SPACES(ATOMIC, "smax_x2", i64, greater<i64>),
+    SPACES(ATOMIC, "umax_x2", u64, greater<u64>),
+    SPACES(ATOMIC, "and_x2", u64, anded<u64>),
+    SPACES(ATOMIC, "or_x2", u64, ored<u64>),
+    SPACES(ATOMIC, "xor_x2", u64, xored<u64>),
+};
+
+}  // namespace
+
+Run find_memory(const char *name) { return find_row(memory_rows, name); }
+
+}  // namespace isa
+
+#undef SPACES
+#undef ALL
+#undef LOAD
+#undef STORE
+#undef ATOMIC

@@ -1,0 +1,119 @@
+// Floats and 64-bit integers in scalar registers, which RDNA 4 has.
+#include "operands.h"
+
+namespace isa {
+namespace {
+
+f32 float_at(const Wave &w, const Inst &i, int n) { return std::bit_cast<f32>(w.scalar(i.src[n], i)); }
+f16 half_at(const Wave &w, const Inst &i, int n) {
+  const u16 code = i.src[n];
+  return is_inline(code) ? inline_constant<f16>(code) : std::bit_cast<f16>(static_cast<u16>(w.scalar(code, i)));
+}
+
+template <auto f>
+void float_one(Wave &w, const Inst &i) {
+  w.set_scalar(i.dst, bits_of(static_cast<f32>(f(float_at(w, i, 0)))));
+}
+template <auto f>
+void float_two(Wave &w, const Inst &i) {
+  w.set_scalar(i.dst, bits_of(static_cast<f32>(f(float_at(w, i, 0), float_at(w, i, 1)))));
+}
+template <auto f>
+void half_two(Wave &w, const Inst &i) {
+  w.set_scalar(i.dst, bits_of(static_cast<f16>(f(half_at(w, i, 0), half_at(w, i, 1)))));
+}
+template <auto f>
+void compare_floats(Wave &w, const Inst &i) {
+  w.scc_ = f(float_at(w, i, 0), float_at(w, i, 1));
+}
+template <auto f>
+void compare_halves(Wave &w, const Inst &i) {
+  w.scc_ = f(static_cast<f32>(half_at(w, i, 0)), static_cast<f32>(half_at(w, i, 1)));
+}
+template <auto f>
+void wide(Wave &w, const Inst &i) {  // SCC as it was
+  w.set_scalar64(i.dst, f(w.scalar64(i.src[0], i), w.scalar64(i.src[1], i)));
+}
+// v_s_: an approximate function of the vector unit on a scalar register.
+template <auto f>
+void vector_one(Wave &w, const Inst &i) {
+  f32 a = float_at(w, i, 0);
+  if (i.abs & 1) a = std::fabs(a);
+  if (i.neg & 1) a = -a;
+  if (i.omod || i.flags & Clamp) unknown(w, i);
+  w.set_scalar(i.dst, bits_of(static_cast<f32>(f(a))));
+}
+
+#define BOTH(name, ...)                                                                        \
+  {"s_cmp_" name "_f32", &compare_floats<[](f32 a, f32 b) -> bool { return __VA_ARGS__; }>}, { \
+    "s_cmp_" name "_f16", &compare_halves<[](f32 a, f32 b) -> bool { return __VA_ARGS__; }>    \
+  }
+#define TWO(name, ...)                                                         \
+  {"s_" name "_f32", &float_two<[](f32 a, f32 b) { return __VA_ARGS__; }>}, {  \
+    "s_" name "_f16", &half_two<[](f16 a, f16 b) { return f16(__VA_ARGS__); }> \
+  }
+
+constexpr Semantics scalar_float_rows[] = {
+    TWO("add", a + b),
+    TWO("sub", a - b),
+    TWO("mul", a *b),
+    TWO("min", minimum(a, b)),
+    TWO("max", maximum(a, b)),
+    {"s_fmac_f32",
+     [](Wave &w, const Inst &i) {
+       const f32 c = std::bit_cast<f32>(w.scalar(i.dst, i));
+       w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), c)));
+     }},
+    {"s_fmamk_f32",
+     [](Wave &w, const Inst &i) {
+       w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
+     }},
+    {"s_fmaak_f32",
+     [](Wave &w, const Inst &i) {
+       w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
+     }},
+    {"s_trunc_f32", &float_one<[](f32 a) { return std::trunc(a); }>},
+    {"s_ceil_f32", &float_one<[](f32 a) { return std::ceil(a); }>},
+    {"s_floor_f32", &float_one<[](f32 a) { return std::floor(a); }>},
+    {"s_rndne_f32", &float_one<[](f32 a) { return std::nearbyint(a); }>},
+    {"s_cvt_f32_f16", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, bits_of(static_cast<f32>(half_at(w, i, 0)))); }},
+    {"s_cvt_f16_f32",
+     [](Wave &w, const Inst &i) { w.set_scalar(i.dst, bits_of(static_cast<f16>(float_at(w, i, 0)))); }},
+    {"s_cvt_f32_i32",
+     [](Wave &w, const Inst &i) {
+       w.set_scalar(i.dst, bits_of(static_cast<f32>(static_cast<i32>(w.scalar(i.src[0], i)))));
+     }},
+    {"s_cvt_f32_u32",
+     [](Wave &w, const Inst &i) { w.set_scalar(i.dst, bits_of(static_cast<f32>(w.scalar(i.src[0], i)))); }},
+    {"s_cvt_i32_f32",
+     [](Wave &w, const Inst &i) { w.set_scalar(i.dst, static_cast<u32>(to_integer<i32>(float_at(w, i, 0)))); }},
+    {"s_cvt_u32_f32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, to_integer<u32>(float_at(w, i, 0))); }},
+    BOTH("lt", a < b),
+    BOTH("eq", a == b),
+    BOTH("le", a <= b),
+    BOTH("gt", a > b),
+    BOTH("lg", a<b || a> b),
+    BOTH("ge", a >= b),
+    BOTH("o", a == a && b == b),
+    BOTH("u", a != a || b != b),
+    BOTH("nge", !(a >= b)),
+    BOTH("nlg", !(a < b || a > b)),
+    BOTH("ngt", !(a > b)),
+    BOTH("nle", !(a <= b)),
+    BOTH("neq", !(a == b)),
+    BOTH("nlt", !(a < b)),
+    {"s_add_nc_u64", &wide<[](u64 a, u64 b) { return a + b; }>},
+    {"s_sub_nc_u64", &wide<[](u64 a, u64 b) { return a - b; }>},
+    {"s_mul_u64", &wide<[](u64 a, u64 b) { return a * b; }>},
+    {"v_s_rcp_f32", &vector_one<[](f32 a) { return 1.0f / a; }>},
+    {"v_s_sqrt_f32", &vector_one<[](f32 a) { return std::sqrt(a); }>},
+};
+
+}  // namespace
+
+Run find_scalar_float(const char *name) { return find_row(scalar_float_rows, name); }
+
+#undef BOTH
+#undef TWO
+
+}  // namespace isa

@@ -1,0 +1,220 @@
+// Floating point instructions of the vector unit.
+#include "vector.h"
+
+namespace isa {
+namespace {
+
+template <class T>
+constexpr auto reciprocal = [](T x) { return static_cast<T>(T{1} / x); };
+
+// The documented error of these is an ulp; what is computed here is rounded correctly, or nearly so.
+inline f32 log2_of(f32 x) { return static_cast<f32>(std::log2(static_cast<f64>(x))); }
+inline f32 exp2_of(f32 x) { return static_cast<f32>(std::exp2(static_cast<f64>(x))); }
+inline f32 rsq_of(f32 x) { return static_cast<f32>(1 / std::sqrt(static_cast<f64>(x))); }
+// In turns, not radians.
+inline f32 sin_of(f32 x) { return static_cast<f32>(std::sin(static_cast<f64>(x) * 6.283185307179586)); }
+inline f32 cos_of(f32 x) { return static_cast<f32>(std::cos(static_cast<f64>(x) * 6.283185307179586)); }
+
+// 2^e may over- or underflow where x * 2^e does not.
+template <class T>
+T scaled(T x, i32 e) {
+  return static_cast<T>(std::ldexp(static_cast<f64>(x), e));
+}
+
+template <class T>
+void div_scale(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes], c_[lanes], r[lanes];
+  u8 fixes[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_), *c = source(w, i, 2, c_);
+  for (int l = 0; l < lanes; ++l) {
+    bool fix;
+    r[l] = division_scale(a[l], b[l], c[l], fix);
+    fixes[l] = fix;
+  }
+  const u64 bits = packed(fixes) & w.exec_;
+  put(w, i, r);
+  w.set_mask(i.sdst, bits);
+}
+
+template <class T>
+void div_fmas(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes], c_[lanes], r[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_), *c = source(w, i, 2, c_);
+  for (int l = 0; l < lanes; ++l) r[l] = fused(a[l], b[l], c[l]);
+  const u64 fixes = w.vcc_mask() & w.exec_;
+  if (fixes)
+    for (int l = 0; l < lanes; ++l)
+      if (fixes >> l & 1) r[l] = division_fmas(a[l], b[l], c[l]);
+  put(w, i, r);
+}
+
+// v_fma_mix: each source is a float, or one half of a register as op_sel_hi and op_sel say; neg_hi is its absolute
+// value.
+void mix(Wave &w, const Inst &i, f32 *r) {
+  f32 s[3][lanes];
+  for (int n = 0; n < 3; ++n) {
+    Inst one = i;
+    one.neg = one.abs = 0;
+    if (i.op_sel_hi >> n & 1) {
+      f16 h_[lanes];
+      const f16 *h = source(w, one, n, h_);
+      for (int l = 0; l < lanes; ++l) s[n][l] = h[l];
+    } else {
+      one.op_sel = 0;
+      f32 f_[lanes];
+      const f32 *f = source(w, one, n, f_);
+      for (int l = 0; l < lanes; ++l) s[n][l] = f[l];
+    }
+    if (i.neg_hi >> n & 1)
+      for (int l = 0; l < lanes; ++l) s[n][l] = std::fabs(s[n][l]);
+    if (i.neg >> n & 1)
+      for (int l = 0; l < lanes; ++l) s[n][l] = -s[n][l];
+  }
+  for (int l = 0; l < lanes; ++l) r[l] = fused(s[0][l], s[1][l], s[2][l]);
+}
+void fma_mix(Wave &w, const Inst &i) {
+  f32 r[lanes];
+  mix(w, i, r);
+  put(w, i, r);
+}
+// The fused result is a float, which is rounded to f16.
+template <bool high>
+void fma_mix_half(Wave &w, const Inst &i) {
+  f32 r[lanes];
+  mix(w, i, r);
+  f16 h[lanes];
+  for (int l = 0; l < lanes; ++l) h[l] = static_cast<f16>(r[l]);
+  Inst to = i;
+  to.op_sel = high ? 8 : 0;
+  put<f16, true>(w, to, h);
+}
+
+// v_trig_preop_f64: 53 bits of 2/pi, from bit 53 * segment on, as ocml's reduction of large arguments wants them.
+f64 trig_preop(f64 x, u32 segment) {
+  static constexpr u64 words[] = {
+      0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
+      0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
+      0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+      0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb1f8d5d085, 0x6033046fc7b6babf,
+  };
+  const int e = biased_exponent(x);
+  int shift = static_cast<int>(segment & 31) * 53;
+  if (e > 1077) shift += e - 1077;
+  const auto word = [&](int n) { return n < 19 ? words[n] : u64{0}; };
+  const int at = shift / 64, bit = shift % 64;
+  const u64 top = bit ? word(at) << bit | word(at + 1) >> (64 - bit) : word(at);
+  const int scale = (e >= 1968 ? 128 : 0) - 53 - shift;
+  return std::ldexp(static_cast<f64>(top >> 11), scale);
+}
+
+#define F1(name, T, ...) {name, &unary<T, T, [](T a) -> T { return __VA_ARGS__; }>}
+#define F2(name, T, ...) {name, &binary<T, T, T, [](T a, T b) -> T { return __VA_ARGS__; }>}
+#define F3(name, T, keeps, ...) {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return __VA_ARGS__; }, keeps>}
+#define ROUNDINGS(type, T, W)                                                                                       \
+  F1("v_trunc_" type, T, static_cast<T>(std::trunc(W(a)))), F1("v_ceil_" type, T, static_cast<T>(std::ceil(W(a)))), \
+      F1("v_floor_" type, T, static_cast<T>(std::floor(W(a)))),                                                     \
+      F1("v_rndne_" type, T, static_cast<T>(std::nearbyint(W(a))))
+#define ARITHMETIC(type, T)                                                                 \
+  F2("v_add_" type, T, static_cast<T>(a + b)), F2("v_mul_" type, T, static_cast<T>(a * b)), \
+      F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),             \
+      F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
+
+constexpr Semantics float_rows[] = {
+    ARITHMETIC("f32", f32),
+    ARITHMETIC("f16", f16),
+    ARITHMETIC("f64", f64),
+    ROUNDINGS("f32", f32, f32),
+    ROUNDINGS("f16", f16, f32),
+    ROUNDINGS("f64", f64, f64),
+    F2("v_mul_legacy_f32", f32, a == 0 || b == 0 ? 0.0f : a * b),
+    F3("v_fma_f32", f32, false, fused(a, b, c)),
+    F3("v_fma_f64", f64, false, fused(a, b, c)),
+    F3("v_fma_f16", f16, true, fused(a, b, c)),
+    F3("v_fma_legacy_f16", f16, false, fused(a, b, c)),
+    F3("v_max3_f32", f32, false, maximum(maximum(a, b), c)),
+    F3("v_min3_f32", f32, false, minimum(minimum(a, b), c)),
+    F3("v_max3_f16", f16, true, maximum(maximum(a, b), c)),
+    F3("v_min3_f16", f16, true, minimum(minimum(a, b), c)),
+    F3("v_med3_f32", f32, false,
+       a != a || b != b || c != c ? minimum(minimum(a, b), c) : maximum(minimum(a, b), minimum(maximum(a, b), c))),
+    {"v_fmac_f32", &accumulate<f32, f32, f32, [](f32 a, f32 b, f32 c) { return fused(a, b, c); }>},
+    {"v_fmac_f64", &accumulate<f64, f64, f64, [](f64 a, f64 b, f64 c) { return fused(a, b, c); }>},
+    {"v_fmac_f16", &accumulate<f16, f16, f16, [](f16 a, f16 b, f16 c) { return fused(a, b, c); }, true>},
+    {"v_mac_f32", &accumulate<f32, f32, f32, [](f32 a, f32 b, f32 c) { return unfused(a, b, c); }>},
+    F3("v_mad_f32", f32, false, unfused(a, b, c)),
+    F3("v_madak_f32", f32, false, unfused(a, b, c)),
+    F3("v_madmk_f32", f32, false, unfused(a, b, c)),
+    F3("v_fmaak_f32", f32, false, fused(a, b, c)),
+    F3("v_fmamk_f32", f32, false, fused(a, b, c)),
+    F3("v_fmaak_f16", f16, true, fused(a, b, c)),
+    F3("v_fmamk_f16", f16, true, fused(a, b, c)),
+    F1("v_rcp_f32", f32, 1.0f / a),
+    F1("v_rcp_iflag_f32", f32, 1.0f / a),
+    F1("v_rcp_f64", f64, 1.0 / a),
+    F1("v_rcp_f16", f16, static_cast<f16>(1.0f / static_cast<f32>(a))),
+    F1("v_rsq_f32", f32, rsq_of(a)),
+    F1("v_rsq_f64", f64, 1.0 / std::sqrt(a)),
+    F1("v_rsq_f16", f16, static_cast<f16>(rsq_of(a))),
+    F1("v_sqrt_f32", f32, std::sqrt(a)),
+    F1("v_sqrt_f64", f64, std::sqrt(a)),
+    F1("v_sqrt_f16", f16, static_cast<f16>(std::sqrt(static_cast<f32>(a)))),
+    F1("v_exp_f32", f32, exp2_of(a)),
+    F1("v_log_f32", f32, log2_of(a)),
+    F1("v_exp_f16", f16, static_cast<f16>(exp2_of(a))),
+    F1("v_log_f16", f16, static_cast<f16>(log2_of(a))),
+    F1("v_sin_f32", f32, sin_of(a)),
+    F1("v_cos_f32", f32, cos_of(a)),
+    F1("v_fract_f32", f32, fraction(a)),
+    F1("v_fract_f64", f64, fraction(a)),
+    F1("v_fract_f16", f16, static_cast<f16>(fraction(static_cast<f32>(a)))),
+    F1("v_frexp_mant_f32", f32, mantissa_of(a)),
+    F1("v_frexp_mant_f64", f64, mantissa_of(a)),
+    {"v_frexp_exp_i32_f32", &unary<i32, f32, [](f32 a) { return exponent_of(a); }>},
+    {"v_frexp_exp_i32_f64", &unary<i32, f64, [](f64 a) { return exponent_of(a); }>},
+    {"v_ldexp_f32", &binary<f32, f32, i32, [](f32 a, i32 b) { return std::ldexp(a, b); }>},
+    {"v_ldexp_f64", &binary<f64, f64, i32, [](f64 a, i32 b) { return std::ldexp(a, b); }>},
+    {"v_ldexp_f16", &binary<f16, f16, i16, [](f16 a, i16 b) { return half_of(scaled<f64>(a, b)); }>},
+    {"v_div_scale_f32", &div_scale<f32>},
+    {"v_div_scale_f64", &div_scale<f64>},
+    {"v_div_fmas_f32", &div_fmas<f32>},
+    {"v_div_fmas_f64", &div_fmas<f64>},
+    F3("v_div_fixup_f32", f32, false, division_fixup(a, b, c)),
+    F3("v_div_fixup_f64", f64, false, division_fixup(a, b, c)),
+    F3("v_div_fixup_f16", f16, true, division_fixup(a, b, c)),
+    {"v_trig_preop_f64", &binary<f64, f64, u32, [](f64 a, u32 b) { return trig_preop(a, b); }>},
+    {"v_fma_mix_f32", &fma_mix},
+    {"v_fma_mixlo_f16", &fma_mix_half<false>},
+    {"v_fma_mixhi_f16", &fma_mix_half<true>},
+    {"v_cvt_f16_f32", &unary<f16, f32, [](f32 a) { return static_cast<f16>(a); }>},
+    {"v_cvt_f32_f16", &unary<f32, f16, [](f16 a) { return static_cast<f32>(a); }>},
+    {"v_cvt_f32_f64", &unary<f32, f64, [](f64 a) { return static_cast<f32>(a); }>},
+    {"v_cvt_f64_f32", &unary<f64, f32, [](f32 a) { return static_cast<f64>(a); }>},
+    {"v_cvt_f32_i32", &unary<f32, i32, [](i32 a) { return static_cast<f32>(a); }>},
+    {"v_cvt_f32_u32", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a); }>},
+    {"v_cvt_f64_i32", &unary<f64, i32, [](i32 a) { return static_cast<f64>(a); }>},
+    {"v_cvt_f64_u32", &unary<f64, u32, [](u32 a) { return static_cast<f64>(a); }>},
+    {"v_cvt_f16_u16", &unary<f16, u16, [](u16 a) { return static_cast<f16>(static_cast<f32>(a)); }>},
+    {"v_cvt_f16_i16", &unary<f16, i16, [](i16 a) { return static_cast<f16>(static_cast<f32>(a)); }>},
+    {"v_cvt_i32_f32", &unary<i32, f32, [](f32 a) { return to_integer<i32>(a); }>},
+    {"v_cvt_u32_f32", &unary<u32, f32, [](f32 a) { return to_integer<u32>(a); }>},
+    {"v_cvt_i32_f64", &unary<i32, f64, [](f64 a) { return to_integer<i32>(a); }>},
+    {"v_cvt_u32_f64", &unary<u32, f64, [](f64 a) { return to_integer<u32>(a); }>},
+    {"v_cvt_i16_f16", &unary<i16, f16, [](f16 a) { return to_integer<i16>(static_cast<f32>(a)); }>},
+    {"v_cvt_u16_f16", &unary<u16, f16, [](f16 a) { return to_integer<u16>(static_cast<f32>(a)); }>},
+    {"v_cvt_f32_ubyte0", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a & 255); }>},
+    {"v_cvt_f32_ubyte1", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 8 & 255); }>},
+    {"v_cvt_f32_ubyte2", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 16 & 255); }>},
+    {"v_cvt_f32_ubyte3", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 24); }>},
+};
+
+}  // namespace
+
+Run find_float(const char *name) { return find_row(float_rows, name); }
+
+}  // namespace isa
+
+#undef F1
+#undef F2
+#undef F3
+#undef ROUNDINGS
+#undef ARITHMETIC

@@ -1,0 +1,276 @@
+// Integer and bit instructions of the vector unit, moves, and those that read other lanes or masks.
+#include <algorithm>
+
+#include "vector.h"
+
+namespace isa {
+namespace {
+
+// v_add_co and its kin: a carry for each lane, in from the third source or VCC, out to VCC or the destination in sdst.
+template <auto f, bool carries_in>
+void with_carry(Wave &w, const Inst &i) {
+  u32 a_[lanes], b_[lanes], r[lanes];
+  u8 out[lanes];
+  const u32 *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
+  const u64 in = !carries_in ? 0 : i.flags & Promoted ? w.mask_at(i.src[2], i) : w.vcc_mask();
+  for (int l = 0; l < lanes; ++l) {
+    const u64 sum = f(u64{a[l]}, u64{b[l]}, in >> l & 1);
+    r[l] = static_cast<u32>(sum);
+    out[l] = sum >> 32 & 1;
+  }
+  const u64 bits = packed(out) & w.exec_;
+  put(w, i, r);
+  w.set_mask(i.sdst, bits);
+}
+
+constexpr auto plus = [](u64 a, u64 b, u64 c) { return a + b + c; };
+constexpr auto minus = [](u64 a, u64 b, u64 c) { return a - b - c; };
+constexpr auto minus_reversed = [](u64 a, u64 b, u64 c) { return b - a - c; };
+
+// v_mad_u64_u32, v_mad_i64_i32: with a carry out of 64 bits.
+template <class T, class Wide>
+void multiply_add_wide(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes];
+  u64 c_[lanes], r[lanes];
+  u8 out[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
+  const u64 *c = source(w, i, 2, c_);
+  for (int l = 0; l < lanes; ++l) {
+    r[l] = static_cast<u64>(static_cast<Wide>(a[l]) * b[l]) + c[l];
+    out[l] = r[l] < c[l];
+  }
+  const u64 bits = packed(out) & w.exec_;
+  put(w, i, r);
+  w.set_mask(i.sdst, bits);
+}
+
+template <class T>
+void select(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes], r[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
+  const u32 *mask = w.masks(i.flags & Promoted ? w.mask_at(i.src[2], i) : w.vcc_mask());
+  for (int l = 0; l < lanes; ++l) r[l] = mask[l] ? b[l] : a[l];
+  put(w, i, r);
+}
+
+int first_active(const Wave &w) { return w.exec_ ? std::countr_zero(w.exec_) : 0; }
+
+void readfirstlane(Wave &w, const Inst &i) {
+  u32 a_[lanes];
+  w.set_scalar(i.dst, source(w, i, 0, a_)[first_active(w)]);
+}
+void readlane(Wave &w, const Inst &i) {
+  u32 a_[lanes];
+  const u32 *a = source(w, i, 0, a_);
+  w.set_scalar(i.dst, a[w.scalar(i.src[1], i) % w.launch->wave]);
+}
+void writelane(Wave &w, const Inst &i) {
+  w.v[i.dst - vgpr][w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
+}
+
+// v_mbcnt: the bits of the mask below each lane.
+template <bool high>
+void mask_count(Wave &w, const Inst &i) {
+  u32 a_[lanes], b_[lanes], r[lanes];
+  const u32 *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
+  for (int l = 0; l < lanes; ++l) {
+    const u64 below = (u64{1} << l) - 1;
+    r[l] = b[l] + static_cast<u32>(std::popcount(a[l] & static_cast<u32>(high ? below >> 32 : below)));
+  }
+  put(w, i, r);
+}
+
+// Accumulation registers are those behind the first 256.
+constexpr u16 accumulation = 256;
+void from_accumulation(Wave &w, const Inst &i) {
+  u32 r[lanes];
+  std::memcpy(r, w.v[i.src[0] - vgpr + accumulation], sizeof r);
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+void to_accumulation(Wave &w, const Inst &i) {
+  u32 a_[lanes];
+  const u32 *a = source(w, i, 0, a_);
+  put_words(w, w.exec_, i.dst - vgpr + accumulation, a);
+}
+
+u32 permute_bytes(u32 a, u32 b, u32 selectors) {
+  const u64 data = u64{a} << 32 | b;
+  u32 r = 0;
+  for (int n = 0; n < 4; ++n) {
+    const u32 s = selectors >> 8 * n & 255;
+    u32 byte;
+    if (s <= 7)
+      byte = static_cast<u32>(data >> 8 * s) & 255;
+    else if (s <= 11)
+      byte = data >> (16 * (s - 8) + 15) & 1 ? 255 : 0;
+    else
+      byte = s == 12 ? 0 : 255;
+    r |= byte << 8 * n;
+  }
+  return r;
+}
+
+// v_dot4_i32_iu8: neg says of each of the first two sources whether its bytes are signed.
+void dot4_mixed(Wave &w, const Inst &i) {
+  u32 a_[lanes], b_[lanes];
+  i32 c_[lanes], r[lanes];
+  if (i.flags & Clamp) unknown(w, i);
+  Inst plain = i;
+  plain.neg = plain.op_sel = 0;
+  const u32 *a = source(w, plain, 0, a_), *b = source(w, plain, 1, b_);
+  const i32 *c = source(w, plain, 2, c_);
+  const auto byte = [](u32 x, int n, bool with_sign) {
+    return with_sign ? i32{static_cast<i8>(x >> 8 * n)} : static_cast<i32>(x >> 8 * n & 255);
+  };
+  for (int l = 0; l < lanes; ++l) {
+    i64 sum = c[l];
+    for (int n = 0; n < 4; ++n) sum += byte(a[l], n, i.neg & 1) * byte(b[l], n, i.neg & 2);
+    r[l] = static_cast<i32>(sum);
+  }
+  put(w, plain, r);
+}
+
+i32 dot4(u32 a, u32 b, i32 c) {
+  i64 sum = c;
+  for (int n = 0; n < 4; ++n) sum += static_cast<i8>(a >> 8 * n) * static_cast<i8>(b >> 8 * n);
+  return static_cast<i32>(sum);
+}
+u32 dot4_unsigned(u32 a, u32 b, u32 c) {
+  for (int n = 0; n < 4; ++n) c += (a >> 8 * n & 255) * (b >> 8 * n & 255);
+  return c;
+}
+
+u32 leading_zeros(u32 a) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }
+u32 trailing_zeros(u32 a) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }
+u32 leading_signs(u32 a) {
+  const u32 other = static_cast<i32>(a) < 0 ? ~a : a;
+  return other ? static_cast<u32>(std::countl_zero(other)) : ~0u;
+}
+i32 low24(i32 a) { return static_cast<i32>(static_cast<u32>(a) << 8) >> 8; }
+u32 low24u(u32 a) { return a & 0xffffff; }
+
+#define U1(name, ...) {name, &unary<u32, u32, [](u32 a) -> u32 { return __VA_ARGS__; }>}
+#define U2(name, ...) {name, &binary<u32, u32, u32, [](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
+#define U3(name, ...) {name, &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) -> u32 { return __VA_ARGS__; }>}
+#define I2(name, ...) {name, &binary<i32, i32, i32, [](i32 a, i32 b) -> i32 { return __VA_ARGS__; }>}
+#define I3(name, ...) {name, &ternary<i32, i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return __VA_ARGS__; }>}
+#define H2(name, ...) {name, &binary<u16, u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(__VA_ARGS__); }>}
+#define S2(name, ...) {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }>}
+#define H3(name, T, keeps, ...) \
+  {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }, keeps>}
+
+constexpr Semantics integer_rows[] = {
+    U1("v_mov_b32", a),
+    {"v_mov_b64", &unary<u64, u64, [](u64 a) { return a; }>},
+    {"v_accvgpr_read_b32", &from_accumulation},
+    {"v_accvgpr_write_b32", &to_accumulation},
+    U1("v_not_b32", ~a),
+    U1("v_bfrev_b32", reversed_bits(a)),
+    U1("v_ffbh_u32", leading_zeros(a)),
+    U1("v_ffbl_b32", trailing_zeros(a)),
+    U1("v_ffbh_i32", leading_signs(a)),
+    U2("v_add_u32", a + b),
+    U2("v_sub_u32", a - b),
+    U2("v_subrev_u32", b - a),
+    I2("v_add_i32", static_cast<i32>(static_cast<u32>(a) + static_cast<u32>(b))),
+    I2("v_sub_i32", static_cast<i32>(static_cast<u32>(a) - static_cast<u32>(b))),
+    {"v_add_co_u32", &with_carry<plus, false>},
+    {"v_sub_co_u32", &with_carry<minus, false>},
+    {"v_subrev_co_u32", &with_carry<minus_reversed, false>},
+    {"v_addc_co_u32", &with_carry<plus, true>},
+    {"v_subb_co_u32", &with_carry<minus, true>},
+    {"v_subbrev_co_u32", &with_carry<minus_reversed, true>},
+    U2("v_and_b32", a &b),
+    U2("v_or_b32", a | b),
+    U2("v_xor_b32", a ^ b),
+    U2("v_xnor_b32", ~(a ^ b)),
+    U2("v_lshlrev_b32", b << (a & 31)),
+    U2("v_lshrrev_b32", b >> (a & 31)),
+    {"v_ashrrev_i32", &binary<i32, u32, i32, [](u32 a, i32 b) { return b >> (a & 31); }>},
+    {"v_lshlrev_b64", &binary<u64, u32, u64, [](u32 a, u64 b) { return b << (a & 63); }>},
+    {"v_lshrrev_b64", &binary<u64, u32, u64, [](u32 a, u64 b) { return b >> (a & 63); }>},
+    {"v_ashrrev_i64", &binary<i64, u32, i64, [](u32 a, i64 b) { return b >> (a & 63); }>},
+    U2("v_max_u32", std::max(a, b)),
+    U2("v_min_u32", std::min(a, b)),
+    I2("v_max_i32", std::max(a, b)),
+    I2("v_min_i32", std::min(a, b)),
+    U3("v_max3_u32", std::max(std::max(a, b), c)),
+    U3("v_min3_u32", std::min(std::min(a, b), c)),
+    I3("v_max3_i32", std::max(std::max(a, b), c)),
+    I3("v_min3_i32", std::min(std::min(a, b), c)),
+    I3("v_med3_i32", std::max(std::min(a, b), std::min(std::max(a, b), c))),
+    U3("v_med3_u32", std::max(std::min(a, b), std::min(std::max(a, b), c))),
+    U2("v_mul_lo_u32", a *b),
+    U2("v_mul_hi_u32", static_cast<u32>(u64{a} * b >> 32)),
+    I2("v_mul_hi_i32", static_cast<i32>(i64{a} * b >> 32)),
+    U2("v_mul_u32_u24", low24u(a) * low24u(b)),
+    U2("v_mul_hi_u32_u24", static_cast<u32>(u64{low24u(a)} * low24u(b) >> 32)),
+    I2("v_mul_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b))),
+    I2("v_mul_hi_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) >> 32)),
+    U3("v_mad_u32_u24", low24u(a) * low24u(b) + c),
+    I3("v_mad_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) + c)),
+    {"v_mad_u64_u32", &multiply_add_wide<u32, u64>},
+    {"v_mad_i64_i32", &multiply_add_wide<i32, i64>},
+    U3("v_add3_u32", a + b + c),
+    U3("v_lshl_add_u32", (a << (b & 31)) + c),
+    U3("v_add_lshl_u32", (a + b) << (c & 31)),
+    U3("v_lshl_or_b32", a << (b & 31) | c),
+    U3("v_and_or_b32", (a & b) | c),
+    U3("v_or3_b32", a | b | c),
+    U3("v_xad_u32", (a ^ b) + c),
+    {"v_lshl_add_u64", &ternary<u64, u64, u32, u64, [](u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }>},
+    U3("v_bfe_u32", (a >> (b & 31)) & ((1u << (c & 31)) - 1)),
+    I3("v_bfe_i32",
+       (c & 31) == 0 ? 0 : static_cast<i32>(static_cast<u32>(a >> (b & 31)) << (32 - (c & 31))) >> (32 - (c & 31))),
+    U3("v_bfi_b32", (a & b) | (~a & c)),
+    U2("v_bfm_b32", ((1u << (a & 31)) - 1) << (b & 31)),
+    U2("v_bcnt_u32_b32", static_cast<u32>(std::popcount(a)) + b),
+    U3("v_alignbit_b32", static_cast<u32>((u64{a} << 32 | b) >> (c & 31))),
+    U3("v_alignbyte_b32", static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3)))),
+    U3("v_perm_b32", permute_bytes(a, b, c)),
+    U3("v_sad_u32", (a > b ? a - b : b - a) + c),
+    {"v_dot4_i32_i8", &ternary<i32, u32, u32, i32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
+    {"v_dot4_u32_u8", &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) { return dot4_unsigned(a, b, c); }>},
+    {"v_dot4_i32_iu8", &dot4_mixed},
+    U3("v_xor3_b32", a ^ b ^ c),
+    {"v_dot4c_i32_i8", &accumulate<i32, u32, u32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
+    {"v_cndmask_b32", &select<f32>},
+    {"v_readfirstlane_b32", &readfirstlane},
+    {"v_readlane_b32", &readlane},
+    {"v_writelane_b32", &writelane},
+    {"v_mbcnt_lo_u32_b32", &mask_count<false>},
+    {"v_mbcnt_hi_u32_b32", &mask_count<true>},
+    H2("v_add_u16", a + b),
+    H2("v_sub_u16", a - b),
+    H2("v_subrev_u16", b - a),
+    H2("v_mul_lo_u16", u32{a} * b),
+    H2("v_max_u16", std::max(a, b)),
+    H2("v_min_u16", std::min(a, b)),
+    S2("v_max_i16", std::max(a, b)),
+    S2("v_min_i16", std::min(a, b)),
+    H2("v_lshlrev_b16", b << (a & 15)),
+    H2("v_lshrrev_b16", b >> (a & 15)),
+    S2("v_ashrrev_i16", b >> (a & 15)),
+    H3("v_mad_legacy_u16", u16, false, u32{a} * b + c),
+    H3("v_mad_u16", u16, true, u32{a} * b + c),
+    H3("v_mad_i16", i16, true, a *b + c),
+    H3("v_max3_u16", u16, true, std::max(std::max(a, b), c)),
+    H3("v_min3_u16", u16, true, std::min(std::min(a, b), c)),
+    {"v_pack_b32_f16", &binary<u32, f16, f16, [](f16 a, f16 b) { return u32{bits_of(b)} << 16 | bits_of(a); }>},
+    {"v_nop", [](Wave &, const Inst &) {}},
+};
+
+}  // namespace
+
+Run find_integer(const char *name) { return find_row(integer_rows, name); }
+
+}  // namespace isa
+
+#undef U1
+#undef U2
+#undef U3
+#undef I2
+#undef I3
+#undef H2
+#undef S2
+#undef H3

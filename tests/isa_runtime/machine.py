@@ -1,0 +1,95 @@
+"""The isa runtime in a process of its own, which keeps its libraries, called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def serve(connection: Connection, folder: str) -> None:
+    """Answer launches until the other side hangs up."""
+    hip = ctypes.CDLL(str(Path(folder, "libamdhip64.so")))
+    hip.hipisaLastMessage.restype = ctypes.c_char_p
+    hip.hipisaExecuted.restype = ctypes.c_ulong
+    while True:
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        connection.send(_launch(hip, *request))
+
+
+def _launch(
+    hip: Any, code: bytes, arrays: Sequence[NDArray[Any]], grid: int, block: int, shared: int, options: dict[str, str]
+) -> tuple[int, str, list[NDArray[Any]]]:
+    for key, value in options.items():
+        assert hip.hipisaSetOption(key.encode(), value.encode()) == 0
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    failed = hip.hipModuleLoadData(ctypes.byref(module), code)
+    if failed:
+        return failed, hip.hipisaLastMessage().decode(), []
+    assert hip.hipModuleGetFunction(ctypes.byref(function), module, b"k") == 0
+    pointers = [ctypes.c_void_p() for _ in arrays]
+    for pointer, array in zip(pointers, arrays, strict=True):
+        assert hip.hipMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
+        assert hip.hipMemcpy(pointer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes), 1) == 0
+    slots = (ctypes.c_void_p * max(len(pointers), 1))(*(ctypes.addressof(pointer) for pointer in pointers))
+    failed = hip.hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, None, slots, None)
+    message = hip.hipisaLastMessage().decode() if failed else ""
+    after = []
+    for pointer, array in zip(pointers, arrays, strict=True):
+        host = np.empty_like(array)
+        assert hip.hipMemcpy(host.ctypes.data_as(ctypes.c_void_p), pointer, ctypes.c_size_t(host.nbytes), 2) == 0
+        after.append(host)
+        assert hip.hipFree(pointer) == 0
+    assert hip.hipModuleUnload(module) == 0
+    return failed, message, after
+
+
+class Machine:
+    """The process as tests see it; started anew after a test that lost it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: multiprocessing.process.BaseProcess | None = None
+
+    def launch(
+        self,
+        code: bytes,
+        *arrays: NDArray[Any],
+        grid: int = 1,
+        block: int = 64,
+        shared: int = 0,
+        order: str = "forward",
+        threads: int = 1,
+        timeout_ms: int = 5000,
+    ) -> tuple[int, str, list[NDArray[Any]]]:
+        """The launch's code and message, and the buffers after it."""
+        if self._process is None:
+            context = multiprocessing.get_context("spawn")
+            self._connection, end = context.Pipe()
+            self._process = context.Process(target=serve, args=(end, str(self._folder)), daemon=True)
+            self._process.start()
+            end.close()
+        options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
+        self._connection.send((code, arrays, grid, block, shared, options))
+        try:
+            assert self._connection.poll(60), "the process gave no answer within a minute"
+            answer: tuple[int, str, list[NDArray[Any]]] = self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.close()
+            raise AssertionError("the process did not survive") from None
+        return answer
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None

@@ -1,0 +1,108 @@
+"""The isa runtime from the command line: what is recorded and reported of machine code that was interpreted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.port.amd_cache import compile_cached
+from conformance.runtimes.isa.kind import ARCH, TARGETS
+from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import targets_of
+
+FILL = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) {
+    WORK
+    buf[i] = value;
+  }
+}
+"""
+UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
+BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
+
+
+@pytest.fixture
+def toolchain() -> Toolchain:
+    try:
+        return find_toolchain(targets_of("gfx942"), HIPCC_KINDS)
+    except AmdError as missing:
+        pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
+
+
+@pytest.fixture(autouse=True)
+def default_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--arch`` sets the variable for the processes of a run; no other test is to see it."""
+    monkeypatch.setenv(ARCH, TARGETS[0])
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Path:
+    folder = tmp_path / "port"
+    folder.mkdir()
+    return folder
+
+
+def judged(tmp_path: Path, *words: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The run and its one kernel, as recorded."""
+    main(["run", "--runtime", "isa", *words, "--json", str(tmp_path / "r.json"), "fill_f32"])
+    record = json.loads((tmp_path / "r.json").read_text())
+    (kernel,) = (row for row in record["kernels"] if row["name"] == "fill_f32")
+    return record["run"], kernel
+
+
+def test_a_source_is_compiled_for_the_target_and_interpreted(
+    toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", ""))
+    run, kernel = judged(tmp_path, "--arch", "gfx1100", "--kernels", str(port))
+    assert (kernel["status"], kernel["failed"], kernel["cases"] > 5) == ("pass", 0, True)
+    assert (run["runtime"], run["arch"], run["orders"]) == ("isa", "gfx1100", ["forward", "reverse"])
+    assert kernel["compiler_name"] == toolchain.name
+    assert run["wave"] == 32
+    out = capsys.readouterr().out
+    assert "isa gfx1100 wave32: 1 of 748 kernels" in out
+    assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
+
+
+def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    source = tmp_path / "fill.hip"
+    source.write_text(FILL.replace("WORK", ""))
+    (target,) = targets_of("gfx942")
+    (port / "fill.hsaco").write_bytes(compile_cached(toolchain, source, target).code)
+    run, kernel = judged(tmp_path, "--kernels", str(port))
+    assert (kernel["status"], run["arch"], kernel["compiler"]) == ("pass", "gfx942", None)
+
+
+def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    assert (kernel["status"], kernel["cases"]) == ("not_run", 0)
+    assert kernel["message"] == "kernel fill_f32: the emulator does not know v_mfma_f32_4x4x1_16b_f32"
+
+
+def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    assert kernel["status"] == "crash"
+    assert "global_store_dword of 4 bytes" in kernel["failures"][0]["why"]
+    assert "--runtime isa --arch gfx942" in kernel["failures"][0]["reproduce"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--runtime", "isa", "--arch", "gfx803"], "the isa runtime does not know the instructions of gfx803"),
+        (["--runtime", "cpu", "--arch", "gfx942"], "--arch is for --runtime isa"),
+        (["--arch", "gfx942"], "--arch is for --runtime isa"),
+    ],
+)
+def test_a_target_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *words, "uneg_f32"]) == 2
+    assert said in capsys.readouterr().err
