@@ -9,7 +9,7 @@ from conformance.runtimes.cpu.build import INCLUDE, Plan
 
 HERE = Path(__file__).resolve().parent
 
-_SHARED = ("error", "memory", "memory_api", "options", "stream_api")
+_SHARED = ("error", "memory", "memory_api", "options", "stream_api", "common_api")
 """Sources of the cpu runtime: errors, device memory, streams and events are those of the host."""
 
 _HEADERS = ("api", "canary", "launch", "properties")
