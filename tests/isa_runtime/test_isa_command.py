@@ -99,8 +99,7 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
     ("words", "said"),
     [
         (["--runtime", "isa", "--arch", "gfx803"], "the isa runtime does not know the instructions of gfx803"),
-        (["--runtime", "cpu", "--arch", "gfx942"], "--arch is for --runtime isa"),
-        (["--arch", "gfx942"], "--arch is for --runtime isa"),
+        (["--runtime", "cpu", "--arch", "gfx942", "--wave", "32"], "gfx942 has waves of 64 lanes"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
