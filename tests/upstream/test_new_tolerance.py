@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from io import StringIO
@@ -44,7 +45,7 @@ def test_without_one_the_edit_is_a_spec_that_does_not_load(specs: Path, capsys: 
     assert main(NEW) == 0
     out = capsys.readouterr().out
     row, rule = out.splitlines()[1:3]
-    assert "specs/unary.yaml:74: set the tolerance" in out
+    assert re.search(r"specs/unary\.yaml:\d+: set the tolerance", out)
     text = (specs / "unary.yaml").read_text()
     text = text.replace(
         "    bench: *unary_bench\n    tolerance:\n", f"{row}\n    bench: *unary_bench\n    tolerance:\n{rule}\n"

@@ -53,7 +53,7 @@ SIMT_INLINE unsigned unsigned_sum(long long sum, bool clamp) {
   return static_cast<unsigned>(clamp && sum > 0xffffffffLL ? 0xffffffffLL : sum);
 }
 template <class T>
-SIMT_INLINE unsigned word_of(const T &value) {
+SIMT_INLINE unsigned as_word(const T &value) {
   static_assert(sizeof(T) == 4);
   return bit_cast<unsigned>(value);
 }
@@ -214,7 +214,7 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_msad_u8(a, b, c) (::simt::amdgcn::differences((a), (b), 8, true) + (c))
 
 #define SIMT_DOT(sum, a, a_signed, b, b_signed, c, bits, clamp)                                                \
-  (::simt::amdgcn::sum(::simt::amdgcn::dot(::simt::amdgcn::word_of(a), (a_signed), ::simt::amdgcn::word_of(b), \
+  (::simt::amdgcn::sum(::simt::amdgcn::dot(::simt::amdgcn::as_word(a), (a_signed), ::simt::amdgcn::as_word(b), \
                                            (b_signed), (c), (bits)),                                           \
                        (clamp)))
 #define __builtin_amdgcn_sudot4(a_signed, a, b_signed, b, c, clamp) \
