@@ -29,7 +29,7 @@ std::string &target() {
 // Of code that no option says otherwise of.
 int default_wave() { return target().starts_with("gfx9") ? 64 : 32; }
 
-std::string device_name() { return "AMD machine code for " + target() + ", interpreted"; }
+std::string device_name() { return "candle-parity isa runtime"; }
 
 Error check_device(const char *call, int device) {
   return device == 0 ? Success : fail(InvalidDevice, "%s: device %d; the isa runtime has device 0 only", call, device);
