@@ -31,8 +31,9 @@ parity: $(INSTALLED)
 
 reports: parity
 	$(BIN)/candle-parity build --json reports/build.json
+	for arch in gfx942 gfx1100; do $(BIN)/candle-parity run --runtime isa --arch $$arch --json reports/isa-$$arch.json || exit; done
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/h100.json) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/isa-*.json reports/h100.json) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md reports/PARITY.md --html reports/parity.html
 
 doctor: $(INSTALLED)
