@@ -221,7 +221,7 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
 
 
 def _from_nowhere(buffer: WrongBuffer) -> bool:
-    """Whether a maximum or minimum is no value of its row: what the search started from."""
+    """Whether a maximum or minimum is not a value of its row: what the search started from."""
     if buffer.rows is None or buffer.kernel.variant.get("op") not in ("max", "min"):
         return False
     got = buffer.elements.wrong.got.view(buffer.dtype.bits)

@@ -96,7 +96,7 @@ def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, st
         for second in reversed(seconds)
         for third in _thirds(target, encoding)
     }
-    # In brackets, so that what is no instruction costs no other.
+    # In brackets, so that what is not an instruction costs no other.
     done = subprocess.run(
         [assembler, "-disassemble", "-arch=amdgcn", f"-mcpu={target}", "-show-encoding"],
         input="\n".join(f"[{text}]" for text in asked),
