@@ -231,7 +231,7 @@ _NUMBERS: tuple[Cause, ...] = (
           elements=("sign of zero",)),
     Cause("empty-maximum", "R01", "Rows of infinities are answered otherwise: the search starts from a finite number",
           "start from -inf for a maximum and +inf for a minimum", answers=("row of infinities",), launches=_ROWS),
-    Cause("start-value", "R02", "The maximum or minimum is not a value of the row: the search starts from another number",
+    Cause("start-value", "R02", "The extremum is not a value of the row: the search starts from another number",
           "start from the least value of the type for a maximum, the greatest for a minimum",
           answers=("no value of the row",)),
     Cause("subnormals", "N13", "Subnormal numbers are flushed to zero", "compile without denormal flushing",
