@@ -256,7 +256,8 @@ def _rule_for_nan(buffer: WrongBuffer) -> bool:
     if not (changed | ((e.got == 0) & (e.expected == 0))).all():
         return False
     if buffer.rows is not None:
-        return bool((_nan(buffer.rows).any(axis=1) | ~changed).all())
+        of_row = np.asarray(_nan(buffer.rows).any(axis=1))
+        return bool((of_row[buffer.rows.each] | ~changed).all())
     return bool((np.any([_nan(operand) for operand in buffer.operands], axis=0) | ~changed).all())
 
 

@@ -27,10 +27,14 @@ _ROWS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Operand:
-    """What an input gives to each of some output elements: ``values`` has one per element, or one row per element."""
+    """What an input gives to each of some output elements: ``values`` has one per element, or the rows behind them.
+
+    Of rows ``each`` has the one of every element, for many elements may share a long one.
+    """
 
     dtype: DType
     values: NDArray[Any]
+    each: Indices | None = None
 
 
 def operand_values(launch: Launch, at: Indices) -> list[Operand]:
@@ -76,7 +80,7 @@ def _places(layout: Buffer | Null | Scalar, rank: int, count: int, at: Indices) 
 
 
 def rows_of(launch: Launch, family: str, at: Indices) -> Operand | None:
-    """The row of the input behind each output element ``at`` of a kernel that goes by rows."""
+    """The rows of the input behind the output elements ``at``, ascending, of a kernel that goes by rows."""
     buffers = {arg.name: arg for arg in launch.args if isinstance(arg, Buffer)}
     scalars = {
         arg.name: int(arg.value) for arg in launch.args if isinstance(arg, Scalar) and arg.value.dtype.kind in "iu"
@@ -97,4 +101,7 @@ def rows_of(launch: Launch, family: str, at: Indices) -> Operand | None:
         which = at
     else:
         return None
-    return None if not at.size or int(which.max()) >= len(rows) else Operand(dtype(source.dtype), rows[which])
+    if not at.size or int(which.max()) >= len(rows):
+        return None
+    used, each = np.unique(which, return_inverse=True)
+    return Operand(dtype(source.dtype), rows[used], each)

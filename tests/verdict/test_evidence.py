@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.cases import cases_for, launch_for
+from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence
@@ -20,6 +21,7 @@ from conformance.verdict.elements import Elements, kinds
 from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, run_cases
+from conformance.verdict.operand_values import rows_of
 from conformance.verdict.trials import TrialCase, generated
 from reference.expected import Expected
 
@@ -192,3 +194,13 @@ def test_an_error_in_a_header_is_told_at_the_line_that_came_there() -> None:
         "port/reduce.hip:3:13: error: static assertion failed: The mask must be a 64-bit integer."
     )
     assert first_error(LOG.partition("port/")[0]).startswith("/opt/include/simt/collectives.h:37:37: error: static")
+
+
+def test_elements_of_one_row_share_it() -> None:
+    """Else the evidence of a row of 20,000 wrong elements is a matrix of 20,000 rows."""
+    kernel = load_specs().kernels["softmax_f32"]
+    launch = launch_for(kernel, Case.parse("softmax_f32(shape=[3,40],values=unit)"))
+    rows = rows_of(launch, kernel.launch, np.array([40, 41, 119]))
+    assert rows is not None and rows.each is not None
+    assert rows.values.shape == (2, 40)
+    assert rows.each.tolist() == [0, 0, 1]
