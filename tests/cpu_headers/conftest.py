@@ -66,6 +66,7 @@ def probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     command = [compiler, "-std=gnu++20", "-O2", "-fPIC", "-shared", "-ffp-contract=fast", "-fno-math-errno", *flags]
     command += ["-fno-exceptions", "-I", str(INCLUDE), "-include", "simt/cuda_prelude.h"]
     command += ["-isystem", str(INCLUDE / "nvidia")]
+    command += ["-Wl,-Bsymbolic"]  # the runtime, which other tests may have loaded, defines the same names
     command += [str(Path(__file__).with_name("probe.cpp")), "-o", str(library), "-lm"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
