@@ -9,10 +9,10 @@ from conformance.runtimes.cpu.build import INCLUDE, Plan
 
 HERE = Path(__file__).resolve().parent
 
-_SHARED = ("error", "memory", "memory_api", "options", "stream_api", "common_api")
-"""Sources of the cpu runtime: errors, device memory, streams and events are those of the host."""
+_SHARED = ("error", "memory", "memory_api", "options", "stream_api", "common_api", "device_api")
+"""Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host."""
 
-_HEADERS = ("api", "canary", "launch", "properties")
+_HEADERS = ("api", "canary", "host_device", "launch", "properties")
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")
 _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")

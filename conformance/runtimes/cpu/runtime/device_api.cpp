@@ -1,14 +1,13 @@
-// Devices, process-wide calls, errors, and the options of the cpu runtime.
+// The device of a runtime on the host, process-wide calls, and errors. The isa runtime compiles this file too.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "api.h"
-#include "hipcpu.h"
+#include "host_device.h"
 #include "launch.h"
 #include "memory.h"
-#include "module.h"
 #include "options.h"
 #include "properties.h"
 
@@ -17,12 +16,11 @@ using namespace simt;
 namespace {
 
 constexpr int hip_version = 70226000;
-constexpr char device_name[] = "candle-parity cpu runtime";
-constexpr char architecture[] = "x86_64-simt";
 constexpr int max_grid_x = 2147483647, max_grid_yz = 65536;
 
 Error check_device(const char *call, int device) {
-  return device == 0 ? Success : fail(InvalidDevice, "%s: device %d; the cpu runtime has device 0 only", call, device);
+  if (device == 0) return Success;
+  return fail(InvalidDevice, "%s: device %d; the %s has device 0 only", call, device, host_device().name.c_str());
 }
 
 struct Attribute {
@@ -83,7 +81,7 @@ SIMT_API int hipDeviceGet(int *device, int ordinal) {
 SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
   if (const Error error = check_device("hipDeviceGetName", device)) return error;
   if (!name || bytes < 1) return fail(InvalidValue, "hipDeviceGetName: the buffer for the name is null or empty");
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%s", device_name);
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%s", host_device().name.c_str());
   return Success;
 }
 SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
@@ -98,14 +96,15 @@ SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
 SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   if (const Error error = check_device("hipGetDeviceProperties", device)) return error;
   if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
+  const HostDevice host = host_device();
   DeviceProperties p{};
-  std::snprintf(p.name, sizeof p.name, "%s", device_name);
-  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", architecture);
+  std::snprintf(p.name, sizeof p.name, "%s", host.name.c_str());
+  std::snprintf(p.gcnArchName, sizeof p.gcnArchName, "%s", host.architecture.c_str());
   p.totalGlobalMem = system_memory().total;
   p.sharedMemPerBlock = p.sharedMemPerMultiprocessor = p.sharedMemPerBlockOptin = SIMT_MAX_DYNAMIC_SHARED;
   p.maxSharedMemoryPerMultiProcessor = SIMT_MAX_DYNAMIC_SHARED;
   p.regsPerBlock = p.regsPerMultiprocessor = 65536;
-  p.warpSize = static_cast<int>(options().wave());
+  p.warpSize = host.wave;
   p.memPitch = max_grid_x;
   p.maxThreadsPerBlock = SIMT_MAX_THREADS;
   std::fill_n(p.maxThreadsDim, 3, +SIMT_MAX_THREADS);
@@ -129,7 +128,7 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
   if (a != end)
     *value = a->value;
   else if (attribute == attribute_warp_size)
-    *value = static_cast<int>(options().wave());
+    *value = host_device().wave;
   else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
     *value = static_cast<int>(options().threads());
   else if (attribute == attribute_total_memory)
@@ -151,7 +150,7 @@ SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
 SIMT_API int hipDeviceSynchronize() { return Success; }
 SIMT_API int hipDeviceReset() {
   const auto lock = lock_launches();
-  modules().unload_all();
+  unload_all_modules();
   memory().release_all();
   clear_last_error();
   return Success;
@@ -178,22 +177,3 @@ SIMT_API int hipDrvGetErrorString(int code, const char **text) {
   if (text) *text = error_string(code);
   return Success;
 }
-
-// ---- options
-
-SIMT_API int hipcpuSetOption(const char *key, const char *value) {
-  const auto lock = lock_launches();
-  return options().set(key, value);
-}
-SIMT_API const char *hipcpuGetOption(const char *key) {
-  static thread_local std::string value;
-  if (options().get(key, value)) return value.c_str();
-  fail(InvalidValue, "unknown option '%s'", key ? key : "(null)");
-  return nullptr;
-}
-SIMT_API const char *hipcpuOptions() {
-  static thread_local std::string text;
-  text = options().json();
-  return text.c_str();
-}
-SIMT_API const char *hipcpuLastMessage() { return last_message(); }

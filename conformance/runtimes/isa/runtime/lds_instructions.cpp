@@ -1,6 +1,5 @@
 // LDS: loads, stores, atomics, and the crossbar that moves words between lanes.
-#include "atomics.h"
-#include "operands.h"
+#include "transfers.h"
 
 namespace isa {
 namespace {
@@ -8,86 +7,74 @@ namespace {
 u32 first_offset(const Inst &i) { return i.constant & 0xff; }
 u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
 
-// Only active lanes have addresses.
+// The address of each lane, kept apart from the registers, which a load may overwrite; only active lanes have one.
+struct Addresses {
+  explicit Addresses(const Wave &w, const Inst &i) { std::memcpy(bytes, w.v[i.src[0] - vgpr], sizeof bytes); }
+  u64 operator[](int lane) const { return bytes[lane]; }
+  u32 bytes[lanes];
+};
+
 template <class T, int count, Half half = Half::Whole>
 void read(Wave &w, const Inst &i) {
-  const u32 *a = w.v[i.src[0] - vgpr];
-  u32 addresses[lanes];
-  std::memcpy(addresses, a, sizeof addresses);
-  const u32 to = i.dst - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    const u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T) * count, l);
-    for (u32 n = 0; n < count; ++n) {
-      const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
-      u32 &r = w.v[to + n][l];
-      r = half == Half::Whole ? value
-          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
-                              : (r & 0xffff) | value << 16;
-    }
-  }
+  const Addresses a(w, i);
+  each_active(w, [&](int l) {
+    load_words<T, count, half>(w, i.dst - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
+  });
 }
 
 template <class T, int count, bool high = false>
 void write(Wave &w, const Inst &i) {
-  const u32 *a = w.v[i.src[0] - vgpr];
-  const u32 from = i.src[1] - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p = w.lds_at(u64{a[l]} + (i.constant & 0xffff), sizeof(T) * count, l);
-    for (u32 n = 0; n < count; ++n) store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][l] >> (high ? 16 : 0)));
-  }
+  const Addresses a(w, i);
+  each_active(w, [&](int l) {
+    store_words<T, count, high>(w, i.src[1] - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
+  });
 }
 
-// Two places, whose offsets count in `unit` bytes.
+// Two places, whose offsets count in `unit` bytes; both are checked before either is used.
 template <int words, u32 unit>
 void read_two(Wave &w, const Inst &i) {
-  u32 addresses[lanes];
-  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
+  const Addresses a(w, i);
   const u32 to = i.dst - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    const u8 *p[] = {w.lds_at(u64{addresses[l]} + first_offset(i) * unit, 4 * words, l),
-                     w.lds_at(u64{addresses[l]} + second_offset(i) * unit, 4 * words, l)};
-    for (u32 n = 0; n < 2 * words; ++n) w.v[to + n][l] = load_as<u32>(p[n / words] + 4 * (n % words));
-  }
+  each_active(w, [&](int l) {
+    const u8 *first = w.lds_at(a[l] + first_offset(i) * unit, 4 * words, l);
+    const u8 *second = w.lds_at(a[l] + second_offset(i) * unit, 4 * words, l);
+    load_words<u32, words, Half::Whole>(w, to, l, first);
+    load_words<u32, words, Half::Whole>(w, to + words, l, second);
+  });
 }
 template <int words, u32 unit>
 void write_two(Wave &w, const Inst &i) {
-  const u32 *a = w.v[i.src[0] - vgpr];
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p[] = {w.lds_at(u64{a[l]} + first_offset(i) * unit, 4 * words, l),
-               w.lds_at(u64{a[l]} + second_offset(i) * unit, 4 * words, l)};
-    for (u32 n = 0; n < words; ++n) store_as<u32>(p[0] + 4 * n, w.v[i.src[1] - vgpr + n][l]);
-    for (u32 n = 0; n < words; ++n) store_as<u32>(p[1] + 4 * n, w.v[i.src[2] - vgpr + n][l]);
-  }
+  const Addresses a(w, i);
+  each_active(w, [&](int l) {
+    u8 *first = w.lds_at(a[l] + first_offset(i) * unit, 4 * words, l);
+    u8 *second = w.lds_at(a[l] + second_offset(i) * unit, 4 * words, l);
+    store_words<u32, words>(w, i.src[1] - vgpr, l, first);
+    store_words<u32, words>(w, i.src[2] - vgpr, l, second);
+  });
 }
 
+// `f` gives the value before from the place of a lane, and changes it.
+template <class T, bool returns, class F>
+void exchange(Wave &w, const Inst &i, F f) {
+  const Addresses a(w, i);
+  each_active(w, [&](int l) {
+    const T old = f(w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T), l), l);
+    if (returns) write_lane(w, i.dst - vgpr, l, old);
+  });
+}
 template <class T, auto f, bool returns>
 void atomic(Wave &w, const Inst &i) {
-  u32 addresses[lanes];
-  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T), l);
-    const T old = change<T, f, false>(p, w, i.src[1] - vgpr, l);
-    if (returns) write_lane(w, i.dst - vgpr, l, old);
-  }
+  exchange<T, returns>(w, i, [&](u8 *p, int l) { return change<T, f, false>(p, w, i.src[1] - vgpr, l); });
 }
 
 // ds_cmpst: what is expected comes first, the new value second.
 template <class T, bool returns>
 void compare_store(Wave &w, const Inst &i) {
-  u32 addresses[lanes];
-  std::memcpy(addresses, w.v[i.src[0] - vgpr], sizeof addresses);
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p = w.lds_at(u64{addresses[l]} + (i.constant & 0xffff), sizeof(T), l);
+  exchange<T, returns>(w, i, [&](u8 *p, int l) {
     const T old = load_as<T>(p);
     if (old == read_lane<T>(w, i.src[1] - vgpr, l)) store_as<T>(p, read_lane<T>(w, i.src[2] - vgpr, l));
-    if (returns) write_lane(w, i.dst - vgpr, l, old);
-  }
+    return old;
+  });
 }
 
 // What a lane that is not active would give is 0.

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "atomics.h"
-#include "operands.h"
+#include "transfers.h"
 
 namespace isa {
 
@@ -54,59 +53,43 @@ template <Space space, class T, int count, Half half = Half::Whole>
 void load(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
-  const u32 to = i.dst - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    const u8 *p = place<space>(w, a[l], sizeof(T) * count, l);
-    for (u32 n = 0; n < count; ++n) {
-      const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
-      u32 &r = w.v[to + n][l];
-      r = half == Half::Whole ? value
-          : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
-                              : (r & 0xffff) | value << 16;
-    }
-  }
+  each_active(
+      w, [&](int l) { load_words<T, count, half>(w, i.dst - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l)); });
 }
 
 template <Space space, class T, int count, bool high = false>
 void store(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
-  const u32 from = i.src[1] - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p = place<space>(w, a[l], sizeof(T) * count, l);
-    for (u32 n = 0; n < count; ++n) store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][l] >> (high ? 16 : 0)));
-  }
+  each_active(w, [&](int l) {
+    store_words<T, count, high>(w, i.src[1] - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l));
+  });
 }
 
 template <Space space, class T, auto f, bool compares = false>
 void atomic(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
-  const u32 from = i.src[1] - vgpr, to = i.dst - vgpr;
-  for (u64 left = w.exec_; left; left &= left - 1) {
-    const int l = std::countr_zero(left);
-    u8 *p = place<space>(w, a[l], sizeof(T), l);
-    const T old = change<T, f, compares>(p, w, from, l);
-    if (i.flags & Returns) write_lane(w, to, l, old);
-  }
+  each_active(w, [&](int l) {
+    const T old = change<T, f, compares>(place<space>(w, a[l], sizeof(T), l), w, i.src[1] - vgpr, l);
+    if (i.flags & Returns) write_lane(w, i.dst - vgpr, l, old);
+  });
+}
+
+u64 scalar_address(Wave &w, const Inst &i) {
+  const u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  return i.src[1] == none ? address : address + w.scalar(i.src[1], i);
 }
 
 template <int count>
 void scalar_load(Wave &w, const Inst &i) {
-  u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
-  if (i.src[1] != none) address += w.scalar(i.src[1], i);
-  address &= ~u64{3};
-  const u8 *p = w.at(address, 4 * count, -1);
+  const u8 *p = w.at(scalar_address(w, i) & ~u64{3}, 4 * count, -1);
   for (u32 n = 0; n < count; ++n) w.set_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
 }
 
 template <class T>
 void scalar_load_part(Wave &w, const Inst &i) {
-  u64 address = w.scalar64(i.src[0], i) + static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
-  if (i.src[1] != none) address += w.scalar(i.src[1], i);
-  w.set_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(address, sizeof(T), -1))));
+  w.set_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(scalar_address(w, i), sizeof(T), -1))));
 }
 
 #define SPACES(row, ...) row("flat_", Space::Generic, __VA_ARGS__), row("global_", Space::Global, __VA_ARGS__)

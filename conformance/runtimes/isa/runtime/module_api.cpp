@@ -9,6 +9,7 @@
 #include "api.h"
 #include "dispatch.h"
 #include "hipisa.h"
+#include "host_device.h"
 #include "launch.h"
 #include "memory.h"
 
@@ -104,7 +105,9 @@ Error no_module(const char *call, const void *module) {
 
 }  // namespace
 
+namespace simt {
 void unload_all_modules() { loaded().unload_all(); }
+}  // namespace simt
 
 SIMT_API int hipModuleLoadData(void **module, const void *image) {
   return loaded().load(image, size_of(image), module);

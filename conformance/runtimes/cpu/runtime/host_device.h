@@ -1,0 +1,17 @@
+// What the runtimes on the host (cpu and isa) differ in, for device_api.cpp, which both compile.
+#pragma once
+
+#include <string>
+
+namespace simt {
+
+struct HostDevice {
+  std::string name, architecture;
+  int wave;  // lanes
+};
+
+HostDevice host_device();
+
+void unload_all_modules();
+
+}  // namespace simt

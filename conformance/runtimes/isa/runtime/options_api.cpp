@@ -1,0 +1,39 @@
+// The device and the options of the isa runtime.
+#include <cstring>
+#include <string>
+
+#include "api.h"
+#include "dispatch.h"
+#include "hipisa.h"
+#include "host_device.h"
+#include "launch.h"
+#include "options.h"
+
+using namespace simt;
+
+namespace {
+
+std::string &target() {
+  static std::string &name = *new std::string("gfx942");
+  return name;
+}
+
+}  // namespace
+
+namespace simt {
+
+// The size of waves is that of code which does not say otherwise.
+HostDevice host_device() { return {"candle-parity isa runtime", target(), target().starts_with("gfx9") ? 64 : 32}; }
+
+}  // namespace simt
+
+SIMT_API int hipisaSetOption(const char *key, const char *value) {
+  const auto lock = lock_launches();
+  if (key && value && std::strcmp(key, "target") == 0) {
+    target() = value;
+    return Success;
+  }
+  return options().set(key, value);
+}
+SIMT_API const char *hipisaLastMessage() { return last_message(); }
+SIMT_API unsigned long hipisaExecuted() { return isa::executed_instructions(); }

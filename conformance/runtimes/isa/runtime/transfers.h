@@ -1,0 +1,32 @@
+// What loads and stores to every kind of memory have in common: active lanes, and words between memory and registers.
+#pragma once
+
+#include "atomics.h"
+#include "operands.h"
+
+namespace isa {
+
+template <class F>
+inline void each_active(const Wave &w, F f) {
+  for (u64 left = w.exec_; left; left &= left - 1) f(std::countr_zero(left));
+}
+
+// `count` values from `p` on into as many registers of a lane, whole or into one half.
+template <class T, int count, Half half>
+inline void load_words(Wave &w, u32 to, int lane, const u8 *p) {
+  for (u32 n = 0; n < count; ++n) {
+    const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
+    u32 &r = w.v[to + n][lane];
+    r = half == Half::Whole ? value
+        : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
+                            : (r & 0xffff) | value << 16;
+  }
+}
+
+template <class T, int count, bool high = false>
+inline void store_words(const Wave &w, u32 from, int lane, u8 *p) {
+  for (u32 n = 0; n < count; ++n)
+    store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][lane] >> (high ? 16 : 0)));
+}
+
+}  // namespace isa
