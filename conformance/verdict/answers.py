@@ -257,7 +257,7 @@ def _rule_for_nan(buffer: WrongBuffer) -> bool:
         return False
     if buffer.rows is not None:
         of_row = np.asarray(_nan(buffer.rows).any(axis=1))
-        return bool((of_row[buffer.rows.each] | ~changed).all())
+        return bool((of_row[buffer.rows.places] | ~changed).all())
     return bool((np.any([_nan(operand) for operand in buffer.operands], axis=0) | ~changed).all())
 
 

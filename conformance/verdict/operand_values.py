@@ -13,8 +13,8 @@ from conformance.dtypes import DType, dtype
 
 Indices = NDArray[np.int64]
 
+COUNTS = ("numel", "num_dims")
 _LAYOUTS = ("info", "dims_and_strides")
-_COUNTS = ("numel", "num_dims")
 
 # The parameter that has a row's length, of kernels whose rows are contiguous: a row of the output is one of the input.
 _ROWS: dict[str, tuple[str, str]] = {
@@ -27,14 +27,16 @@ _ROWS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Operand:
-    """What an input gives to each of some output elements: ``values`` has one per element, or the rows behind them.
+    """What input ``name`` gives to some output elements: ``values`` has one for each, or the rows behind them.
 
-    Of rows ``each`` has the one of every element, for many elements may share a long one.
+    ``places`` says where in the input each element's value stands, or which of the rows is its own: many elements may
+    share a long one.
     """
 
+    name: str
     dtype: DType
     values: NDArray[Any]
-    each: Indices | None = None
+    places: Indices
 
 
 def operand_values(launch: Launch, at: Indices) -> list[Operand]:
@@ -46,7 +48,7 @@ def operand_values(launch: Launch, at: Indices) -> list[Operand]:
     layout = next((arg for arg in launch.args if arg.name in _LAYOUTS), None)
     inputs = [arg for arg in launch.args if isinstance(arg, Buffer) and arg.role == "in" and arg is not layout]
     outputs = [arg for arg in launch.args if isinstance(arg, Buffer) and arg.role == "inout"]
-    if layout is None or any(name not in scalars for name in _COUNTS) or not at.size:
+    if layout is None or any(name not in scalars for name in COUNTS) or not at.size:
         return []
     if any(isinstance(arg, Null) and arg.name == "inp" for arg in launch.args):  # in place
         inputs, layout, outputs = outputs, Null(layout.name), []
@@ -57,7 +59,7 @@ def operand_values(launch: Launch, at: Indices) -> list[Operand]:
     for buffer, place in zip(inputs, places, strict=False):
         if int(place.max()) + buffer.start >= buffer.data.size:
             return []
-        found.append(Operand(dtype(buffer.dtype), buffer.data[buffer.start + place]))
+        found.append(Operand(buffer.name, dtype(buffer.dtype), buffer.data[buffer.start + place], place))
     return found if len(found) == len(inputs) else []
 
 
@@ -104,4 +106,4 @@ def rows_of(launch: Launch, family: str, at: Indices) -> Operand | None:
     if not at.size or int(which.max()) >= len(rows):
         return None
     used, each = np.unique(which, return_inverse=True)
-    return Operand(dtype(source.dtype), rows[used], each)
+    return Operand(source.name, dtype(source.dtype), rows[used], each)

@@ -41,7 +41,12 @@ def _attributes(machine: Machine) -> dict[str, int]:
 
 
 def test_there_is_one_device(machine: Remote) -> None:
-    assert machine.do(_devices) == (1, 0, 101, "hipSetDevice: device 1; the candle-parity cpu runtime has device 0 only")
+    assert machine.do(_devices) == (
+        1,
+        0,
+        101,
+        "hipSetDevice: device 1; the candle-parity cpu runtime has device 0 only",
+    )
 
 
 def _devices(machine: Machine) -> tuple[object, ...]:

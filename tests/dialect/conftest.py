@@ -25,3 +25,12 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
         return Verdicts(code, err, read["run"]["wave"], {row["name"]: row for row in read["kernels"]})
 
     return call
+
+
+@pytest.fixture
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A folder whose unary.hip is the text ``UNARY`` of the module of tests."""
+    folder = tmp_path / "port"
+    folder.mkdir()
+    (folder / "unary.hip").write_text(request.module.UNARY)
+    return folder

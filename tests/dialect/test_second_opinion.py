@@ -34,14 +34,6 @@ UNARY(uexp_f32, float, no_such(x))
 """
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    folder = tmp_path / "port"
-    folder.mkdir()
-    (folder / "unary.hip").write_text(UNARY)
-    return folder
-
-
 def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -> None:
     try:
         require_hipcc("gfx90a")

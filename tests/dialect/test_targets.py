@@ -20,14 +20,6 @@ extern "C" __global__ void ucopy_f32(size_t numel, size_t dims, const size_t *in
 """
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    folder = tmp_path / "port"
-    folder.mkdir()
-    (folder / "unary.hip").write_text(UNARY)
-    return folder
-
-
 def test_the_target_that_is_named_has_its_macros_and_its_waves(run: Run, tree: Path) -> None:
     (tree / "which.h").write_text("""
 #if defined(__gfx1100__) && defined(__GFX11__) && defined(__AMDGCN__) && __AMDGCN_WAVEFRONT_SIZE__ == 32
