@@ -77,7 +77,8 @@ class Robustness:
     part in the status.
 
     ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
-    fewer. ``message`` says why cases were not run.
+    fewer. ``message`` says why cases were not run. ``left_out`` more were not launched because their right answer is a
+    fault.
     """
 
     planned: int
@@ -85,6 +86,7 @@ class Robustness:
     failed: int
     failures: tuple[Failure, ...] = ()
     message: str | None = None
+    left_out: int = 0
 
 
 @dataclass

@@ -23,8 +23,8 @@ class Expected:
 
     ``low`` and ``high`` bound each element where a library function inside the formula may differ by some ulps
     (``Tolerance.library_ulp``) or a sum be added in another order; both ``None`` where the value alone is the answer.
-    ``free`` marks elements that may be any number or NaN: sums that overflow in some orders. What is neither stays as
-    it is in ``value``.
+    ``free`` marks elements that may be any number or NaN: sums that overflow, or roots of a variance that is 0 or less,
+    in some orders. What is neither stays as it is in ``value``.
     """
 
     value: NDArray[Any]

@@ -7,6 +7,7 @@ own terms, and a rounding for every operation after it, carried through the form
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,14 @@ def layernorm(
     shift = mean_error[:, None] + 2 * UNIT * (np.abs(x) + np.abs(middle)[:, None])
     error = shift * size * high[:, None] + 4 * UNIT * (stretch * high[:, None] + np.abs(offset))
     error += stretch * np.maximum(high - exact, exact - low)[:, None]
-    ends = (result - error, result + error)
-    return {"dst": _between(dst, value, *ends)}
+    expected = _between(dst, value, result - error, result + error)
+    # Where some order makes a variance of 0 or less, another value, an infinity or NaN is as good: one row, all of it.
+    lost = (square_error > 0) & (variance + np.float64(eps) <= square_error)
+    if not lost.any():
+        return {"dst": expected}
+    free = np.zeros(dst.size, np.bool_)
+    free[: rows * columns] = np.repeat(lost, columns)
+    return {"dst": replace(expected, free=free)}
 
 
 def _sum_of_squares(terms: Array) -> Array:

@@ -1,7 +1,8 @@
 """Cases that Candle's Rust side never launches, with the reason and where its sources say so.
 
 A kernel is a kernel of Candle's by what Candle launches. The other cases ask for more, such as a grid that is smaller
-than the data; what becomes of them is counted apart, as robustness.
+than the data; what becomes of them is counted apart, as robustness. A function of Rust's that launches a kernel counts
+with all of its arguments, also where its callers prefer another kernel most of the time (conv1d, conv2d).
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class NeverLaunched(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True)
-class _Row:
+@dataclass(frozen=True, eq=False)
+class Row:
     """Cases of some launch families by one field: ``lines`` has the line of ``file`` for each family."""
 
     field: str
@@ -63,6 +64,11 @@ class _Row:
     why: str
     lines: Mapping[str, int]
     file: str = _BACKEND
+
+    def holds(self, case: Case) -> bool:
+        """Whether the field of ``case`` is as the row has it, whatever its family."""
+        fields = _fields(case)
+        return self.field in fields and self.matches(fields[self.field])
 
 
 def _given(_: str) -> bool:
@@ -91,27 +97,29 @@ _NO_NULL_SCALE = "neither alpha nor beta is ever null: Rust takes both from tens
 _OWN_GRID = "Rust launches blocks of 1,024 threads, as many as there are elements to go round"
 _NULL_INFO = "Rust passes null where the layout is contiguous"
 _EMPTY_GRID = "there is nothing to compute: a grid of 0 blocks, which the driver refuses"
+_NOTHING_TO_COPY = "there is nothing to copy, and Rust returns before it launches"
 _BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
 _OWN_INFO = "Rust passes the layout of the ids as info, never that of the source, which has to be contiguous"
 _FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
 _WHOLE_BLOCKS = "rows of a quantized tensor are whole blocks, of 32 values or more"
 
-_ROWS = (
-    _Row("inp", _any_of("null"), _NO_NULL_INPUT, _IN_PLACE),
-    _Row("alpha", _any_of("null"), _NO_NULL_SCALE, {"rmsnorm": 592, "layernorm": 836}, _OPS),
-    _Row("beta", _any_of("null"), _NO_NULL_SCALE, {"layernorm": 837}, _OPS),
-    _Row("shape", _has_zero, _EMPTY_GRID, {**_ELEMENTWISE, **_CONVOLVED, **_FILLS}),
-    _Row("shape", _has_zero_outside, _EMPTY_GRID, _INDEXED),
-    _Row("count", _any_of("0"), _EMPTY_GRID, {"index_select": 476, "gather": 523}),
-    _Row("grid", _given, _OWN_GRID, _GRIDS),
-    _Row("block", _given, _OWN_GRID, _GRIDS),
-    _Row("info", _any_of("given"), _NULL_INFO, {**_STRIDED, **_TWO_SIDED}),
-    _Row("ids", _any_of("beyond", "negative", "foreign"), _BAD_IDS, _INDEXED),
-    _Row("source", _given, _OWN_INFO, {"index_select": 466}),
-    _Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534}),
-    _Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
-    _Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
-    _Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"quantize_q8_1": 523}, "candle-core/src/quantized/mod.rs"),
+ROWS = (
+    Row("inp", _any_of("null"), _NO_NULL_INPUT, _IN_PLACE),
+    Row("alpha", _any_of("null"), _NO_NULL_SCALE, {"rmsnorm": 592, "layernorm": 836}, _OPS),
+    Row("beta", _any_of("null"), _NO_NULL_SCALE, {"layernorm": 837}, _OPS),
+    Row("shape", _has_zero, _EMPTY_GRID, {**_ELEMENTWISE, "const_set": 1508}),
+    Row("shape", _has_zero, _NOTHING_TO_COPY, {"copy2d": 2304}),
+    Row("shape", _has_zero_outside, _EMPTY_GRID, _INDEXED),
+    Row("count", _any_of("0"), _EMPTY_GRID, {"index_select": 476, "gather": 523}),
+    Row("grid", _given, _OWN_GRID, _GRIDS),
+    Row("block", _given, _OWN_GRID, _GRIDS),
+    Row("info", _any_of("given"), _NULL_INFO, {**_STRIDED, **_TWO_SIDED}),
+    Row("ids", _any_of("beyond", "negative", "foreign"), _BAD_IDS, _INDEXED),
+    Row("source", _given, _OWN_INFO, {"index_select": 466}),
+    Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534, "index_add": 2228}),
+    Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
+    Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
+    Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"quantize_q8_1": 523}, "candle-core/src/quantized/mod.rs"),
 )
 
 
@@ -120,9 +128,8 @@ def never_launched(family: str, case: Case) -> NeverLaunched | None:
 
     The kernels that no Rust calls (``fill``, ``sum``) have no launch of Candle's: every one that they allow counts.
     """
-    fields = _fields(case)
-    for row in _ROWS:
-        if row.field in fields and family in row.lines and row.matches(fields[row.field]):
+    for row in ROWS:
+        if family in row.lines and row.holds(case):
             return NeverLaunched(row.why, f"{row.file}:{row.lines[family]}")
     return None
 

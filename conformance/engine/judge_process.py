@@ -139,10 +139,10 @@ class Judge:
         except InfrastructureError as failed:
             outcome.robustness = Robustness(len(ids), 0, 0, message=str(failed))
             return
-        outcome.left_out += tried.left_out
         planned = len(ids) - tried.left_out
         why = tried.message if tried.cases < planned else None
-        outcome.robustness = Robustness(planned, tried.cases, tried.failed, tuple(tried.failures), why)
+        failures = tuple(tried.failures)
+        outcome.robustness = Robustness(planned, tried.cases, tried.failed, failures, why, tried.left_out)
 
     def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""

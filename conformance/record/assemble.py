@@ -94,7 +94,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         failures=tuple(outcome.failures),
         message=outcome.message,
         seconds=round(outcome.seconds, 6),
-        left_out=outcome.left_out,
+        left_out=outcome.left_out + (outcome.robustness.left_out if outcome.robustness else 0),
         compiler=outcome.compiler,
         compiler_name=outcome.compiler_name,
         planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,

@@ -109,7 +109,7 @@ def wrong_elements(
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     compared = right & ~right_nan
     if expected.free is not None:
-        right |= expected.free[at] & ~untouched
+        right |= expected.free[at] & ~untouched & (got_bits[at] != _poison(dtype))
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if right.all():
         return None, largest

@@ -79,9 +79,9 @@ def run_cases(
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
     A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
-    does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves the
-    kernel ``not_run``. Cases that must fault and are not run for it are ``left_out``. ``command``, up to the case,
-    reproduces a failure; ``begin`` gets each case id before the case runs.
+    does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
+    ``not_run`` of which no case failed before. Cases that must fault and are not run for it are ``left_out``.
+    ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
 
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
     """
@@ -99,7 +99,11 @@ def run_cases(
         try:
             failure = _run_case(kernel, case, answers, handler, command, outcome, faults)
         except Unsupported as error:
-            return Outcome(kernel.name, "not_run", message=str(error), seconds=time.perf_counter() - started)
+            if not outcome.failed:
+                return Outcome(kernel.name, "not_run", message=str(error), seconds=time.perf_counter() - started)
+            outcome.cases -= 1
+            outcome.message = str(error)
+            break
         if failure is None:
             observed.passed(case.case)
         else:
@@ -166,7 +170,7 @@ def _run_case(
             continue
         why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
         again = _reproduce(command, case, order if several else None)
-        differs = right is not None or _right_later(case, answers, handler, order, buffers)
+        differs = right is not None or _right_later(case, answers, handler, order, buffers, faults)
         evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
         return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
     return None
@@ -179,14 +183,20 @@ def _counted(faults: Sequence[Status]) -> str:
     return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count)
 
 
-def _right_later(case: TrialCase, answers: Answers, handler: AnswerHandler, order: str, wrong: Buffers) -> bool:
-    """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one."""
+def _right_later(
+    case: TrialCase, answers: Answers, handler: AnswerHandler, order: str, wrong: Buffers, faults: list[Status]
+) -> bool:
+    """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one; notes a fault there."""
     for later in answers.orders[answers.orders.index(order) + 1 :]:
         try:
             buffers = answers.get(case, later)
             if buffers is not wrong and handler.take(case, buffers, Outcome(case.case.kernel, "fail")) is None:
                 return True
-        except (HipError, Damage):
+        except HipError as error:
+            if not error.is_unsupported and not (case.must_fault and error.is_fault):
+                faults.append(status_of(case, error, later=True))
+            return False
+        except Damage:
             return False
     return False
 

@@ -49,10 +49,16 @@ def sums_in_another_order(arguments: Mapping[str, Any], got: Mapping[str, Array]
     mask = np.zeros(got["vy"].size, np.bool_)
     size = len(groups) * Q8_1_SIZE
     blocks = got["vy"][:size].reshape(-1, Q8_1_SIZE)
-    written = np.ascontiguousarray(blocks[:, 2:4]).view(np.float16)[:, 0].astype(np.float32)
-    low, high = (np.asarray(end).astype(np.float16).astype(np.float32) for end in (sums.low, sums.high))
+    written = _ordered(np.ascontiguousarray(blocks[:, 2:4]).view(np.float16)[:, 0])
+    low, high = (_ordered(np.asarray(end).astype(np.float16)) for end in (sums.low, sums.high))
     mask[:size].reshape(-1, Q8_1_SIZE)[:, 2:4] = ((written >= low) & (written <= high))[:, None]
     return {"vy": mask}
+
+
+def _ordered(x: Array) -> Array:
+    """Numbers of f16 in the order of their values, -0 before +0."""
+    patterns = x.view(np.int16).astype(np.int32)
+    return np.where(patterns < 0, -1 - (patterns & 0x7FFF), patterns)
 
 
 def _groups(x: Array, kept: int, padded: int) -> Array:

@@ -20,6 +20,9 @@ Fma = Callable[[Array, Array, Array], Array]
 Seen = Callable[[Array], Array]
 """What a sum sees of its operands: them, or their magnitudes."""
 
+WITHOUT_MINIMUM = ("q8_0", "q3_K", "q6_K")
+"""Formats whose values are a scale times the quants: the others add a minimum, or take off an offset."""
+
 _PRODUCTS = 3
 
 _ROUNDING = 2.0**-24

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import Fma, Seen, as_f32, summed
+from reference.quantized.arithmetic import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Q8_1_SIZE, SUPER, Blocks, Columns, columns
 
 Array = NDArray[Any]
@@ -136,9 +136,9 @@ _VECTOR: dict[str, _Vector] = {
 }
 
 
-def _words(columns: int) -> int:
+def _words(qtype: str, columns: int) -> int:
     """float32 terms of a sum over ``columns`` weights: an integer product of four bytes, and a minimum for each."""
-    return columns // 2
+    return columns // 4 * (1 if qtype in WITHOUT_MINIMUM else 2)
 
 
 def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns) -> Expected:
@@ -199,7 +199,7 @@ def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activat
 
     # A part: at most three products and a sum for each piece; then steps, warps and the butterfly.
     depth = 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5
-    return summed(before, total, depth, _words(count * groups * GROUP))
+    return summed(before, total, depth, _words(qtype, count * groups * GROUP))
 
 
 @np.errstate(all="ignore")
@@ -358,4 +358,4 @@ def mmq(
         return acc
 
     # A term: at most three products and three sums.
-    return {"dst": summed(dst, in_order, 6 + steps, _words(int(ncols_x)))}
+    return {"dst": summed(dst, in_order, 6 + steps, _words(qtype, int(ncols_x)))}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import Fma, Seen, as_f32, summed
+from reference.quantized.arithmetic import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Blocks
 from reference.quantized.decoded import values
 
@@ -63,7 +63,7 @@ def dmmv(
         return butterfly(_super(fma, part, shaped.seen(seen), seen(numbers)))
 
     # A product for each weight, and one with its minimum.
-    return {"dst": summed(dst, total, depth, 2 * width)}
+    return {"dst": summed(dst, total, depth, width * (1 if qtype in WITHOUT_MINIMUM else 2))}
 
 
 def _simple(fma: Fma, qtype: str, weights: Array, numbers: Array) -> Array:

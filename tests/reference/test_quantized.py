@@ -28,7 +28,8 @@ def test_recorded_answers_are_met_to_the_bit() -> None:
 
 
 def test_intervals_hold_the_value_and_are_narrow() -> None:
-    """A bound that lets a wrong weight through would be no bound: a few thousandths of the largest result at most."""
+    """A bound that lets a wrong weight through would be no bound: below a thousandth of the largest result, and twice
+    that where every weight of 512 has a minimum of its own to be added."""
     bounded = 0
     for case in traces.cases("quantized"):
         for answer in case.answers(0).values():
@@ -37,7 +38,8 @@ def test_intervals_hold_the_value_and_are_narrow() -> None:
             assert (answer.low <= answer.value).all()
             assert (answer.value <= answer.high).all()
             width = np.abs(answer.high.astype(np.float64) - answer.low).max()
-            assert width < 2e-3 * np.abs(answer.value).max(), case.kernel.name
+            most = 2e-3 if case.kernel.name.endswith(("vec_q2_k", "vec_q4_k", "vec_q5_k")) else 1e-3
+            assert width < most * np.abs(answer.value).max(), case.kernel.name
             bounded += 1
     assert bounded == 106
 

@@ -264,10 +264,10 @@ def test_a_product_with_weights_is_allowed_a_rounding_for_each_term() -> None:
     arguments = {"vx": weights, "vy": activations, "dst": np.zeros(1, np.float32), "ncols_x": columns, "nrows_x": 1}
     arguments |= {"nrows_y": columns, "nrows_dst": 1}
     found = evaluate("quantized", "mmvq", {"qtype": "q8_0", "ncols_y": "1"}, 0, arguments)["dst"]
-    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= 1.1 * columns / 2
+    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= columns / 4 + 64
     arguments |= {"ncols_y": 1}
     found = evaluate("quantized", "mmq", {"qtype": "q8_0"}, 0, arguments)["dst"]
-    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= 1.1 * columns / 2
+    assert columns / 4 <= half_width(found)[0] / columns / HALF_ULP["f32"] <= columns / 4 + 64
 
 
 def test_a_bilinear_interpolation_is_allowed_its_three_roundings() -> None:
@@ -277,3 +277,13 @@ def test_a_bilinear_interpolation_is_allowed_its_three_roundings() -> None:
     arguments |= {"scale_h_factor": 0.0, "scale_w_factor": 0.0, "info": info, "src": src, "dst": np.zeros(63)}
     found = evaluate("conv", "upsample_bilinear2d", {"dtype": "f64"}, 0, arguments)["dst"]
     assert 0 < half_width(found).max() <= 3 * HALF_ULP["f64"] * np.abs(src).max()
+
+
+def test_a_norm_whose_variance_may_vanish_is_free() -> None:
+    """Else another order, which makes it 0 or less, is called wrong for an infinity or NaN."""
+    row = (1000 + np.random.default_rng(1).standard_normal(64)).astype(np.float32)
+    found = layernorm(row, 1e-5)
+    assert found.free is not None
+    assert found.free[:64].all()
+    assert layernorm(np.zeros(40, np.float32)).free is None
+    assert layernorm((row - 1000).astype(np.float32), 1e-5).free is None

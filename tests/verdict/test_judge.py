@@ -162,6 +162,32 @@ def test_a_fault_costs_its_case_and_three_time_outs_the_kernel(code, survives, r
     assert outcome.poisoned is not survives
 
 
+def wrong(case, order):
+    return {"inp": case.launch.args[1].data, "out": case.launch.args[2].data}
+
+
+def test_what_the_runtime_cannot_launch_takes_no_failure_back():
+    def answer(case, order):
+        if case.id == "case(a=2)":
+            raise HipError("hipModuleLaunchKernel", 801, "hipErrorNotSupported", "the emulator does not know v_x")
+        return wrong(case, order)
+
+    cases = [trial_case(f"case(a={n})") for n in range(4)]
+    outcome = judged(answer, cases)
+    assert (outcome.status, outcome.cases, outcome.failed) == ("fail", 2, 2)
+    assert judged(answer, cases[2:]).status == "not_run"
+
+
+def test_a_fault_in_an_order_after_a_wrong_answer_counts():
+    def answer(case, order):
+        if order == "reverse":
+            raise HipError("hipModuleLaunchKernel", 702, "hipErrorLaunchTimeOut")
+        return wrong(case, order)
+
+    outcome = judged(answer, [trial_case(f"case(a={n})") for n in range(9)], orders=("forward", "reverse"))
+    assert (outcome.status, outcome.cases) == ("timeout", 3)
+
+
 def test_no_case_is_not_a_pass():
     outcome = judged(right, [])
     assert (outcome.status, outcome.message) == ("not_run", "no case was run")

@@ -117,5 +117,7 @@ def test_an_element_that_may_be_anything_has_to_be_written():
     mismatch, worst = judge("out", got, expected, before, F32, 0)
     assert mismatch is not None
     assert (mismatch.index, "1 of 3" in mismatch.why, worst) == (2, True, mismatch.ulp)
+    unwritten = Expected(np.array([2.0, 2.0, 2.0], np.float32), free=np.ones(3, np.bool_))
+    assert judge("out", before, unwritten, before, F32, 0)[0] is not None
     untouched = Expected(before, free=np.ones(3, np.bool_))
     assert judge("out", got, untouched, before, F32, 0)[0] is not None

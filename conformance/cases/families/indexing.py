@@ -97,7 +97,7 @@ _INDEX_SELECT: tuple[str, ...] = (
 )
 
 _GATHER: tuple[str, ...] = (
-    "shape=[3,8,5],count=8,ids=plain,values={v},numel=61",  # ids smaller than the source: numel ids, no more
+    "shape=[3,8,5],count=8,ids=plain,values={v},numel=56",  # ids smaller than the source: numel ids, no more
     "shape=[2,6,7],count=9,ids=mixed,values={v},numel=126",
 )
 
