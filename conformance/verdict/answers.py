@@ -22,7 +22,7 @@ from conformance.verdict.conversions import CONVERSIONS
 from conformance.verdict.elements import Elements
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operand_values import Operand, operand_values, rows_of
-from conformance.verdict.ordinals import is_nan
+from conformance.verdict.ordinals import is_nan, ordinals
 from reference.expected import Expected
 
 _FILLS = (0x7B, 0xC2)
@@ -32,6 +32,10 @@ PACK = 16
 """Elements that a vectorised kernel takes at a time, at most."""
 
 _SINGLE = 2.0**-20
+"""What computing in float32 leaves as a relative error, at most."""
+
+_SOME_SINGLE = 2.0**-30
+"""What it leaves somewhere: a computation whose errors are all smaller is of more digits."""
 
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
@@ -192,15 +196,45 @@ def _cancelled(buffer: WrongBuffer) -> bool:
     return bool((np.abs(e.got - e.expected) <= _CANCELLING * unit * operand).all())
 
 
-def _single(buffer: WrongBuffer) -> bool:
-    """Whether each error is what a computation in float32 leaves, and none what one in float64 does."""
+def _relative_to_operands(buffer: WrongBuffer) -> NDArray[np.float64]:
+    """The errors, relative to the result or an operand, whichever is largest."""
     e = buffer.elements
-    if e.dtype.name != "f64":
-        return False
     operands = [np.abs(operand.values.astype(np.float64)) for operand in buffer.operands]
-    size = np.max([np.abs(e.expected), *operands], axis=0)
-    error = np.abs(e.got - e.expected)
-    return bool((error <= _SINGLE * size).all() and (error > 2.0**-40 * size).any())
+    return np.asarray(np.abs(e.got - e.expected) / np.max([np.abs(e.expected), *operands], axis=0))
+
+
+def _single(buffer: WrongBuffer) -> bool:
+    """Whether each error is what a computation in float32 leaves, and some are not smaller than that."""
+    errors = _relative_to_operands(buffer) if buffer.dtype.name == "f64" else np.ones(1)
+    return bool((errors <= _SINGLE).all() and (errors > _SOME_SINGLE).any())
+
+
+def _short(buffer: WrongBuffer) -> bool:
+    """Whether all errors are smaller than those of float32, and some larger than what cancelling digits leaves."""
+    errors = _relative_to_operands(buffer) if buffer.dtype.name == "f64" else np.ones(1)
+    return bool((errors <= _SOME_SINGLE).all() and (errors > _CANCELLING * 2.0**-52).any())
+
+
+def _in_float(buffer: WrongBuffer) -> bool:
+    """Whether each wrong element is, to 1 ulp, what the formula gives in float32 with one rounding at the end."""
+    e, kernel = buffer.elements, buffer.kernel
+    if not e.is_float or e.dtype.size > 2 or kernel.variant.get("dtype") != e.dtype.name:
+        return False
+    wide = {name: _widened(value, e.dtype) for name, value in buffer.launch.reference_arguments().items()}
+    try:
+        found = reference.evaluate(
+            kernel.module, kernel.family, {**kernel.variant, "dtype": "f32"}, kernel.tolerance.library_ulp, wide
+        )[buffer.name]
+    except Exception:
+        return False  # the family has no formula in f32
+    rounded = found.value[e.wrong.at].astype(e.dtype.numpy)
+    steps = np.abs(ordinals(rounded, e.dtype) - ordinals(e.wrong.got, e.dtype))
+    near = (steps <= 1) & (steps < e.wrong.steps) & ~e.nan_got & ~is_nan(rounded, e.dtype)
+    return bool((near | (e.nan_got & is_nan(rounded, e.dtype))).all())
+
+
+def _widened(value: Any, row: DType) -> Any:
+    return value.astype(np.float32) if getattr(value, "dtype", None) == row.numpy else value
 
 
 def _all_ones(buffer: WrongBuffer) -> bool:
@@ -216,6 +250,8 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("other order", _permuted),
     ("all bits set", _all_ones),
     ("precision of f32", _single),
+    ("fewer digits than f64", _short),
+    ("computed in f32", _in_float),
     ("error small against the operand", _cancelled),
 )
 
