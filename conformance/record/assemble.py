@@ -58,6 +58,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "other_libraries": choice.others,
         "hip_version": choice.hip,
         "driver": choice.driver,
+        "emulator": choice.emulator,
         "visible": choice.visible,
         "left_out_devices": choice.left_out,
     }

@@ -104,6 +104,7 @@ def _machine(record: Record) -> Hashable:
         run.sandbox,
         run.weakened,
         run.compiler,
+        run.emulator,
     )
 
 

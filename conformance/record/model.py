@@ -146,7 +146,8 @@ class RunInfo(Row):
     went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
     AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
-    set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
+    set, ``left_out_devices`` those of another architecture, and ``emulator`` is set where no GPU ran the kernels but an
+    emulator below ROCm. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
     port declares its choices in.
     """
@@ -183,6 +184,7 @@ class RunInfo(Row):
     other_libraries: tuple[str, ...] = ()
     hip_version: str | None = None
     driver: str | None = None
+    emulator: str | None = None
     visible: tuple[str, ...] = ()
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None

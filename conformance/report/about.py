@@ -33,6 +33,8 @@ def executed(run: RunInfo) -> str:
     kind = known_kind(run.runtime)
     if kind is None:
         return f"run through the runtime {run.runtime}; not known to be an AMD GPU"
+    if run.emulator is not None:
+        return f"executed through the ROCm runtime in the emulator {one_line(run.emulator)}; not on an AMD GPU"
     return kind.executed.format(arch=run.arch or "an AMD GPU")
 
 
@@ -130,6 +132,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("HIP", ", ".join(part for part in (run.hip_version, run.library) if part)),
         ("Other HIP libraries found", "; ".join(run.other_libraries)),
         ("Driver", run.driver or ""),
+        ("Emulator", run.emulator or ""),
         ("Devices left out", "; ".join(run.left_out_devices)),
         ("Devices hidden by", ", ".join(run.visible)),
         ("Wave size", "–" if run.wave is None else str(run.wave)),
