@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.modes import JudgeGenerated, JudgeReference, Tree
+from conformance.engine.modes import JudgeGenerated, JudgeRecorded, JudgeReference, Tree
 from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, Setup
 from conformance.outcome import Failure, Outcome
+from conformance.port.config import KnownFailure
+from conformance.port.declared.declared import Declared
 from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
 from conformance.record.commits import commit_of, harness_commit
@@ -86,6 +88,14 @@ def test_a_reference_on_trial_runs_no_kernel(specs: Specs) -> None:
     made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3)))
     assert made.run.subject == "reference"
     assert (made.run.kernels, made.run.wave, made.run.traces) == (None, None, "traces")
+
+
+def test_a_replay_says_nothing_of_known_failures_of_generated_cases(specs: Specs, tmp_path: Path) -> None:
+    row = KnownFailure("uexp_f32", "NaN", case="*values=special*")
+    tree = Tree(tmp_path, declared=Declared("F", known_failures=(row,)))
+    made = replace(result(tmp_path, Outcome("uexp_f32", "pass", 3)), mode=JudgeGenerated(tree))
+    assert len(made.settled(specs.kernels).problems) == 1
+    assert replace(made, mode=JudgeRecorded(tree, Path("traces"))).settled(specs.kernels).problems == ()
 
 
 def git(folder: Path, *words: str) -> str:
