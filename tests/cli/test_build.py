@@ -252,6 +252,13 @@ def test_a_build_of_other_sources_is_refused(specs: Specs) -> None:
         merge([record(specs, "cpu"), built(specs, "gfx942", sources="fedcba9876543210")])
 
 
+def test_a_build_with_other_declarations_is_refused(specs: Specs) -> None:
+    assert len(merge([record(specs, "cpu", declared="a"), built(specs, "gfx942", declared="a")])) == 1
+    assert len(merge([record(specs, "cpu"), built(specs, "gfx942", declared="a")])) == 1
+    with pytest.raises(FileError, match=r"different declarations \(candle-parity.toml\); build and run again"):
+        merge([record(specs, "cpu", declared="a"), built(specs, "gfx942", declared="b")])
+
+
 def test_a_build_of_another_port_stands_alone(specs: Specs) -> None:
     found = merge([built(specs, "gfx942", sources="fedcba9876543210", kernels="other"), record(specs, "cpu")])
     assert [item.run.runtime for item in found] == ["cpu", "build"]
