@@ -149,7 +149,8 @@ class RunInfo(Row):
     set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
     port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
-    older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host (``--arch``).
+    older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
+    (``--arch``).
     """
 
     runtime: str

@@ -119,7 +119,7 @@ def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[
 
 
 def _broken(jobs: Sequence[Job], target: Target, names: Names) -> dict[str, str]:
-    """The kernels that do not compile in sources that do without them, under Candle's ``names``, each with its error."""
+    """The kernels, under Candle's ``names``, that do not compile in sources that do without them, and their errors."""
     return {
         names.shown(name): broken.why
         for job in jobs
