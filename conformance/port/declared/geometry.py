@@ -61,8 +61,8 @@ def described(row: GeometryRow) -> str:
 
 
 def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: str = OPTIONS_FILE) -> Launch:
-    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError`` where it cannot be launched, with
-    a text that begins with ``where``."""
+    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError``, whose text begins with ``where``,
+    where it cannot be launched."""
     try:
         grid, block, shared = sizes_of(row, case, launch, wave)
     except ValueError as error:
