@@ -61,7 +61,7 @@ def described(row: GeometryRow) -> str:
 
 
 def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: str = OPTIONS_FILE) -> Launch:
-    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError``, whose text begins with ``where``,
+    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError`` that begins with ``where``,
     where it cannot be launched."""
     try:
         grid, block, shared = sizes_of(row, case, launch, wave)
