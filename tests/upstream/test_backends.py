@@ -238,6 +238,14 @@ def test_the_names_of_the_backends_own_kernels(tmp_path: Path, capsys: pytest.Ca
     assert "asked for but missing  0" in out
 
 
+def test_an_unresolved_load_may_ask_for_the_backends_own_names(tmp_path: Path) -> None:
+    specs = load_specs(make_specs(tmp_path))
+    names = names_of([("toy_u8", "toy_mine")], specs.kernels, "F")
+    code = 'fn go(d: &Dev) { d.get_or_load_func(&format!("{}_mine", outside::root()), &M); }\n'
+    wiring = wire(make_tree(tmp_path, code), "cuda_backend", specs, called=names)
+    assert wiring.not_told.keys() == {"toy_u8"}
+
+
 def test_a_name_of_candles_for_a_kernel_that_has_another_one_wires_nothing(tmp_path: Path) -> None:
     specs = load_specs(make_specs(tmp_path))
     names = names_of([("toy_u8", "own_u8")], specs.kernels, "F")
