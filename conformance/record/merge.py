@@ -49,6 +49,7 @@ def kept_apart(records: Sequence[Record]) -> list[str]:
     found: list[str] = []
     for number, record in enumerate(runs):
         others = [one for one in runs[:number] if _machine(one) == _machine(record)]
+        others = [one for one in others if _judged(one).isdisjoint(_judged(record))]
         if others and all(one.run.declared != record.run.declared for one in others):
             found.append(
                 f"the runs of {record.run.kernels} at {others[0].run.started} and at {record.run.started} were made "

@@ -282,6 +282,8 @@ def test_runs_that_are_kept_apart_for_what_the_port_declares_are_told() -> None:
     (said,) = kept_apart(records)
     assert "were made with different declarations (candle-parity.toml) and are reported apart" in said
     assert kept_apart(records[:2]) == []
+    again = Record.of(run_info(declared="b"), [kernel("a", "pass")])  # apart anyhow: the kernel was run in both
+    assert kept_apart([records[0], again]) == []
     assert kept_apart([records[0], Record.of(run_info(declared="b", wave=32), [kernel("k", "pass")])]) == []
 
 
