@@ -142,6 +142,8 @@ def _run(
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
+        declared=None if tree is None else tree.declared.digest,
+        target=setup.arch if executes else None,
     )
 
 

@@ -149,7 +149,9 @@ class RunInfo(Row):
     set, ``left_out_devices`` those of another architecture, and ``emulator`` is set where no GPU ran the kernels but an
     emulator below ROCm. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
-    port declares its choices in.
+    port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
+    older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
+    (``--arch``).
     """
 
     runtime: str
@@ -189,6 +191,8 @@ class RunInfo(Row):
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
     config: str | None = None
+    declared: str | None = None
+    target: str | None = None
 
 
 class Summary(Row):

@@ -92,8 +92,9 @@ def rerun(run: RunInfo, kernel: str) -> str:
         kind = known_kind(run.runtime)
         if kind is not None and kind.chooses_wave and run.wave is not None:
             words += ["--wave", str(run.wave)]
-        if kind is not None and kind.arch_variable is not None and run.arch:
-            words += ["--arch", run.arch]
+        target = run.arch if kind is not None and kind.arch_variable is not None else run.target
+        if target:
+            words += ["--arch", target]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
@@ -102,6 +103,11 @@ def rerun(run: RunInfo, kernel: str) -> str:
     if run.specs is not None:
         words += ["--specs", run.specs]
     return shlex.join([*words, kernel])
+
+
+def _declared(run: RunInfo) -> str:
+    digest = f" (digest {run.declared})" if run.declared else ""
+    return f"{run.config}{digest}" if run.config else ""
 
 
 def _orders(run: RunInfo) -> str:
@@ -138,7 +144,8 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
-        ("Declared in", run.config or ""),
+        ("Macros of", run.target or ""),
+        ("Declared in", _declared(run)),
         ("Commit of the port", run.git or "–"),
         ("Commit of the harness", run.harness or "–"),
         ("Compiled for", ", ".join(run.builds) or "–"),

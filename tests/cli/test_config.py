@@ -211,7 +211,8 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(numel, 256)"\nblock = 64\n')
     row = cli(*words).kernel("fill_u32")
     assert (row["status"], row["failed"]) == ("fail", 1)
-    assert "candle-parity.toml makes grid x 0 here" in row["failures"][0]["why"]
+    assert "candle-parity.toml: launch, row 1 ('fill_u32') makes grid x 0 here" in row["failures"][0]["why"]
+    assert row["observations"][0]["evidence"]["fault"] == "impossible geometry"
     file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(nrows, 256)"\n')
     said = cli(*words)
     assert said.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -10,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from conformance.cli.finishing import write_reports
 from conformance.cli.usage import UsageError
 from conformance.reading import read_json, shortened
-from conformance.record import Record, check_specs, merge, read_record
+from conformance.record import Record, check_specs, kept_apart, merge, read_record
 from conformance.report import render_terminal
 from conformance.spec.load import Specs, load_specs
+from conformance.text import one_line
 
 _EXPECTED = "expected what `candle-parity wiring --json` writes"
 
@@ -37,7 +39,10 @@ class _Wiring(BaseModel):
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    records = merge([_read(path, specs) for path in arguments.records])
+    given = [_read(path, specs) for path in arguments.records]
+    for sentence in kept_apart(given):
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    records = merge(given)
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
         records = [_with_wiring(record, places) for record in records]
