@@ -184,7 +184,9 @@ def test_a_template_that_asks_for_what_is_broken_does_not_go_another_way(partly:
         "template <class T> __device__ auto twice(T x, int) -> decltype(helper(x)) { return helper(x) * 2; }\n"
         "template <class T> __device__ T twice(T x, ...) { return x; }\n"
     )
-    kernels = "KERNEL(a, float, twice(x, 0))\nKERNEL(b, float, x)\n"
+    helpers += "template <class T> __device__ T thrice(T x) { return sizeof(T) == 4 ? helper(x) * 3 : x; }\n"
+    helpers += "template <class T> __device__ T thrice(T *x) { return *x; }\n"
+    kernels = "KERNEL(a, float, twice(x, 0))\nKERNEL(b, float, thrice(&x))\n"
     assert rest(partly(KERNELS + helpers + kernels)).keys() == {"a"}
 
 

@@ -95,7 +95,7 @@ class Unit:
 
     def probes(self, names: frozenset[str]) -> bool:
         """Whether ``names`` are in a template here that asks whether an expression compiles."""
-        return any(not names.isdisjoint(words) and probes(words) for words in self._tokens)
+        return any(probes(words, each.body, names) for each, words in zip(self.members, self._tokens, strict=True))
 
     @cached_property
     def specialises(self) -> bool:

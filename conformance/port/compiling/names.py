@@ -54,9 +54,17 @@ def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
     return _declarators(words)
 
 
-def probes(words: Sequence[str]) -> bool:
-    """Whether a definition may be a template that asks whether an expression compiles, and goes another way if not."""
-    return "template" in words and not _TRAITS.isdisjoint(words)
+def probes(words: Sequence[str], body: int | None, names: frozenset[str]) -> bool:
+    """Whether a definition may be a template that asks whether an expression with ``names`` compiles, and is another
+    one if not. A function asks that in its head, before ``body``, or with ``requires``; a class in its body too."""
+    if "template" not in words:
+        return False
+    head = words[:body]
+    while head[:2] == ["template", "<"]:
+        head = head[_behind_angles(head, 1) :]
+    whole = "requires" in words or not CLASSES.isdisjoint(head)
+    asked = words if whole else words[:body]
+    return not _TRAITS.isdisjoint(asked) and not names.isdisjoint(asked)
 
 
 def specialises(declaration: Sequence[str]) -> bool:
