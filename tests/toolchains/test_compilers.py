@@ -10,11 +10,11 @@ from conformance.cache import SUFFIX
 from conformance.files import cache_folder
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import compile_cached
-from conformance.port.code_objects import parse
+from conformance.port.code_objects import parse, read_code_objects
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import Target, target
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 
@@ -67,6 +67,48 @@ def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, sou
         assert kernel.wave == wanted.default_wave
         assert kernel.lds == 4 * 64
         assert (kernel.vgpr_spills, kernel.sgpr_spills, kernel.scratch) == (0, 0, 0)
+
+
+BOUNDED = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void __launch_bounds__(64) few(float *p, int *q) {
+  p[threadIdx.x] = tanhf(p[threadIdx.x]) + sqrtf(p[0]);
+  q[threadIdx.x] = __ffs(q[threadIdx.x]) + __ffs(static_cast<unsigned>(q[0]));
+}
+extern "C" __global__ void __launch_bounds__(128, 2) more(float *p) { p[threadIdx.x] = 3; }
+"""
+UNDEFINED = """
+#include <hip/hip_runtime.h>
+extern "C" __device__ __attribute__((visibility("default"))) float nowhere(float);
+extern "C" __global__ void user(float *p) { p[threadIdx.x] = nowhere(p[threadIdx.x]); }
+extern "C" __global__ void other(float *p) { p[threadIdx.x] = 3; }
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_compiler_obeys_launch_bounds_and_leaves_nothing_undefined(kind: toolchains.Kind, tmp_path: Path) -> None:
+    """``tanhf`` needs a constant of old device libraries that the drivers of newer compilers leave out."""
+    toolchain, source = of_kind(kind), tmp_path / "bounded.hip"
+    source.write_text(BOUNDED)
+    kernels = parse(compile_cached(toolchain, source, GFX942).code, "bounded").kernels
+    assert {name: kernel.max_workgroup for name, kernel in kernels.items()} == {"few": 64, "more": 128}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_undefined_symbol_is_refused_with_the_kernel_that_uses_it(kind: toolchains.Kind, tmp_path: Path) -> None:
+    toolchain, source = of_kind(kind), tmp_path / "undefined.hip"
+    source.write_text(UNDEFINED)
+    with pytest.raises(CompileFailure, match=r"^undefined\.hip: nowhere is used by user and defined nowhere"):
+        toolchain.compile(source, GFX942, tmp_path / "k.hsaco")
+
+
+@pytest.mark.parametrize("wanted", [GFX942, GFX1100], ids=lambda wanted: wanted.name)
+def test_so_is_a_code_object_that_was_linked_with_one(wanted: Target, tmp_path: Path) -> None:
+    toolchain, source, output = of_kind("clang"), tmp_path / "undefined.hip", tmp_path / "k.hsaco"
+    source.write_text(UNDEFINED)
+    toolchain.compile(source, wanted, output, ["-Xoffload-linker", "--unresolved-symbols=ignore-all"])
+    with pytest.raises(AmdError, match=r"k\.hsaco: nowhere is used by user and defined nowhere"):
+        read_code_objects(output)
 
 
 @pytest.mark.parametrize("kind", KINDS)
