@@ -31,16 +31,17 @@ class Decision:
 
 @dataclass(frozen=True)
 class Against:
-    """A baseline as a gate: its name, what became of it, and whether what became worse is ``accepted``."""
+    """A baseline as a gate: its name, what became of it (``None``: there was none yet), and whether what became worse
+    is ``accepted``."""
 
     name: str
-    comparison: Comparison
+    comparison: Comparison | None
     accepted: bool = False
 
     @property
     def why(self) -> str | None:
         """Why the gate is not met; ``None`` where it is."""
-        count = len(self.comparison.worse)
+        count = 0 if self.comparison is None else len(self.comparison.worse)
         if not count or self.accepted:
             return None
         return f"{count} {'kernels are' if count > 1 else 'kernel is'} worse than in the baseline"
@@ -73,7 +74,8 @@ def decide(
     passed = sum(row.status == "pass" for row in rows)
     gates = _gates(passed, total, fail_under, specs, against)
     lost = _lost(rows, shard)
-    if lost is None and against is not None and shard is None and not against.comparison.compared:
+    found = None if against is None or shard is not None else against.comparison
+    if lost is None and against is not None and found is not None and not found.compared:
         lost = f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
     if lost is not None or undecided is not None:
         line = None if gates is None else f"{gates}: not decided" + (f": {undecided}" if undecided else "")
@@ -113,10 +115,10 @@ def _gates(passed: int, total: int, fail_under: float | None, specs: str, agains
     parts = [] if fail_under is None else [_coverage(passed, total, fail_under, specs)]
     if against is not None:
         found = against.comparison
-        parts.append(
-            f"baseline {against.name}: {len(found.worse)} worse and {len(found.better)} better of {found.compared} "
-            "kernels compared"
-        )
+        counts = "none yet, so nothing was compared"
+        if found is not None:
+            counts = f"{len(found.worse)} worse and {len(found.better)} better of {found.compared} kernels compared"
+        parts.append(f"baseline {against.name}: {counts}")
     return "; ".join(parts) or None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.cli.finishing import finish
+from conformance.cli.gating import Gating
 from conformance.cli.preparing import jobs_for, progress
 from conformance.cli.resuming import journal_of, resumable
 from conformance.engine.modes import CaseMode
@@ -24,6 +25,7 @@ def judged(
     mode: CaseMode,
     kernels: Sequence[Kernel],
     cases: Mapping[str, tuple[str, ...]],
+    gating: Gating,
     recordings: Sequence[Mapping[str, Any]] = (),
 ) -> int:
     """Judge ``kernels`` and finish; the exit code. ``recordings`` is what trace files say of themselves."""
@@ -31,4 +33,4 @@ def judged(
     journal = journal_of(setup, mode, arguments)
     with resumable(arguments, specs, journal), progress() as on_progress:
         result = run(setup, mode, kernels, cases, jobs, on_progress, journal)
-    return finish(arguments, specs, assemble(specs, result, arguments.patterns, recordings), result)
+    return finish(arguments, specs, assemble(specs, result, arguments.patterns, recordings), result, gating)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 
 
@@ -21,3 +22,14 @@ class Stopped(BaseException):
     def code(self) -> int:
         """The exit code that a shell gives for a process that the signal killed."""
         return 128 + int(self.signal)
+
+
+def percentage(text: str) -> float:
+    """The percentage that an option names; raises ``argparse.ArgumentTypeError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage (0 to 100)")
+    return value

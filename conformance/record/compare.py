@@ -111,7 +111,10 @@ class Comparison:
 def compare(old: Record, new: Record) -> Comparison:
     """What became of the kernels of ``old`` in ``new``; see ``Comparison``."""
     before = {row.name: row for row in old.kernels}
-    worse, better, declared, distances = [], [], [], []
+    worse: list[Change] = []
+    better: list[Change] = []
+    declared: list[Change] = []
+    distances: list[Distance] = []
     left_out: dict[str, list[str]] = {}
     same = 0
     for row in new.kernels:
