@@ -34,6 +34,11 @@ class Gating:
     accept: bool = False
     shard: str | None = None
 
+    @property
+    def asked(self) -> bool:
+        """Whether there is anything to decide by: a gate, or ``strict``."""
+        return self.fail_under is not None or self.baseline is not None or self.strict
+
     def against(self, record: Record) -> Against | None:
         """The baseline as a gate for ``record``; ``None`` without one."""
         if self.baseline is None:
@@ -73,7 +78,7 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
         accept,
         shard and str(shard),
     )
-    if baseline is None or (update and not baseline.exists()):
+    if baseline is None or shard is not None or (update and not baseline.exists()):
         return gating
     return replace(gating, standing=_standing(baseline))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
-from conformance.cli.usage import percentage
+from conformance.cli.usage import percentage, shard
 from conformance.files import checkout, version
 from conformance.runtimes import AUTO, NAMES
 
@@ -108,7 +108,8 @@ def build_parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
-    _outputs(report, json=False)
+    _gates(report)
+    _outputs(report, json=True)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
 
     diff = commands.add_parser("diff", help="what became better and worse between two records")
@@ -235,6 +236,9 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
     )
     _gates(parser)
+    parser.add_argument(
+        "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the selected kernels; `report` joins them"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
 

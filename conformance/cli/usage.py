@@ -1,9 +1,10 @@
-"""Bad usage, found after the command line was parsed, and stop signals."""
+"""What options mean, bad usage that is found after the command line was parsed, and stop signals."""
 
 from __future__ import annotations
 
 import argparse
 import signal
+from dataclasses import dataclass
 
 
 class UsageError(ValueError):
@@ -33,3 +34,23 @@ def percentage(text: str) -> float:
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a percentage (0 to 100)")
     return value
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The ``index``-th of ``of`` parts, counted from 1."""
+
+    index: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.of}"
+
+
+def shard(text: str) -> Shard:
+    """The shard that ``I/N`` names; raises ``argparse.ArgumentTypeError``."""
+    index, slash, of = text.partition("/")
+    plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
+    if slash and plain and 1 <= int(index) <= int(of):
+        return Shard(int(index), int(of))
+    raise argparse.ArgumentTypeError(f"{text!r} is not a shard; expected I/N with I from 1 to N, such as 2/4")

@@ -141,10 +141,15 @@ def compare(old: Record, new: Record) -> Comparison:
     return Comparison(old, new, tuple(worse), tuple(better), tuple(declared), tuple(distances), same, kept, differing)
 
 
+def same_rows(one: Record, other: Record) -> bool:
+    """Whether the records have the same rows, apart from how long kernels took."""
+    rows = [[row.model_copy(update={"seconds": None}) for row in record.kernels] for record in (one, other)]
+    return rows[0] == rows[1]
+
+
 def same_verdicts(one: Record, other: Record) -> bool:
     """Whether the records have the same rows of the same specs, apart from how long kernels took."""
-    rows = [[row.model_copy(update={"seconds": None}) for row in record.kernels] for record in (one, other)]
-    return rows[0] == rows[1] and one.run.specs_digest == other.run.specs_digest
+    return same_rows(one, other) and one.run.specs_digest == other.run.specs_digest
 
 
 def _not_compared(was: KernelResult | None, row: KernelResult) -> str | None:
