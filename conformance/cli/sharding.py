@@ -1,12 +1,18 @@
-"""``--shard I/N``: a part of the selected kernels, so that N machines judge all of them."""
+"""``--shard I/N``: a part of the selected kernels, so that N machines judge all of them.
+
+``python -m conformance.cli.sharding RECORD`` writes the costs that they are split by, from the record of a run.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from conformance.cli.usage import Shard, UsageError
 from conformance.files import spec_folder
+from conformance.record import Record, read_record, write_text
 from conformance.spec.kernel import Kernel
 
 COSTS = "costs.json"
@@ -38,6 +44,17 @@ def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
     return found
 
 
+def measured(record: Record) -> str:
+    """The costs by kernel that ``record`` has measured, as the text of the file."""
+    return json.dumps(
+        {row.name: max(round(row.seconds or 0.0, 3), 0.001) for row in record.kernels if row.cases}, indent=0
+    )
+
+
 def _costs() -> Mapping[str, float]:
     costs: dict[str, float] = json.loads((spec_folder() / COSTS).read_text(encoding="utf-8"))
     return costs
+
+
+if __name__ == "__main__":
+    write_text(spec_folder() / COSTS, measured(read_record(Path(sys.argv[1]))) + "\n")
