@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from conformance.record.model import KernelResult, Record
-from conformance.record.shards import join_shards
+from conformance.record.shards import is_shard, join_shards
 from conformance.writing import FileError
 
 BUILD = "build"
@@ -43,9 +43,9 @@ def merge(records: Sequence[Record]) -> list[Record]:
 
 def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
     """``records`` with the joined ones in the place of the first shard."""
-    joined = join_shards([record for record in records if record.run.shard is not None])
-    place = next((index for index, record in enumerate(records) if record.run.shard is not None), len(records))
-    whole = [[record for record in part if record.run.shard is None] for part in (records[:place], records[place:])]
+    joined = join_shards(list(filter(is_shard, records)))
+    place = next((index for index, record in enumerate(records) if is_shard(record)), len(records))
+    whole = [[record for record in part if not is_shard(record)] for part in (records[:place], records[place:])]
     return [*whole[0], *joined, *whole[1]]
 
 

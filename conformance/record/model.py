@@ -188,7 +188,7 @@ class RunInfo(Row):
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
     config: str | None = None
-    shard: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}/[1-9][0-9]{0,4}$")] | None = None
+    shard: str | None = None
     missing_shards: tuple[str, ...] = ()
 
 

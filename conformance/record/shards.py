@@ -16,6 +16,13 @@ def elsewhere(shard: str) -> str:
     return f"{_IN}{shard}"
 
 
+def is_shard(record: Record) -> bool:
+    """Whether the record is of one of several shards."""
+    index, _, of = (record.run.shard or "").partition("/")
+    plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
+    return plain and 1 <= int(index) <= int(of)
+
+
 def join_shards(records: Sequence[Record]) -> list[Record]:
     """A record for each run that ``records``, all of shards, are parts of.
 

@@ -29,7 +29,7 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
     lines += ["", *_wrapped(_totals(found), "")]
     lines += render_changes(found)
     distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in found.distances]
-    lines += _section("largest error of kernels that pass in both", [[text] for text in distances])
+    lines += _section("largest error of kernels that pass in both, within their bounds", [[text] for text in distances])
     lines += ["", *_wrapped(_cost(found), "")]
     slower = [f"{name}: {before:.2f} s -> {after:.2f} s" for name, before, after in _slower(found)]
     lines += _section(f"kernels that took over {_SLOWER:g} times as long", [[text] for text in slower])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.record import read_record, write_record
-from conformance.spec.load import SPEC_FOLDER
+from conformance.record import every_kernel, read_record, write_record
+from conformance.spec.load import SPEC_FOLDER, load_specs
 from tests.record.made import record, row
 
 FILL = """#include <hip/hip_runtime.h>
@@ -209,3 +209,23 @@ def test_diff_of_two_runs(cli, judge, tmp_path: Path) -> None:
     said = cli("diff", old, new)
     assert said.code == 2
     assert "no kernel in common" in said.err
+
+
+def test_report_decides_nothing_over_a_run_that_was_stopped_and_names_what_contradicts(cli, tmp_path: Path) -> None:
+    """Records by hand: the first was stopped, the others disagree."""
+    specs, paths = load_specs(), [tmp_path / f"{n}.json" for n in range(3)]
+    stopped = row("fill_u32", "not_run", message="interrupted before it was judged")
+    for path, other, complete in zip(
+        paths, (stopped, row("fill_u32", "pass"), row("fill_u32", "fail", ["n=1"])), (False, True, True), strict=True
+    ):
+        rows = every_kernel(specs, [row("fill_u8", "pass"), other])
+        write_record(record(*rows, specs_digest=specs.digest, complete=complete, selected=2), path)
+    said = cli("report", paths[0], "--fail-under", "0.1")
+    assert said.code == 2
+    assert last(said.out).endswith("gate 0.1%: not decided: the run did not come to its end")
+    assert cli("report", paths[1], "--fail-under", "0.2").code == 0
+    assert cli("report", paths[2], "--fail-under", "0.2").code == 1
+    said = cli("report", paths[1], paths[2])
+    assert said.code == 0
+    assert "contradict each other in 1 kernel: fill_u32 (pass and fail, 1 of 1 cases failed)" in said.err
+    assert cli("report", paths[1], paths[2], "--fail-under", "0.2").code == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.record import Record, merge, record_text
-from conformance.record.shards import contradictions, elsewhere, gaps
+from conformance.record.shards import contradictions, elsewhere, gaps, is_shard
 from tests.record.made import record, row
 
 NAMES = ("a", "b", "c", "d", "unselected")
@@ -95,3 +95,9 @@ def test_records_without_shards_are_merged_as_ever_next_to_them() -> None:
     alone = record(*ROWS.values(), wave=32)
     assert [one.run.wave for one in merge([alone, part(1), part(2), part(3)])] == [32, 64]
     assert [one.run.wave for one in merge([part(1), alone, part(2), part(3)])] == [64, 32]
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/x", "1/²", "-1/3"])
+def test_what_names_no_shard_is_not_joined(text: str) -> None:
+    assert not is_shard(record(shard=text))
+    assert is_shard(record(shard="3/3"))

@@ -50,7 +50,7 @@ def test_every_kind_of_change_has_its_section() -> None:
         "    and 6 cases more",
         "new: sources define these now (1)\n  new_f32: missing -> fail",
         "not compared (1)\n  1 not selected in the new record: idle_f32",
-        "largest error of kernels that pass in both (1)\n  far_f32: 1 ulp -> 3 ulp",
+        "largest error of kernels that pass in both, within their bounds (1)\n  far_f32: 1 ulp -> 3 ulp",
         "kernels that took over 2 times as long (1)\n  far_f32: 0.50 s -> 2.50 s",
     ):
         assert lines in text
