@@ -116,8 +116,9 @@ def conclude(
     if against is not None and against.comparison is not None and undecided is None:
         undecided = _incomparable(against.comparison.old.run, record.run)
     decision = decided(undecided)
-    if against is not None and against.comparison is not None and gating.shard is None:
-        print("\n".join([*render_changes(against.comparison), ""]))
+    changes = [] if against is None or against.comparison is None else render_changes(against.comparison)
+    if changes:
+        print("\n".join([*changes, ""]))
     if gating.update and against is not None and decision.code != BAD_INPUT:
         why = _update(gating, against, record)
         if why is not None and against.why is None:
