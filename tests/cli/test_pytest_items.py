@@ -102,7 +102,7 @@ def test_the_verdict_that_is_printed_is_that_of_the_exit_code(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["nan", "101", "many"])
-def test_a_gate_that_is_no_percentage(text):
+def test_a_gate_that_is_not_a_percentage(text):
     code, out = pytest_says("specs/fill.yaml", "--parity-fail-under", text)
     assert code == pytest.ExitCode.USAGE_ERROR
     assert f"{text!r} is not a percentage (0 to 100)" in out

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.preparing import setup_of_reference
+from conformance.cli.resuming import journal_of
+from conformance.cli.settings import Settings
 from conformance.cli.sharding import COSTS, measured, shards_of
 from conformance.cli.usage import Shard, UsageError, shard
-from conformance.files import spec_folder
+from conformance.engine.modes import JudgeReference
+from conformance.files import spec_folder, traces_folder
 from conformance.spec.load import load_specs
 from tests.record.made import record, row
 
@@ -62,6 +66,14 @@ def test_the_costs_are_of_kernels_that_there_are() -> None:
 def test_the_costs_come_from_a_record() -> None:
     rows = [row("a", "pass", seconds=0.12345), row("b", "fail", ["n=1"], seconds=0.0), row("c", "missing", seconds=1.0)]
     assert json.loads(measured(record(*rows))) == {"a": 0.123, "b": 0.001}
+
+
+def test_a_shard_has_a_journal_of_its_own() -> None:
+    """Else ``--resume`` would take over the verdicts of another one."""
+    setup, mode = setup_of_reference(Settings(), ["candle-parity"]), JudgeReference(traces_folder())
+    asked = {"patterns": [], "module": None, "resume": False}
+    of = (None, Shard(1, 2), Shard(2, 2))
+    assert len({journal_of(setup, mode, argparse.Namespace(**asked, shard=one)).path for one in of}) == 3
 
 
 PORT = """#include <hip/hip_runtime.h>
