@@ -151,7 +151,8 @@ class RunInfo(Row):
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
     port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
     older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
-    (``--arch``).
+    (``--arch``). ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the others are
+    ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined.
     """
 
     runtime: str
@@ -193,6 +194,8 @@ class RunInfo(Row):
     config: str | None = None
     declared: str | None = None
     target: str | None = None
+    shard: str | None = None
+    missing_shards: tuple[str, ...] = ()
 
 
 class Summary(Row):
