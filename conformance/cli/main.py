@@ -106,6 +106,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    report.add_argument("--baseline", type=Path, metavar="OLD", help="HTML, summary: what changed since this record")
+    report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _outputs(report, json=False)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
@@ -267,6 +269,7 @@ def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
         parser.add_argument("--json", type=Path, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
+    parser.add_argument("--summary", type=Path, metavar="F", help="write a short report as Markdown, for CI")
     parser.add_argument("--csv", type=Path, metavar="F", help="write a row per kernel as CSV")
     parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
 
@@ -297,6 +300,12 @@ def _seconds(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
     return value
+
+
+def _address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
+    return text
 
 
 def _positive(text: str) -> int:

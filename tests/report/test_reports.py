@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -15,16 +16,33 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.outcome import STATUSES, Failure, Status
+from conformance.cases import cases_for
+from conformance.cases.never_launched import never_launched
+from conformance.outcome import STATUSES, Evidence, Failure, Observation, Status
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
-from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
+from conformance.report import (
+    render_csv,
+    render_html,
+    render_junit,
+    render_markdown,
+    render_summary,
+    render_terminal,
+)
+from conformance.report.html.matrix import Matrices
 from conformance.report.tally import Tally
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import code, fence, plain, visible
 from tests import runs
 
 NASTY = "a | b\n# no heading\n```\n<script>alert(1)</script> & ]]> \x00\x1b[31mred\x07 \ud800 \uffff é `tick` \u202e"
-RENDERERS: list[Callable[..., str]] = [render_terminal, render_markdown, render_html, render_csv, render_junit]
+RENDERERS: list[Callable[..., str]] = [
+    render_terminal,
+    render_markdown,
+    render_html,
+    render_csv,
+    render_junit,
+    render_summary,
+]
 
 # One kernel of the unary module for each status.
 EXAMPLES: dict[Status, str] = {
@@ -361,8 +379,11 @@ class Balanced(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.met.append((tag, dict(attrs)))
-        if tag != "meta":
+        if tag not in ("meta", "link", "rect"):
             self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.met.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -373,14 +394,49 @@ def test_html_is_whole_and_needs_nothing_else(specs: Specs) -> None:
     parser.feed(render_html([record(specs, text=NASTY), record(specs, run_info(wave=32))], specs))
     assert parser.open == []
     tags = [tag for tag, _ in parser.met]
-    assert not {"script", "link", "img", "iframe"} & set(tags)
-    assert not any("src" in attributes for _, attributes in parser.met)
-    assert tags.count("details") >= 2 * 6
+    assert not {"img", "iframe", "object", "base", "form"} & set(tags)
+    assert not any("src" in attributes or "style" in attributes for _, attributes in parser.met)
+    assert [attributes for tag, attributes in parser.met if tag == "link"] == [{"rel": "icon", "href": "data:,"}]
+    assert [attributes for tag, attributes in parser.met if tag == "script"] == [
+        {"type": "application/json", "id": "data"},
+        {},
+    ]
+    policy = next(attributes["content"] for _, attributes in parser.met if "http-equiv" in attributes)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
 
 
 def test_html_lists_every_kernel(specs: Specs) -> None:
     output = render_html(record(specs), specs)
-    assert all(f"<td>{name}</td>" in output for name in specs.kernels)
+    data = json.loads(output.partition('id="data">')[2].partition("</script>")[0])
+    assert [kernel["name"] for kernel in data["kernels"]] == list(specs.kernels)
+    assert all(f'href="#kernel={name}"' in output for name in specs.kernels)
+
+
+def test_a_record_of_many_failures_stays_small_in_html(specs: Specs) -> None:
+    failures = tuple(Failure(f"c(shape=[{n}])", "w" * 3000, n, "1", "2", 1.0, "command " * 60) for n in range(20))
+    rows = [result(specs, name, "fail", cases=30, failed=25, failures=failures) for name in specs.kernels]
+    runs = [Record.of(run_info(wave=wave), rows) for wave in (None, 32, 64)]
+    assert len(render_html(runs, specs).encode()) < 3_000_000
+
+
+def test_cases_by_layout_and_values_are_those_of_the_record(specs: Specs) -> None:
+    wrong = Observation(Evidence(), ("shape=[3,5],layout=transposed,values=unit", "shape=[1],values=unit"))
+    row = result(specs, "uexp_f32", "fail", cases=3, failed=2, observations=(wrong,), passed=("shape=[7],values=unit",))
+    found = Matrices(specs).of(row, run_info())
+    assert sorted(found) == [("", "unit", 1, 1), ("transposed", "unit", 0, 1)]
+    assert Matrices(specs).of(result(specs, "uexp_f32", "fail"), run_info(specs_digest=specs.digest)) == []
+
+
+def test_cases_of_a_passing_kernel_are_those_of_the_specs_where_they_are_as_many(specs: Specs) -> None:
+    known = run_info(specs_digest=specs.digest)
+    own = [case for case in cases_for(specs.kernels["uexp_f32"]) if never_launched("unary", case) is None]
+    row = result(specs, "uexp_f32", "pass", cases=len(own))
+    assert sum(passed for *_, passed, _ in Matrices(specs).of(row, known)) == len(own)
+    assert Matrices(specs).of(row.model_copy(update={"cases": 3}), known) == []
+    assert Matrices(specs).of(row, run_info(specs_digest="other")) == []
+    assert Matrices(specs).of(row, run_info(specs_digest=specs.digest, traces="reference/traces")) == []
 
 
 def test_kernels_that_no_spec_has_are_told(specs: Specs) -> None:

@@ -41,7 +41,8 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
         records = [_with_wiring(record, places) for record in records]
-    if not write_reports(arguments, records, specs):
+    baseline = None if arguments.baseline is None else _read(arguments.baseline, specs)
+    if not write_reports(arguments, records, specs, baseline):
         for record in records:
             print(render_terminal(record, specs))
     return 0

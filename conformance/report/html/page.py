@@ -1,0 +1,206 @@
+"""The page: one HTML file with its data, style and script, readable without the script."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from conformance.outcome import STATUSES
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
+from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.causes import shared_causes
+from conformance.report.causes.lines import described, heading
+from conformance.report.changes import KINDS, Change, changes
+from conformance.report.html.data import page_data
+from conformance.report.html.grid import SIGNS, WORDS, tables
+from conformance.report.remarks import remarks
+from conformance.report.tally import of_module, results, tally
+from conformance.spec.load import Specs
+from conformance.text import visible
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = ("dom.js", "state.js", "views.js", "panel.js", "main.js")
+
+
+def render_html(records: Records, specs: Specs, baseline: Record | None = None, source_url: str | None = None) -> str:
+    """A self-contained HTML 5 document.
+
+    ``baseline`` is the record to compare with. ``source_url`` is the address of the folder that the port's sources are
+    in, as far as they are named by the record; without it they are not linked.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    found = listed(records)
+    names = labels(found)
+    rows = [results(record, specs) for record in found]
+    changed = changes(found, baseline, specs)
+    data = page_data(found, names, rows, specs, changed, source_url)
+    data["statuses"] = [[status, SIGNS[status], WORDS[status]] for status in STATUSES]
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    script = _script()
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
+    )
+    template = environment.from_string((_FOLDER / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        policy=_policy(style, script),
+        title=_title(rows),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(_json(data)),
+        **_verdicts(found, names, rows, specs),
+        legend=_legend(rows),
+        tables=tables(rows, specs),
+        causes=_causes(names, rows, specs),
+        baseline=None if baseline is None else _baseline(baseline, changed),
+        modules=_modules(names, rows, specs),
+        builds=_builds(found, names, specs),
+        facts=_facts(found, names, specs),
+    )
+
+
+def _shown(value: object) -> object:
+    """What a template writes: every text without hidden characters, but for our own mark-up."""
+    return visible(value) if type(value) is str else value
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """``data`` for a script element: nothing in it can end the element, or be taken for mark-up."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    parts = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def _policy(style: str, script: str) -> str:
+    """Our own style and script, and nothing from anywhere else, whatever a record holds."""
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _title(rows: Sequence[Sequence[KernelResult]]) -> str:
+    counts = list(map(tally, rows))
+    least = min(counts, key=lambda count: count.passing)
+    return f"{least.percent}% – Candle parity"
+
+
+def _verdicts(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> dict[str, Any]:
+    """A line for each run, and what is to be known of the figures."""
+    verdicts = []
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, record, part in zip(names, found, rows, strict=True):
+        count = tally(part)
+        of = given_specs(record.run, specs)
+        verdicts.append(
+            {
+                "name": name,
+                "kind": "whole" if count.passing == count.total else "part",
+                "share": count.percent if count.total else "0",
+                "headline": f"{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)",
+                "executed": executed(record.run),
+                "identity": identity(record.run),
+            }
+        )
+        for kind, text in remarks(record, part, specs):
+            said.setdefault((kind, text), []).append(name)
+    told = [(kind, text if len(names) == 1 else f"{', '.join(who)}: {text}") for (kind, text), who in said.items()]
+    return {
+        "verdicts": verdicts,
+        "loud": [text for kind, text in told if kind == "warning"],
+        "quiet": [text for kind, text in told if kind != "warning"],
+    }
+
+
+def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]]:
+    met = {row.status for part in rows for row in part}
+    return [(SIGNS[status], status, WORDS[status]) for status in STATUSES if status in met]
+
+
+def _causes(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[dict[str, Any]]:
+    groups = []
+    for name, findings in shared_causes(names, rows, specs):
+        causes = []
+        for finding in findings:
+            title, *lines = described(finding)
+            kernels = [share.kernel.name for share in finding.shares]
+            causes.append({"title": title, "lines": lines, "kernels": kernels})
+        groups.append({"name": name, "heading": heading(findings), "causes": causes})
+    return groups
+
+
+def _baseline(baseline: Record, changed: Sequence[Change]) -> dict[str, Any]:
+    (name,) = labels([baseline])
+    counts = Counter(change.kind for change in changed)
+    return {
+        "about": f"{name} ({identity(baseline.run)})",
+        "counts": ", ".join(f"{counts[kind]} {heading.lower()}" for kind, heading in KINDS if counts[kind])
+        or "nothing changed",
+        "groups": [
+            (heading, kind, [change for change in changed if change.kind == kind])
+            for kind, heading in KINDS
+            if counts[kind]
+        ],
+    }
+
+
+def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:
+    heads = ["Module", "Operations", "Kernels"]
+    for name in names:
+        mark = f" ({name})" if len(names) > 1 else ""
+        heads += [f"Present{mark}", "Passing", "%"]
+    parts = [
+        (module.name, module.title, [of_module(part, module.name) for part in rows])
+        for module in specs.modules.values()
+    ]
+    body = []
+    for name, title, mine in [*parts, ("all", "", list(rows))]:
+        figures = [tally(part) for part in mine]
+        cells = [cell for count in figures for cell in (count.present, count.passing, count.percent)]
+        body.append([name, title, len(mine[0]), *cells])
+    return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
+
+
+def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
+    """What compiles for AMD targets; runs of which the same is to be said are named together."""
+    builds: list[dict[str, Any]] = []
+    for name, record in zip(names, found, strict=True):
+        if not record.run.builds:
+            continue
+        heads, body = compile_table(record, specs)
+        spills = spilling(record)
+        lines = [NOT_RUN, *compilers(record)]
+        lines += [f"Registers spilled to memory: {', '.join(spills)}."] if spills else []
+        build = {"heads": heads, "body": body, "lines": lines, "failures": failures(record)}
+        same = next((other for other in builds if all(other[key] == build[key] for key in build)), None)
+        if same is None:
+            builds.append({"name": f"AMD targets: {name}", **build})
+        else:
+            same["name"] += f", {name}"
+    return builds
+
+
+def _facts(found: Sequence[Record], names: Sequence[str], specs: Specs) -> dict[str, Any]:
+    """What was run, once where it is the same for all runs."""
+    body = []
+    for title, texts in facts_table(found, specs.upstream_repository):
+        body.append([title, *texts])
+    return {"heads": ["", *names], "body": body}

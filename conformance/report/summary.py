@@ -1,0 +1,153 @@
+"""A short report in Markdown, for the summary of a CI job or a comment under a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, given_specs, identity, labels, listed
+from conformance.report.causes import shared_causes
+from conformance.report.causes.lines import counted, described, heading
+from conformance.report.changes import KINDS, Change, changes
+from conformance.report.remarks import remarks
+from conformance.report.tally import of_module, results, tally
+from conformance.spec.load import Specs
+from conformance.text import code, plain, shortened
+
+LIMIT = 60_000
+"""Bytes of a summary: GitHub takes 65,536 characters in a comment."""
+
+_LINE = 400
+_RESERVE = 200
+_OPEN_CAUSES = 10
+_FAILING = ("fail", "crash", "timeout", "compile_error", "signature", "known_failure")
+
+
+def render_summary(records: Records, specs: Specs, baseline: Record | None = None, limit: int = LIMIT) -> str:
+    """Verdicts, what changed since ``baseline``, modules, causes and failing kernels, in fewer than ``limit`` bytes.
+
+    Where there is more, the rest is counted: first the failing kernels, then causes and changes.
+    """
+    found = listed(records)
+    names = labels(found)
+    rows = [results(record, specs) for record in found]
+    page = _Page(limit)
+    page.add([_verdict(*each, specs) for each in zip(names, found, rows, strict=True)], "run")
+    page.add(_remarks(found, names, rows, specs), "remark")
+    if baseline is not None:
+        _changes(page, changes(found, baseline, specs), baseline)
+    page.table(*_modules(names, rows, specs))
+    for name, findings in shared_causes(names, rows, specs):
+        about = f"{heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
+        lines = [_cause(described(finding)) for finding in findings]
+        page.add(lines[:_OPEN_CAUSES], "cause", title=f"**{plain(about)}**")
+        page.add(lines[_OPEN_CAUSES:], "cause", folded="more causes")
+    for name, part in zip(names, rows, strict=True):
+        bad = [row for row in part if row.status in _FAILING]
+        title = f"{counted(len(bad), 'kernel')} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
+        page.add(map(_kernel, bad), "kernel", folded=title)
+    return page.text()
+
+
+class _Page:
+    """Blocks of lines, as many as fit; of what does not fit the number is said."""
+
+    def __init__(self, limit: int) -> None:
+        self._lines = ["## Parity with Candle's CUDA kernels"]
+        self._left = limit - _RESERVE - len(self._lines[0])
+
+    def add(self, items: Iterable[str], what: str, title: str = "", folded: str = "") -> None:
+        """A list; ``title`` stands before it, under ``folded`` it is closed at first."""
+        lines = list(items)
+        if not lines:
+            return
+        head = ["", f"<details><summary>{plain(folded)}</summary>"] if folded else ["", title] if title else []
+        foot = ["", "</details>"] if folded else []
+        left = self._left - _size([*head, *foot, ""]) - _RESERVE
+        fitting: list[str] = []
+        for line in lines:
+            left -= _size([f"- {line}"])
+            if left < 0:
+                break
+            fitting.append(f"- {line}")
+        missing = len(lines) - len(fitting)
+        more = [f"- … and {counted(missing, what)} more in the full report"] if missing else []
+        self._put([*head, "", *fitting, *more, *foot])
+
+    def table(self, heads: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+        """A table with numbers behind the first column, where there is room for it."""
+        lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *body]
+        rows = ["", *("| " + " | ".join(line) + " |" for line in lines)]
+        if _size(rows) + _RESERVE < self._left:
+            self._put(rows)
+
+    def _put(self, lines: Sequence[str]) -> None:
+        if _size(lines) <= self._left:
+            self._lines += lines
+            self._left -= _size(lines)
+
+    def text(self) -> str:
+        """The whole page."""
+        return "\n".join(self._lines) + "\n"
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Specs) -> str:
+    count = tally(part)
+    of = given_specs(record.run, specs)
+    said = f"{count.passing} of {count.total} kernels{plain(of) and f' {plain(of)}'} at parity ({count.percent}%)"
+    where = f"{plain(executed(record.run))} ({plain(shortened(identity(record.run), _LINE))})"
+    return f"{count.mark} {plain(name)}: **{said}**, {where}"
+
+
+def _remarks(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    """Each remark once, with the runs that it is of."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for name, record, part in zip(names, found, rows, strict=True):
+        for kind, text in remarks(record, part, specs):
+            said.setdefault((kind, shortened(text, _LINE)), []).append(name)
+    ordered = sorted(said.items(), key=lambda item: item[0][0] != "warning")
+    whose = "" if len(names) == 1 else "{}: "
+    return [f"**{kind.capitalize()}:** {plain(whose.format(', '.join(who)) + text)}" for (kind, text), who in ordered]
+
+
+def _changes(page: _Page, changed: Sequence[Change], baseline: Record) -> None:
+    (name,) = labels([baseline])
+    counts = [(sum(change.kind == kind for change in changed), title.lower()) for kind, title in KINDS]
+    told = ", ".join(f"{count} {title}" for count, title in counts if count) or "nothing changed"
+    about = f"Against {name} ({shortened(identity(baseline.run), _LINE)}): {told}"
+    page.add([f"**{plain(about)}**"], "line")
+    for kind, title in KINDS:
+        mine = [change for change in changed if change.kind == kind]
+        lines = [f"{code(change.kernel)}: {plain(f'{change.before} → {change.after}')}" for change in mine]
+        page.add(lines, "kernel", folded="" if kind == "worse" else title, title=f"{title}:" if kind == "worse" else "")
+
+
+def _modules(
+    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> tuple[list[str], list[list[str]]]:
+    heads = ["Module", "Kernels", *(plain(name) for name in names)]
+    body = []
+    parts = [(module, [of_module(part, module) for part in rows]) for module in specs.modules]
+    for module, mine in [*parts, ("**all**", list(rows))]:
+        figures = [tally(part) for part in mine]
+        cells = [f"{count.mark} {count.passing} ({count.percent}%)" for count in figures]
+        body.append([module if module == "**all**" else plain(module), str(len(mine[0])), *cells])
+    return heads, body
+
+
+def _cause(lines: Sequence[str]) -> str:
+    first, *rest = lines
+    return f"**{plain(shortened(first, _LINE))}**: {plain(shortened('; '.join(rest), 2 * _LINE))}"
+
+
+def _kernel(row: KernelResult) -> str:
+    why = row.known_reason or (row.failures[0].why if row.failures else row.message or "")
+    case = f" {code(shortened(row.failures[0].case, _LINE))}:" if row.failures else ""
+    counts = f", {row.counts}" if row.cases else ""
+    return f"{code(row.name)}: {row.status}{counts}.{case} {plain(shortened(why, _LINE))}".rstrip()
