@@ -13,13 +13,16 @@ NOT_RUN = (
     "nothing of results."
 )
 
+COMPILES = "compiles"
+"""What a cell says where every kernel does."""
+
 
 def compiles(rows: Sequence[KernelResult], target: str) -> str:
     """A cell: ``compiles`` when every kernel of ``rows`` does, with a count when some do, a dash when none does."""
     count = sum(target in row.compiles_for for row in rows)
     if count == 0 or not rows:
         return "–"
-    return "compiles" if count == len(rows) else f"{count} of {len(rows)} compile"
+    return COMPILES if count == len(rows) else f"{count} of {len(rows)} compile"
 
 
 def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[str]]]:

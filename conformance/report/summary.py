@@ -9,7 +9,7 @@ from conformance.report.about import Records, executed, given_specs, identity, l
 from conformance.report.causes import shared_causes
 from conformance.report.causes.lines import counted, described, heading
 from conformance.report.changes import KINDS, Change, changes
-from conformance.report.remarks import remarks
+from conformance.report.remarks import shared_remarks
 from conformance.report.tally import of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import code, plain, shortened
@@ -106,14 +106,11 @@ def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Spe
 def _remarks(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> list[str]:
-    """Each remark once, with the runs that it is of."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for name, record, part in zip(names, found, rows, strict=True):
-        for kind, text in remarks(record, part, specs):
-            said.setdefault((kind, shortened(text, _LINE)), []).append(name)
-    ordered = sorted(said.items(), key=lambda item: item[0][0] != "warning")
-    whose = "" if len(names) == 1 else "{}: "
-    return [f"**{kind.capitalize()}:** {plain(whose.format(', '.join(who)) + text)}" for (kind, text), who in ordered]
+    whose = "{}: " if len(names) > 1 else ""
+    return [
+        f"**{remark.kind.capitalize()}:** {plain(shortened(whose.format(about) + remark.text, _LINE))}"
+        for remark, about in shared_remarks(found, names, rows, specs)
+    ]
 
 
 def _changes(page: _Page, changed: Sequence[Change], baseline: Record) -> None:
@@ -132,13 +129,13 @@ def _modules(
     names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> tuple[list[str], list[list[str]]]:
     heads = ["Module", "Kernels", *(plain(name) for name in names)]
-    body = []
-    parts = [(module, [of_module(part, module) for part in rows]) for module in specs.modules]
-    for module, mine in [*parts, ("**all**", list(rows))]:
-        figures = [tally(part) for part in mine]
-        cells = [f"{count.mark} {count.passing} ({count.percent}%)" for count in figures]
-        body.append([module if module == "**all**" else plain(module), str(len(mine[0])), *cells])
-    return heads, body
+    parts = [(plain(module), [of_module(part, module) for part in rows]) for module in specs.modules]
+    return heads, [_figures(*part) for part in parts] + [_figures("**all**", rows)]
+
+
+def _figures(name: str, parts: Sequence[Sequence[KernelResult]]) -> list[str]:
+    cells = [f"{count.mark} {count.passing} ({count.percent}%)" for count in map(tally, parts)]
+    return [name, str(len(parts[0])), *cells]
 
 
 def _cause(lines: Sequence[str]) -> str:

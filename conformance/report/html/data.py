@@ -175,7 +175,7 @@ def _alike(one: KernelResult, other: KernelResult) -> bool:
 
 
 def _failures(row: KernelResult, budget: list[int]) -> list[dict[str, Any]]:
-    shown = []
+    shown: list[dict[str, Any]] = []
     for failure in row.failures[:SHOWN_FAILURES]:
         entry = _failure(failure)
         budget[0] -= len(str(entry))

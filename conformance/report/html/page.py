@@ -20,7 +20,7 @@ from conformance.report.causes.lines import described, heading
 from conformance.report.changes import KINDS, Change, changes
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import SIGNS, WORDS, tables
-from conformance.report.remarks import remarks
+from conformance.report.remarks import shared_remarks
 from conformance.report.tally import of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import visible
@@ -106,7 +106,6 @@ def _verdicts(
 ) -> dict[str, Any]:
     """A line for each run, and what is to be known of the figures."""
     verdicts = []
-    said: dict[tuple[str, str], list[str]] = {}
     for name, record, part in zip(names, found, rows, strict=True):
         count = tally(part)
         of = given_specs(record.run, specs)
@@ -120,13 +119,14 @@ def _verdicts(
                 "identity": identity(record.run),
             }
         )
-        for kind, text in remarks(record, part, specs):
-            said.setdefault((kind, text), []).append(name)
-    told = [(kind, text if len(names) == 1 else f"{', '.join(who)}: {text}") for (kind, text), who in said.items()]
+    told = [
+        (remark.kind == "warning", remark.text if len(names) == 1 else f"{about}: {remark.text}")
+        for remark, about in shared_remarks(found, names, rows, specs)
+    ]
     return {
         "verdicts": verdicts,
-        "loud": [text for kind, text in told if kind == "warning"],
-        "quiet": [text for kind, text in told if kind != "warning"],
+        "loud": [text for loud, text in told if loud],
+        "quiet": [text for loud, text in told if not loud],
     }
 
 
@@ -165,18 +165,18 @@ def _baseline(baseline: Record, changed: Sequence[Change]) -> dict[str, Any]:
 def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:
     heads = ["Module", "Operations", "Kernels"]
     for name in names:
-        mark = f" ({name})" if len(names) > 1 else ""
-        heads += [f"Present{mark}", "Passing", "%"]
-    parts = [
-        (module.name, module.title, [of_module(part, module.name) for part in rows])
+        heads += [f"Present{f' ({name})' if len(names) > 1 else ''}", "Passing", "%"]
+    body = [
+        _figures(module.name, module.title, [of_module(part, module.name) for part in rows])
         for module in specs.modules.values()
     ]
-    body = []
-    for name, title, mine in [*parts, ("all", "", list(rows))]:
-        figures = [tally(part) for part in mine]
-        cells = [cell for count in figures for cell in (count.present, count.passing, count.percent)]
-        body.append([name, title, len(mine[0]), *cells])
-    return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
+    return {"heads": heads, "body": [*body, _figures("all", "", rows)], "numbers": range(2, len(heads))}
+
+
+def _figures(name: str, title: str, parts: Sequence[Sequence[KernelResult]]) -> list[object]:
+    counts = map(tally, parts)
+    cells = [cell for count in counts for cell in (count.present, count.passing, count.percent)]
+    return [name, title, len(parts[0]), *cells]
 
 
 def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
@@ -199,8 +199,6 @@ def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list
 
 
 def _facts(found: Sequence[Record], names: Sequence[str], specs: Specs) -> dict[str, Any]:
-    """What was run, once where it is the same for all runs."""
-    body = []
-    for title, texts in facts_table(found, specs.upstream_repository):
-        body.append([title, *texts])
+    """What was run, a column for each run."""
+    body = [[title, *texts] for title, texts in facts_table(found, specs.upstream_repository)]
     return {"heads": ["", *names], "body": body}
