@@ -13,8 +13,7 @@ NOT_RUN = (
     "nothing of results."
 )
 
-COMPILES = "compiles"
-"""What a cell says where every kernel does."""
+_COMPILES = "compiles"
 
 
 def compiles(rows: Sequence[KernelResult], target: str) -> str:
@@ -22,7 +21,7 @@ def compiles(rows: Sequence[KernelResult], target: str) -> str:
     count = sum(target in row.compiles_for for row in rows)
     if count == 0 or not rows:
         return "–"
-    return COMPILES if count == len(rows) else f"{count} of {len(rows)} compile"
+    return _COMPILES if count == len(rows) else f"{count} of {len(rows)} compile"
 
 
 def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[str]]]:
@@ -35,6 +34,13 @@ def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[st
         for name, part in [*parts, ("all", rows)]
     ]
     return ["Module", "Kernels", *targets], body
+
+
+def everything_compiles(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str | None:
+    """A sentence in place of the ``compile_table`` where each kernel compiles for each target, else ``None``."""
+    if any(cell != _COMPILES for row in body for cell in row[2:]):
+        return None
+    return f"All {body[-1][1]} kernels compile for {', '.join(heads[2:])}."
 
 
 def compilers(record: Record) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.builds import COMPILES, NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
 from conformance.report.declared import choice_lines
 from conformance.report.failures import Told, failure_lines, missing_lines
@@ -164,10 +164,9 @@ def _builds(record: Record, specs: Specs) -> list[str]:
     if not record.run.builds:
         return []
     heads, body = compile_table(record, specs)
-    if all(cell == COMPILES for row in body for cell in row[2:]):
-        lines = [f"All {body[-1][1]} kernels, for {', '.join(map(plain, heads[2:]))}."]
-    else:
-        lines = table(list(map(plain, heads)), [list(map(plain, row)) for row in body], "lr" + "c" * (len(heads) - 2))
+    every = everything_compiles(heads, body)
+    align = "lr" + "c" * (len(heads) - 2)
+    lines = [plain(every)] if every else table(list(map(plain, heads)), [list(map(plain, row)) for row in body], align)
     lines += ["", NOT_RUN, ""]
     lines += [f"- {plain(line)}" for line in compilers(record)]
     for what, error in failures(record):

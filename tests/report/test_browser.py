@@ -160,7 +160,7 @@ def test_the_command_is_copied(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
     page.open("#kernel=usilu_f16")
     page.tab.keyboard.press("c")
-    page.tab.wait_for_selector("text=copied")
+    page.tab.wait_for_selector("#kernel >> text=copied")
     assert page.tab.evaluate("navigator.clipboard.readText()") == "candle-parity run --runtime cpu --wave 64 usilu_f16"
     page.tab.click(".failure .copy")
     page.tab.wait_for_selector(".failure >> text=copied")

@@ -14,7 +14,7 @@ from typing import Any
 from conformance.outcome import STATUSES
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import shared_causes
 from conformance.report.causes.lines import described, heading
 from conformance.report.changes import KINDS, Change, changes
@@ -163,20 +163,27 @@ def _baseline(baseline: Record, changed: Sequence[Change]) -> dict[str, Any]:
 
 
 def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:
+    """A row for each module; runs with the same figures have columns together."""
+    groups: dict[tuple[tuple[object, ...], ...], list[str]] = {}
+    for name, part in zip(names, rows, strict=True):
+        figures = (*(_figures(of_module(part, module)) for module in specs.modules), _figures(part))
+        groups.setdefault(figures, []).append(name)
     heads = ["Module", "Operations", "Kernels"]
-    for name in names:
-        heads += [f"Present{f' ({name})' if len(names) > 1 else ''}", "Passing", "%"]
+    for about in groups.values():
+        mark = f" ({', '.join(about)})" if len(groups) > 1 else ""
+        heads += [f"Present{mark}", "Passing", "%"]
+    titles = [(module.name, module.title) for module in specs.modules.values()]
+    sizes = [len(of_module(rows[0], name)) for name, _ in titles]
     body = [
-        _figures(module.name, module.title, [of_module(part, module.name) for part in rows])
-        for module in specs.modules.values()
+        [name, title, size, *(cell for group in groups for cell in group[at])]
+        for at, ((name, title), size) in enumerate(zip([*titles, ("all", "")], [*sizes, len(rows[0])], strict=True))
     ]
-    return {"heads": heads, "body": [*body, _figures("all", "", rows)], "numbers": range(2, len(heads))}
+    return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
 
 
-def _figures(name: str, title: str, parts: Sequence[Sequence[KernelResult]]) -> list[object]:
-    counts = map(tally, parts)
-    cells = [cell for count in counts for cell in (count.present, count.passing, count.percent)]
-    return [name, title, len(parts[0]), *cells]
+def _figures(rows: Sequence[KernelResult]) -> tuple[object, ...]:
+    count = tally(rows)
+    return count.present, count.passing, count.percent
 
 
 def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
@@ -187,9 +194,10 @@ def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list
             continue
         heads, body = compile_table(record, specs)
         spills = spilling(record)
-        lines = [NOT_RUN, *compilers(record)]
+        every = everything_compiles(heads, body)
+        lines = [*([every] if every else []), NOT_RUN, *compilers(record)]
         lines += [f"Registers spilled to memory: {', '.join(spills)}."] if spills else []
-        build = {"heads": heads, "body": body, "lines": lines, "failures": failures(record)}
+        build = {"heads": heads, "body": [] if every else body, "lines": lines, "failures": failures(record)}
         same = next((other for other in builds if all(other[key] == build[key] for key in build)), None)
         if same is None:
             builds.append({"name": f"AMD targets: {name}", **build})
@@ -198,7 +206,10 @@ def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list
     return builds
 
 
-def _facts(found: Sequence[Record], names: Sequence[str], specs: Specs) -> dict[str, Any]:
-    """What was run, a column for each run."""
-    body = [[title, *texts] for title, texts in facts_table(found, specs.upstream_repository)]
-    return {"heads": ["", *names], "body": body}
+def _facts(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
+    """What was run: a table of what is the same for all runs, and one of what differs."""
+    facts = facts_table(found, specs.upstream_repository)
+    same = [[title, texts[0]] for title, texts in facts if len(set(texts)) == 1]
+    differ = [[title, *texts] for title, texts in facts if len(set(texts)) > 1]
+    one = {"heads": ["", names[0] if len(names) == 1 else "all runs"], "body": same}
+    return [one, {"heads": ["", *names], "body": differ}] if differ else [one]

@@ -37,7 +37,7 @@ function drawCases(run) {
   const name = (text, other) => (text === "" ? other : text);
   const plain = layouts.length > 1 ? "contiguous" : "all cases";
   const body = layouts.map((layout) =>
-    el("tr", {}, el("th", { scope: "row" }, name(layout, plain)), values.map((value) => {
+    el("tr", {}, el("th", { scope: "row", title: name(layout, plain) }, name(layout, plain)), values.map((value) => {
       const counts = at.get(`${layout}|${value}`);
       if (!counts) return el("td");
       const [passed, failed] = counts;
@@ -59,9 +59,9 @@ function drawFailures(kernel, run) {
   const more = (run.failed ?? 0) - failures.length;
   return [
     el("h3", {}, run.as === undefined ? "What fails" : `What fails, as under ${data.runs[run.as].name}`),
-    failures.map((failure) => el("div", { class: "failure" },
-      el("code", {}, failure.case), el("p", {}, failure.why),
-      failure.got === undefined ? "" : el("dl", {}, el("dt", {}, "got"), el("dd", { class: "mono" }, failure.got), el("dt", {}, "expected"), el("dd", { class: "mono" }, failure.expected ?? "–"), failure.ulp === undefined ? "" : [el("dt", {}, "distance"), el("dd", {}, distance(failure.ulp))]),
+    failures.map((failure, at) => el("details", { class: "failure", open: at === 0 },
+      el("summary", {}, el("code", {}, failure.case)), el("p", {}, failure.why),
+      failure.got === undefined ? "" : el("dl", {}, el("dt", {}, "got"), el("dd", { class: "mono" }, failure.got), el("dt", {}, "expected"), el("dd", { class: "mono" }, failure.expected ?? "–")),
       failure.reproduce ? command(failure.reproduce) : "")),
     more > 0 ? el("p", { class: "quiet" }, `${counted(more, "case")} more in the record.`) : "",
   ];
@@ -107,7 +107,7 @@ function drawKernel(kernel) {
     el("dl", {}, el("dt", {}, "port"), el("dd", {}, portLine(run.source)), el("dt", {}, "Candle"), el("dd", {}, el("a", { href: kernel.link, rel: "noopener" }, kernel.upstream)),
       wired === null ? "" : [el("dt", {}, "wired at"), el("dd", {}, wired.length ? wired.join(", ") : "nowhere in Candle's Rust side")],
       run.robust ? [el("dt", {}, "robustness"), el("dd", {}, `${counted(run.robust[0], "case")} without a part in the verdict, ${number(run.robust[1])} failed`)] : ""),
-    drawFailures(kernel, run), drawCases(run), drawRuns(kernel), drawBound(kernel),
+    drawCases(run), drawFailures(kernel, run), drawRuns(kernel), drawBound(kernel),
     el("h3", {}, "Parameters"), rows(["Name", "Type", "Role"], data.params[kernel.params].map(([name, type, role]) => [el("code", {}, name), el("code", {}, type), role])),
     drawTargets(kernel),
     kernel.notes === undefined ? "" : [el("h3", {}, "Notes"), data.notes[kernel.notes].map((text) => el("p", {}, text))],

@@ -44,7 +44,8 @@ function drawList(found) {
   const rows = found.map((at) => {
     const kernel = kernels[at];
     const run = resultOf(kernel);
-    const marks = state.run === "" && kernel.runs.length > 1 ? kernel.runs.map((one, which) => cell(one.status, `${data.runs[which].name}: ${word[one.status]}`)) : [cell(run.status), ` ${word[run.status]}`];
+    const differ = state.run === "" && kernel.runs.some((one) => one.status !== run.status);
+    const marks = differ ? kernel.runs.map((one, which) => cell(one.status, `${data.runs[which].name}: ${word[one.status]}`)) : [cell(run.status), ` ${word[run.status]}`];
     const texts = [
       el("a", { href: address({ kernel: kernel.name }), class: "mono" }, kernel.name), marks, run.failed ? number(run.failed) : "", run.cases ? number(run.cases) : "–",
       distance(run.ulp), kernel.module, kernel.op, kernel.dtype, run.source ?? "–", kernel.upstream, run.seconds?.toFixed(2) ?? "",
@@ -56,12 +57,12 @@ function drawList(found) {
   one("#list .scroll").replaceChildren(rows.length ? table : el("p", { class: "quiet" }, "No kernel is like that."));
 }
 
-const VIEWS = [["map", "Map"], ["list", "List"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs and modules"]].filter(([id]) => one(`#${id}`));
+const VIEWS = [["map", "Map"], ["list", "List"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
 
 function drawNavigation() {
   one("nav").replaceChildren(
     ...VIEWS.map(([id, title]) => el("a", { href: address({ view: id, kernel: "" }), "aria-current": state.view === id ? "page" : null }, title)),
-    el("button", { type: "button", id: "theme", title: "light or dark", onclick: turn }, "◐ theme"),
+    el("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark", onclick: turn }, "◐"),
   );
 }
 
