@@ -1,9 +1,10 @@
-# make parity   environment, install, build, run the whole matrix, print the parity table, write reports/
+# make parity   environment, install, build, run the whole matrix, print the parity table, write .parity/
 # make doctor   what this machine has for running kernels, and whether it can
 # make test     the project's own tests
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
 # make harm     kernels that do harm, and killed processes: the tests that take long
-# make reports  parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust side asks for
+# make reports  the committed reports/: parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust
+#               side asks for; after every change of kernels/ or specs/, which tests/house looks at
 # make speed    how fast the harness is, printed
 # make lint     what CI checks besides the tests
 PYTHON ?= python3
@@ -13,7 +14,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
 HEADLINE := sed -n '/ at parity /,$$p'
-RECORDS := $(addprefix reports/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
+OUT := .parity
+RECORDS = $(addprefix $(OUT)/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
 
 WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.exit(wants_zig())
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
@@ -22,19 +24,20 @@ PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m
 .PHONY: parity doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
-	$(BIN)/candle-parity run --json reports/parity.json
-	$(BIN)/candle-parity run --runtime cpu --wave 32 --json reports/parity-wave32.json | $(HEADLINE)
-	$(BIN)/candle-parity replay --json reports/replay-kernels.json | $(HEADLINE)
-	$(BIN)/candle-parity replay --subject reference --json reports/replay-reference.json | $(HEADLINE)
-	$(BIN)/candle-parity report $(RECORDS) --md reports/PARITY.md --html reports/parity.html
-	@echo 'written: reports/PARITY.md, reports/parity.html and the records next to them'
+	$(BIN)/candle-parity run --json $(OUT)/parity.json
+	$(BIN)/candle-parity run --runtime cpu --wave 32 --json $(OUT)/parity-wave32.json | $(HEADLINE)
+	$(BIN)/candle-parity replay --json $(OUT)/replay-kernels.json | $(HEADLINE)
+	$(BIN)/candle-parity replay --subject reference --json $(OUT)/replay-reference.json | $(HEADLINE)
+	$(BIN)/candle-parity report $(RECORDS) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
+	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records next to them'
 
+reports: OUT := reports
 reports: parity
-	$(BIN)/candle-parity build --json reports/build.json
-	for arch in gfx942 gfx1100; do $(BIN)/candle-parity run --runtime isa --arch $$arch --json reports/isa-$$arch.json || exit; done
+	$(BIN)/candle-parity build --json $(OUT)/build.json
+	for arch in gfx942 gfx1100; do $(BIN)/candle-parity run --runtime isa --arch $$arch --json $(OUT)/isa-$$arch.json || exit; done
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/isa-*.json reports/h100.json) reports/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
-	  --md reports/PARITY.md --html reports/parity.html
+	$(BIN)/candle-parity report $(RECORDS) $(wildcard reports/isa-*.json reports/h100.json) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	  --md $(OUT)/PARITY.md --html $(OUT)/parity.html
 
 doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor
@@ -75,4 +78,4 @@ $(DEVELOPED): $(INSTALLED)
 	@touch $@
 
 clean:
-	rm -rf .venv .cache
+	rm -rf .venv .cache .parity

@@ -14,11 +14,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conformance.cli.gate import BAD_INPUT, Decision, decide
+from conformance.cli.gating import Gating, gating_from
 from conformance.cli.preparing import config_from, setup_from, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
@@ -29,7 +31,7 @@ from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
 from conformance.port.sources import SourceError, find_sources
-from conformance.record import Record, write_record
+from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble
 from conformance.report import render_terminal
 from conformance.report.explain import explain
@@ -71,8 +73,7 @@ class KernelItem(pytest.Item):
         self.user_properties.append(
             (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
         )
-        gated = self.config.getoption("--parity-fail-under") is not None
-        if outcome.status == "known_failure" or (outcome.status == "missing" and gated):
+        if outcome.status == "known_failure" or (outcome.status == "missing" and parity.gated):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
         known = parity.known_reason(outcome)
         if known is not None:
@@ -114,8 +115,9 @@ class Parity:
         options = vars(config.option)
         self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
         self._kernels = self._settings.kernels or self._configured()
-        self._gate: float | None = config.getoption("--parity-fail-under")
-        self._asked = self._kernels is not None or self._gate is not None or config.getoption("--parity-json")
+        asked = ("--parity-fail-under", "--parity-baseline", "--parity-json")
+        self._asked = self._kernels is not None or any(config.getoption(name) is not None for name in asked)
+        self._gating = self._gates()
         if self._kernels is not None:
             try:
                 find_sources(self._kernels)
@@ -130,6 +132,7 @@ class Parity:
         self.workers: set[str] = set()
         self.other_failures = False
         """Whether a test that is not a kernel's has failed: no gate makes up for it."""
+        self._ended = True
         self.started = datetime.now(UTC)
 
     def _configured(self) -> Path | None:
@@ -139,6 +142,20 @@ class Parity:
         except SourceError as error:
             raise pytest.UsageError(f"--parity-config: {error}") from None
         return None if config is None else config.kernels
+
+    def _gates(self) -> Gating:
+        """The gates of the options, else of the port's file; raises ``pytest.UsageError`` for one that cannot be."""
+        names = ("fail_under", "baseline", "strict")
+        options = SimpleNamespace(**{name: self._config.getoption(f"parity_{name}") for name in names})
+        try:
+            return gating_from(options, config_from(self._settings) if self._asked else None)
+        except (SourceError, UsageError, FileError) as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @property
+    def gated(self) -> bool:
+        """Whether a gate decides the exit code, so that a kernel that is not there is not a failure of its item."""
+        return self._gating.fail_under is not None or self._gating.baseline is not None
 
     @property
     def specs(self) -> Specs:
@@ -248,12 +265,23 @@ class Parity:
             f"reset that one causes may hit the others; run pytest -n {devices}, or candle-parity run -j N"
         )
 
-    def decision(self) -> Decision:
-        """What the verdicts come to."""
-        rows = [row for row in self.record().kernels if row.name in self.outcomes]
+    def decision(self, ended: bool = True) -> Decision:
+        """What the verdicts come to; ``ended`` is false where pytest itself did not come to its end."""
+        record = self.record()
+        rows = [row for row in record.kernels if row.name in self.outcomes]
         problems = self.result().settled(self.specs.kernels).problems
-        strict = self._config.getoption("--parity-strict")
-        return decide(rows, len(self.specs.kernels), self._gate, strict, problems=problems)
+        total = len(self.specs.kernels)
+        whole = len(rows) == total  # else fail_under of the port's file is not asked, as in ``run`` with a PATTERN
+        return decide(
+            rows,
+            total,
+            self._gating.fail_under if whole or self._config.option.parity_fail_under is not None else None,
+            self._gating.strict,
+            problems=problems,
+            against=self._gating.against(record),
+            undecided=None if ended else "pytest was stopped",
+            spoiled="a test that judges no kernel failed" if self.other_failures else None,
+        )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -268,8 +296,8 @@ class Parity:
             if self._kernels is not None and not any(isinstance(item, KernelItem) for item in session.items):
                 session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
             return
-        ended = session.exitstatus in _ENDED
-        if ended and (self.outcomes or self._asked) and not self.other_failures:
+        self._ended = session.exitstatus in _ENDED
+        if self._ended and (self.outcomes or self._asked) and not self.other_failures:
             try:
                 session.exitstatus = self.decision().code
             except _NO_RUN:  # every item has said why
@@ -279,7 +307,7 @@ class Parity:
         if self._config.option.collectonly or not (self.outcomes or self._asked):
             return
         try:
-            record, decision = self.record(), self.decision()
+            record, decision = self.record(), self.decision(self._ended)
         except _NO_RUN as error:
             terminalreporter.write_line(f"candle-parity: {one_line(str(error))}")
             return

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.usage import percentage
 from conformance.files import checkout
 from conformance.runtimes import AUTO, NAMES
 
@@ -29,9 +30,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-config", type=Path, metavar="FILE", help="what the port says of itself (default: candle-parity.toml)"
     )
     group.addoption(
-        "--parity-fail-under", type=float, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+        "--parity-fail-under", type=percentage, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
     )
-    group.addoption("--parity-strict", action="store_true", help="with a gate: a failure is exit 1 all the same")
+    group.addoption(
+        "--parity-baseline",
+        type=Path,
+        metavar="RECORD",
+        help="exit 1 when a kernel or case is worse than in this record",
+    )
+    group.addoption(
+        "--parity-strict", action="store_true", default=None, help="with a gate: a failure is exit 1 all the same"
+    )
     group.addoption("--parity-runtime", choices=RUNTIMES, help="what runs the kernels (default: auto)")
     group.addoption("--parity-wave", type=int, choices=(32, 64), help="wave size of the cpu runtime")
     group.addoption("--parity-json", type=Path, metavar="F", help="write the record")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from conformance.cli.gate import BAD_INPUT, FAILURES, decide
+from conformance.cli.gate import FAILURES
+from conformance.cli.gating import Gating, conclude
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import (
@@ -20,7 +21,6 @@ from conformance.report import (
     render_terminal,
     write_text,
 )
-from conformance.report.about import given_specs
 from conformance.report.causes import find_causes
 from conformance.report.explain import explain
 from conformance.runtimes.hip.errors import first_error
@@ -40,33 +40,30 @@ def finish(
     specs: Specs,
     record: Record,
     result: Result,
+    gating: Gating,
 ) -> int:
-    """Write, print, and return the exit code: that of ``decide``, or 2 where a file cannot be written.
+    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written.
 
     A file that cannot be written costs neither the other files nor the table.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
-    unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
     print(render_terminal(record, specs))
     _print_failures(record, result, specs)
     _print_logs(result)
     _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
-    decision = decide(
+    code = conclude(
+        gating,
+        record,
         [row for row in record.kernels if row.name in names],
-        len(specs.kernels),
-        arguments.fail_under,
-        strict=getattr(arguments, "strict", False),
-        specs=given_specs(record.run, specs),
-        problems=result.settled(specs.kernels).problems,
+        specs,
+        result.settled(specs.kernels).problems,
+        "a file could not be written" if unwritten else None,
     )
-    if decision.line is not None:
-        print(decision.line)
-    for sentence in decision.why:
-        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
-    return BAD_INPUT if unwritten else decision.code
+    return code
 
 
 def _attempt(write: Callable[[], object]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
+from conformance.cli.usage import percentage, shard
 from conformance.files import checkout, version
 from conformance.runtimes import AUTO, NAMES
 
@@ -106,11 +107,17 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
-    report.add_argument("--baseline", type=Path, metavar="OLD", help="HTML, summary: what changed since this record")
     report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
-    _outputs(report, json=False)
+    _gates(report)
+    _outputs(report, json=True)
     report.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
+
+    diff = commands.add_parser("diff", help="what became better and worse between two records")
+    diff.add_argument("old", type=Path, metavar="OLD", help="a record that run or replay wrote")
+    diff.add_argument("new", type=Path, metavar="NEW", help="a later one, another port's, or another device's")
+    diff.add_argument("--json", type=Path, metavar="F", help="write the comparison as JSON")
+    diff.add_argument("--fail-on-worse", action="store_true", help="exit 1 when a kernel or case became worse")
 
     drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
     _checkout(drift)
@@ -229,12 +236,31 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         metavar="ORDER",
         help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
     )
+    _gates(parser)
     parser.add_argument(
-        "--fail-under", type=_percent, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+        "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the selected kernels; `report` joins them"
     )
-    parser.add_argument("--strict", action="store_true", help="with --fail-under: a failure is exit 1 all the same")
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
+
+
+def _gates(parser: argparse.ArgumentParser) -> None:
+    """What a run has to come to; ``[gate]`` of ``candle-parity.toml`` may say it too."""
+    parser.add_argument(
+        "--fail-under", type=percentage, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+    )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="RECORD", help="exit 1 when a kernel or case is worse than in this record"
+    )
+    parser.add_argument(
+        "--strict", action=argparse.BooleanOptionalAction, help="with a gate: a failure is exit 1 all the same"
+    )
+    parser.add_argument(
+        "--update-baseline", action="store_true", help="write the new baseline, unless something became worse"
+    )
+    parser.add_argument(
+        "--accept-worse", action="store_true", help="with --update-baseline: also when something became worse"
+    )
 
 
 def _launching(parser: argparse.ArgumentParser) -> None:
@@ -286,13 +312,6 @@ class _Version(argparse.Action):
         commit = harness_commit() if checkout() is not None else None  # an installation's version says it
         print(f"candle-parity {version()}{f' at {commit}' if commit else ''}")
         parser.exit()
-
-
-def _percent(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text} is not a percentage (0 to 100)")
-    return value
 
 
 def _seconds(text: str) -> float:

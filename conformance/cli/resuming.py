@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.engine.journal import Journal
 from conformance.engine.modes import Mode
-from conformance.engine.run import Interrupted
+from conformance.engine.run import Interrupted, Result
 from conformance.engine.tasks import Setup, to_map
 from conformance.files import PACKAGE, REFERENCE, cache_folder
 from conformance.port.digest import tree_digest
-from conformance.record import write_record
-from conformance.record.assemble import assemble
-from conformance.spec.load import SPEC_FOLDER, Specs
+from conformance.record import Record, write_record
+from conformance.spec.load import SPEC_FOLDER
 
 
 def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
@@ -27,6 +26,7 @@ def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journ
         "mode": to_map(mode),
         "patterns": list(arguments.patterns),
         "module": arguments.module,
+        "shard": str(getattr(arguments, "shard", None)),
         "where": str(Path.cwd()),
     }
     judged_by = {
@@ -43,14 +43,14 @@ def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journ
 
 
 @contextmanager
-def resumable(arguments: argparse.Namespace, specs: Specs, journal: Journal) -> Iterator[None]:
+def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record], journal: Journal) -> Iterator[None]:
     """Writes the partial record of a run that is stopped, and says how to go on."""
     try:
         yield
     except Interrupted as stop:
         result = stop.result
         if arguments.json is not None:
-            write_record(assemble(specs, result, arguments.patterns), arguments.json)
+            write_record(recorded(result), arguments.json)
         judged = f"{len(result.outcomes)} of {len(result.selected)} kernels are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
         print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,15 @@ class GeometryRow:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """What a run of every kernel has to come to, where the command line does not say it."""
+
+    fail_under: float | None = None
+    strict: bool = False
+    baseline: Path | None = None
+
+
+@dataclass(frozen=True)
 class Config:
     """The content of one file, with paths made absolute; nothing but its form is checked."""
 
@@ -62,6 +71,7 @@ class Config:
     fixes: tuple[str, ...] = ()
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
+    gate: Gate = Gate()
 
 
 def config_beside(kernels: Path) -> Config | None:
@@ -90,6 +100,9 @@ def read_config(file: Path) -> Config:
     base = file.resolve().parent
     if "kernels" in values:
         values["kernels"] = base / values["kernels"]
+    gate = values.get("gate", Gate())
+    if gate.baseline is not None:
+        values["gate"] = replace(gate, baseline=base / gate.baseline)
     values["include_dirs"] = tuple(base / name for name in values.get("include_dirs", ()))
     return Config(file.resolve(), **values)
 
@@ -123,6 +136,29 @@ def _one_of(known: tuple[str, ...]) -> Callable[[Any, str], str]:
         raise SourceError(f"{where} must be one of {', '.join(known)}, not {_shown(value)}")
 
     return read
+
+
+def _percentage(value: Any, where: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100:
+        return float(value)
+    raise SourceError(f"{where} must be a percentage, 0 to 100")
+
+
+def _flag(value: Any, where: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise SourceError(f"{where} must be true or false, not {_shown(value)}")
+
+
+def _gate(value: Any, where: str) -> Gate:
+    if not isinstance(value, dict):
+        raise SourceError(f"{where} must be a table [gate], not {_shown(value)}")
+    keys = {"fail_under": _percentage, "strict": _flag, "baseline": _path}
+    return Gate(**_checked(value, keys, where))
+
+
+def _path(value: Any, where: str) -> Path:
+    return Path(_string(value, where))
 
 
 def _names(value: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -175,6 +211,7 @@ _KEYS: Mapping[str, Callable[[Any, str], Any]] = {
     "kernels": _string,
     "names": _names,
     "fixes": _strings,
+    "gate": _gate,
     "known_failures": _rows(
         KnownFailure,
         {

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conformance.engine.run import Result
@@ -15,6 +16,7 @@ from conformance.port.digest import tree_digest
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import KernelResult, Record, RunInfo, every_kernel
+from conformance.record.shards import elsewhere
 from conformance.runtimes import known_kind
 from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
@@ -26,19 +28,24 @@ def assemble(
     result: Result,
     patterns: Sequence[str] = (),
     recordings: Sequence[Mapping[str, Any]] = (),
+    shard: str | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> Record:
     """The record of ``result`` over every kernel of ``specs``; kernels without an outcome are ``not_run``.
 
-    ``recordings`` is what the trace files of a replay say of themselves.
+    ``recordings`` is what the trace files of a replay say of themselves. Of a ``shard``, ``others`` has the shards of
+    the kernels that were selected and that it leaves to them.
     """
     reasons = result.settled(specs.kernels).reasons
     rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
+    waiting += [KernelResult.not_run(specs.kernels[name], message=elsewhere(its)) for name, its in others.items()]
     kind = known_kind(result.setup.runtime)
     run = _run(specs, result, patterns, recordings, rows).model_copy(
         update={
             "selected": len(selected),
+            "shard": shard,
             "complete": not result.interrupted,
             "sandbox": result.ready.sandbox,
             "weakened": result.ready.weakened,
@@ -164,4 +171,6 @@ def _source_lines(kernels: Path, rows: Iterable[KernelResult]) -> dict[str, int]
     if not used:
         return {}
     sources = [source for source in find_sources(kernels) if source.label in used and not source.is_code_object]
-    return {source.label: len(source.loose_text().splitlines()) for source in sources}
+    return {
+        source.label: len(source.loose_text().splitlines()) for source in sorted(sources, key=lambda one: one.label)
+    }

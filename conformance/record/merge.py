@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from conformance.record.model import KernelResult, Record
+from conformance.record.shards import is_shard, join_shards
 from conformance.writing import FileError
 
 BUILD = "build"
@@ -17,13 +18,13 @@ def merge(records: Sequence[Record]) -> list[Record]:
     Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
     commits of port and harness, subject, traces, specs, sandbox, weakened checks and compiler are all equal and no
     kernel was run in both; where one was, they stay apart, so that no result hides another. The merged run starts with
-    the earliest shard and lasts as long as all together.
+    the earliest shard and lasts as long as all together. Records of ``run --shard`` are joined by ``join_shards``.
 
     Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's
     kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``FileError``
     when a run is, but of other sources.
     """
-    runs = _runs([record for record in records if record.run.runtime != BUILD])
+    runs = _runs(_with_shards_joined([record for record in records if record.run.runtime != BUILD]))
     builds = _builds([record for record in records if record.run.runtime == BUILD])
     alone = []
     for build in builds:
@@ -38,6 +39,14 @@ def merge(records: Sequence[Record]) -> list[Record]:
         runs = [_with_build(run, build) if any(run is other for other in mine) else run for run in runs]
         alone += [] if mine else [build]
     return [*runs, *alone]
+
+
+def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
+    """``records`` with the joined ones in the place of the first shard."""
+    joined = join_shards(list(filter(is_shard, records)))
+    place = next((index for index, record in enumerate(records) if is_shard(record)), len(records))
+    whole = [[record for record in part if not is_shard(record)] for part in (records[:place], records[place:])]
+    return [*whole[0], *joined, *whole[1]]
 
 
 def _same_specs(run: Record, build: Record) -> bool:
@@ -104,6 +113,7 @@ def _machine(record: Record) -> Hashable:
         run.sandbox,
         run.weakened,
         run.compiler,
+        id(record) if run.missing_shards else None,  # a run with a gap is not filled up from another
     )
 
 
@@ -127,7 +137,7 @@ def _joined(shards: Sequence[Record]) -> Record:
             "started": min(run.started for run in runs),
             "seconds": sum(run.seconds for run in runs),
             "patterns": tuple(dict.fromkeys(patterns)),
-            "source_lines": {file: lines for run in runs for file, lines in run.source_lines.items()},
+            "source_lines": dict(sorted((file, lines) for run in runs for file, lines in run.source_lines.items())),
         }
     )
     return Record.of(run, results.values())

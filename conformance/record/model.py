@@ -148,7 +148,8 @@ class RunInfo(Row):
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
     set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
-    port declares its choices in.
+    port declares its choices in. ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the
+    others are ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined.
     """
 
     runtime: str
@@ -187,6 +188,8 @@ class RunInfo(Row):
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
     config: str | None = None
+    shard: str | None = None
+    missing_shards: tuple[str, ...] = ()
 
 
 class Summary(Row):

@@ -1,72 +1,105 @@
-"""What became worse or better since a baseline: kernels by their statuses, and cases where both fail."""
+"""What became worse or better since a baseline, as reports tell it: a comparison of two records, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from conformance.outcome import Status
 from conformance.record import KernelResult, Record
-from conformance.report.about import labels
-from conformance.report.tally import results
+from conformance.record.compare import Change as Compared
+from conformance.record.compare import Comparison, compare
+from conformance.report.about import identity, labels
 from conformance.spec.load import Specs
 
-Kind = Literal["worse", "better", "other"]
-KINDS: tuple[tuple[Kind, str], ...] = (("worse", "Worse"), ("better", "Better"), ("other", "Otherwise changed"))
+Kind = Literal["worse", "declared", "better"]
+KINDS: tuple[tuple[Kind, str], ...] = (
+    ("worse", "Worse"),
+    ("declared", "Worse, and declared by the port"),
+    ("better", "Better"),
+)
 """In the order of the reports, with their headings."""
 
-# From what says most for a kernel to what says least: a wrong answer is nearer to parity than none.
-_ORDER: tuple[Status, ...] = ("pass", "known_failure", "fail", "signature", "timeout", "crash", "compile_error")
+_CASES = 3
+_NEITHER = "judged in neither record"
 
 
 @dataclass(frozen=True)
 class Change:
-    """A kernel that differs between two runs: ``label`` names the new one, ``before`` and ``after`` say how it was."""
+    """A kernel that differs between two runs: ``label`` names the new one, ``before`` and ``after`` say how it was.
+
+    ``cases`` says which cases fail or pass now that did not.
+    """
 
     kernel: str
     kind: Kind
     label: str
     before: str
     after: str
+    cases: str
 
 
-def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> list[Change]:
-    """What the runs in ``found`` changed against ``baseline``; none without one.
+@dataclass(frozen=True)
+class Changes:
+    """All changes against a baseline: ``about`` names it, ``notes`` say what could not be compared."""
 
-    Compared are the runs with the baseline's own runtime, architecture and wave size; where there is none, the first.
+    about: str
+    kernels: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def counts(self) -> str:
+        """``2 worse, 1 better``."""
+        counts = [(len(self.of(kind)), heading.lower()) for kind, heading in KINDS]
+        return ", ".join(f"{count} {what}" for count, what in counts if count) or "nothing changed"
+
+    def of(self, kind: Kind) -> list[Change]:
+        """The kernels of one kind."""
+        return [change for change in self.kernels if change.kind == kind]
+
+
+def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> Changes | None:
+    """What the runs in ``found`` changed against ``baseline``; ``None`` without one.
+
+    Compared are the runs on the baseline's own kind of device, by the same cases; where there is none, the first.
     """
     if baseline is None:
-        return []
-    (wanted,) = labels([baseline])
-    names = labels(found)
-    same = [pair for pair in zip(names, found, strict=True) if pair[0].partition(" #")[0] == wanted]
-    before = {row.name: row for row in results(baseline, specs)}
-    changed = []
-    for name, record in same or [(names[0], found[0])]:
-        rows = ((before[row.name], row) for row in results(record, specs))
-        changed += [change for old, new in rows if (change := _change(name, old, new))]
-    return [change for kind, _ in KINDS for change in changed if change.kind == kind]
+        return None
+    pairs = [(name, compare(baseline, record)) for name, record in zip(labels(found), found, strict=True)]
+    pairs = [pair for pair in pairs if pair[1].same_place] or pairs[:1]
+    (name,) = labels([baseline])
+    kernels = [change for label, comparison in pairs for change in _told(label, comparison, specs)]
+    notes = [text for _, comparison in pairs for text in _notes(comparison)]
+    ordered = [change for kind, _ in KINDS for change in kernels if change.kind == kind]
+    return Changes(f"{name} ({identity(baseline.run)})", tuple(ordered), tuple(dict.fromkeys(notes)))
 
 
-def _change(label: str, old: KernelResult, new: KernelResult) -> Change | None:
-    kind = _kind(old, new)
-    return Change(new.name, kind, label, _told(old), _told(new)) if kind else None
+def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Change]:
+    before = {row.name: row for row in found.old.kernels}
+    after = {row.name: row for row in found.new.kernels}
+    groups: tuple[tuple[Kind, Sequence[Compared]], ...] = (
+        ("worse", found.worse),
+        ("declared", found.declared),
+        ("better", found.better),
+    )
+    for kind, group in groups:
+        for one in group:
+            if one.kernel in specs.kernels:
+                was, now = _status(before[one.kernel]), _status(after[one.kernel])
+                yield Change(one.kernel, kind, label, was, now, _cases(one))
 
 
-def _kind(old: KernelResult, new: KernelResult) -> Kind | None:
-    if old.status == new.status:
-        if old.status == "pass" or (old.failed, old.cases) == (new.failed, new.cases):
-            return None
-        return "worse" if new.failed > old.failed else "better" if new.failed < old.failed else "other"
-    if old.status == "not_run" or new.status == "not_run":
-        return "worse" if old.status == "pass" else "other"
-    return "worse" if _rank(new.status) > _rank(old.status) else "better"
-
-
-def _rank(status: Status) -> int:
-    return _ORDER.index(status) if status in _ORDER else len(_ORDER)
-
-
-def _told(row: KernelResult) -> str:
+def _status(row: KernelResult) -> str:
     return f"{row.status}, {row.counts}" if row.failed else row.status
+
+
+def _cases(change: Compared) -> str:
+    cases, what = (change.failing, "failing") if change.failing else (change.passing, "passing")
+    more = f" and {len(cases) - _CASES} more" if len(cases) > _CASES else ""
+    return f"newly {what}: {'; '.join(cases[:_CASES])}{more}" if cases else ""
+
+
+def _notes(found: Comparison) -> list[str]:
+    differing = [f"the runs differ in {', '.join(found.differing)}"] if found.differing else []
+    left_out = [f"{len(names)} kernels {why}" for why, names in found.left_out.items() if why != _NEITHER]
+    return [*differing, *(f"not compared: {text}" for text in left_out)]

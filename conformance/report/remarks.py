@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from conformance.record import KernelResult, Record
+from conformance.record.shards import gaps
 from conformance.report.declared import fixes, known_failures
 from conformance.report.robustness import robustness_note
 from conformance.spec.load import Specs
@@ -30,7 +31,8 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
     found: list[tuple[str, str | None]] = [
         ("warning", f"checks were weakened: {', '.join(run.weakened)}" if run.weakened else None),
         ("warning", f"no sandbox: {run.sandbox}" if run.sandbox and run.sandbox.startswith("none") else None),
-        ("warning", None if run.complete else _interrupted(record, rows)),
+        ("warning", None if run.complete or run.missing_shards else _interrupted(record, rows)),
+        *(("warning", text) for text in gaps([record])),
         ("warning", _lost([row for row in rows if row.lost])),
         *(("warning", text) for text in run.infrastructure),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),

@@ -8,7 +8,7 @@ from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, given_specs, identity, labels, listed
 from conformance.report.causes import shared_causes
 from conformance.report.causes.lines import counted, described, heading
-from conformance.report.changes import KINDS, Change, changes
+from conformance.report.changes import KINDS, Change, Changes, changes
 from conformance.report.remarks import shared_remarks
 from conformance.report.tally import of_module, results, tally
 from conformance.spec.load import Specs
@@ -34,8 +34,9 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
     page = _Page(limit)
     page.add([_verdict(*each, specs) for each in zip(names, found, rows, strict=True)], "run")
     page.add(_remarks(found, names, rows, specs), "remark")
-    if baseline is not None:
-        _changes(page, changes(found, baseline, specs), baseline)
+    changed = changes(found, baseline, specs)
+    if changed is not None:
+        _changes(page, changed)
     page.table(*_modules(names, rows, specs))
     for name, findings in shared_causes(names, rows, specs):
         about = f"{heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
@@ -113,16 +114,17 @@ def _remarks(
     ]
 
 
-def _changes(page: _Page, changed: Sequence[Change], baseline: Record) -> None:
-    (name,) = labels([baseline])
-    counts = [(sum(change.kind == kind for change in changed), title.lower()) for kind, title in KINDS]
-    told = ", ".join(f"{count} {title}" for count, title in counts if count) or "nothing changed"
-    about = f"Against {name} ({shortened(identity(baseline.run), _LINE)}): {told}"
-    page.add([f"**{plain(about)}**"], "line")
+def _changes(page: _Page, found: Changes) -> None:
+    page.add([f"**{plain(f'Against {shortened(found.about, _LINE)}: {found.counts}')}**"], "line")
+    page.add((plain(shortened(note, _LINE)) for note in found.notes), "note")
     for kind, title in KINDS:
-        mine = [change for change in changed if change.kind == kind]
-        lines = [f"{code(change.kernel)}: {plain(f'{change.before} → {change.after}')}" for change in mine]
-        page.add(lines, "kernel", folded="" if kind == "worse" else title, title=f"{title}:" if kind == "worse" else "")
+        lines = [f"{code(change.kernel)}: {plain(shortened(_told(change), 2 * _LINE))}" for change in found.of(kind)]
+        worse = kind == "worse"
+        page.add(lines, "kernel", folded="" if worse else title, title=f"{title}:" if worse else "")
+
+
+def _told(change: Change) -> str:
+    return f"{change.before} → {change.after}{f'; {change.cases}' if change.cases else ''}"
 
 
 def _modules(

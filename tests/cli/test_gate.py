@@ -8,11 +8,13 @@ from typing import get_args
 
 import pytest
 
-from conformance.cli.gate import FAILURES, decide
+from conformance.cli.gate import FAILURES, Against, decide
 from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo, write_record
 from conformance.record.assemble import shown
+from conformance.record.compare import compare
 from conformance.spec.load import SPEC_FOLDER, load_specs
+from tests.record.made import record
 
 TOTAL = 8
 LOST = "infrastructure: the executor was killed twice"
@@ -238,3 +240,59 @@ def test_a_declaration_that_does_not_hold_is_a_failure_of_the_run() -> None:
         decision = decide([PASS], TOTAL, gate, strict, problems=[problem])
         assert (decision.code, problem in decision.why) == (code, True)
     assert "NOT met: --strict, and the port's declarations do not hold" in (decision.line or "")
+
+
+def against(old: list[KernelResult], new: list[KernelResult], accepted: bool = False) -> Against:
+    return Against("b.json", compare(record(*old), record(*new)), accepted)
+
+
+SAME = against([PASS], [PASS])
+WORSE = against([PASS, PASS.model_copy(update={"name": "k"})], [PASS, row("fail").model_copy(update={"name": "k"})])
+ACCEPTED = Against("b.json", WORSE.comparison, accepted=True)
+NOTHING = against([PASS], [IDLE])
+LESS = "NOT met: 1 kernel is worse than in the baseline"
+
+
+@pytest.mark.parametrize(
+    ("gate", "baseline", "strict", "code", "end"),
+    [
+        (None, SAME, False, 0, "baseline b.json: 0 worse and 0 better of 1 kernels compared: met"),
+        (None, WORSE, False, 1, f"2 kernels compared: {LESS}"),
+        (None, ACCEPTED, False, 0, "2 kernels compared: met"),
+        (None, SAME, True, 1, "NOT met: --strict, and 1 of the selected kernels are not at parity"),
+        (12.5, SAME, False, 0, "of 1 kernels compared: met"),
+        (12.5, WORSE, False, 1, LESS),
+        (99.0, SAME, False, 1, "NOT met: the coverage is below the gate"),
+        (99.0, WORSE, True, 1, f"{LESS.replace('met:', 'met: the coverage is below the gate;')}"),
+        (12.5, NOTHING, False, 2, "of 0 kernels compared: not decided"),
+    ],
+)
+def test_with_a_baseline_nothing_may_become_worse(gate, baseline, strict, code, end):
+    decision = decide([PASS, row("fail")], TOTAL, gate, strict, against=baseline)
+    assert (decision.code, (decision.line or "").endswith(end)) == (code, True), decision.line
+
+
+def test_no_gate_is_decided_for_a_shard():
+    """It has part of the coverage, and may lie in a part of the kernels that the port does not have."""
+    for rows, gate, strict, code in (
+        ([PASS, row("fail")], 99.0, False, 0),
+        ([PASS, row("fail")], 99.0, True, 1),
+        ([PASS, row("fail")], None, False, 1),
+        ([MISSING], None, False, 1),
+        ([MISSING], 99.0, False, 0),
+        ([GONE], 0.0, False, 2),
+        ([IDLE], 0.0, False, 2),
+    ):
+        decision = decide(rows, TOTAL, gate, strict, shard="1/2")
+        assert decision.code == code
+        assert ("NOT met" in (decision.line or "")) == (strict and code == 1)
+        if code == 0:
+            assert "candle-parity report" in (decision.line or "")
+
+
+def test_what_else_decides_stands_in_the_line():
+    decision = decide([PASS], TOTAL, 1.0, undecided="a file could not be written")
+    assert (decision.code, (decision.line or "").split("%: ")[-1]) == (2, "not decided: a file could not be written")
+    decision = decide([PASS], TOTAL, 1.0, spoiled="a test of another kind failed")
+    assert (decision.code, (decision.line or "").split("%: ")[-1]) == (1, "NOT met: a test of another kind failed")
+    assert decide([PASS], TOTAL, undecided="a file could not be written").code == 2

@@ -75,6 +75,49 @@ def test_with_a_gate_the_gate_alone_decides(tmp_path):
     assert pytest_says(*words, "--parity-fail-under", "5")[0] == 1
 
 
+def test_the_verdict_that_is_printed_is_that_of_the_exit_code(tmp_path):
+    """A baseline; a test of another kind that fails; a run that ends before all items; a percentage that is none."""
+    (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL)
+    base = tmp_path / "base.json"
+    words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32", "--parity-kernels", tmp_path)
+    assert pytest_says(*words, "--parity-json", base)[0] == 1
+    code, out = pytest_says(*words, "--parity-baseline", base)
+    assert code == 0
+    assert "0 worse and 0 better of 2 kernels compared: met" in out
+    (tmp_path / "test_other.py").write_text("def test_fill_u32_other():\n    assert False\n")
+    code, out = pytest_says(*words, tmp_path / "test_other.py", "--parity-baseline", base)
+    assert code == 1
+    assert "compared: NOT met: a test that judges no kernel failed" in out
+    (tmp_path / "test_other.py").write_text("def test_fill_u32_other():\n    raise KeyboardInterrupt\n")
+    code, out = pytest_says(tmp_path / "test_other.py", *words, "--parity-fail-under", "0.1")
+    assert code == 2
+    assert "gate 0.1%: not decided" in out
+    (tmp_path / "fill.hip").write_text(BAD_FILL + GOOD_FILL.replace("= value", "= value + 1"))
+    code, out = pytest_says(*words, "--parity-baseline", base)
+    assert code == 1
+    assert "compared: NOT met: 1 kernel is worse than in the baseline" in out
+    code, out = pytest_says(*words, "--parity-baseline", tmp_path / "absent.json")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "there is no such baseline" in out
+
+
+@pytest.mark.parametrize("text", ["nan", "101", "many"])
+def test_a_gate_that_is_not_a_percentage(text):
+    code, out = pytest_says("specs/fill.yaml", "--parity-fail-under", text)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert f"{text!r} is not a percentage (0 to 100)" in out
+
+
+def test_the_gate_of_the_ports_file_is_for_all_kernels(tmp_path):
+    (tmp_path / "fill.hip").write_text(GOOD_FILL)
+    (tmp_path / "candle-parity.toml").write_text("[gate]\nfail_under = 50\n")
+    words = ("specs/fill.yaml", "--parity-kernels", tmp_path, "-k")
+    code, out = pytest_says(*words, "fill_u32")
+    assert code == 0
+    assert "gate" not in out.partition("= parity =")[2]
+    assert pytest_says(*words, "fill_u32", "--parity-fail-under", "50")[0] == 1
+
+
 def test_a_tree_that_defines_none_of_the_kernels_judges_nothing(tmp_path):
     (tmp_path / "fill.hip").write_text("#include <hip/hip_runtime.h>\n")
     for gate in ((), ("--parity-fail-under", "0")):

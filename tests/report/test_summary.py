@@ -61,22 +61,26 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def test_changes_are_against_the_run_of_the_same_kind() -> None:
-    old = record(result("uexp_f32", "pass"), result("ulog_f32", "missing"), failing("usilu_f16", failed=1), wave=32)
-    new = record(failing("uexp_f32"), result("ulog_f32", "pass"), failing("usilu_f16", failed=2), wave=32)
-    other = record()
-    found = [(change.kernel, change.kind, change.label) for change in changes([other, new], old, SPECS)]
-    assert found == [
-        ("uexp_f32", "worse", "cpu wave32"),
-        ("usilu_f16", "worse", "cpu wave32"),
-        ("ulog_f32", "better", "cpu wave32"),
-    ]
+    old = record(result("uexp_f32", "pass"), result("ulog_f32", "missing"), wave=32)
+    new = record(failing("uexp_f32"), result("ulog_f32", "pass"), wave=32)
+    other = record(failing("ulog_f32"))
+    told = changes([other, new], old, SPECS)
+    assert told is not None
+    assert told.counts == "1 worse, 1 better"
+    worse, better = told.kernels
+    assert (worse.kernel, worse.label, worse.before) == ("uexp_f32", "cpu wave32", "pass")
+    assert worse.after == "fail, 2 of 4 cases failed"
+    assert worse.cases == "newly failing: uexp_f32(shape=[3,5],values=unit)"
+    assert (better.kernel, better.before, better.after) == ("ulog_f32", "missing", "pass")
     text = render_summary([other, new], SPECS, baseline=old)
-    assert "2 worse, 1 better" in text
-    assert "- `uexp_f32`: pass → fail, 2 of 4 cases failed" in text
+    assert "1 worse, 1 better" in text
+    assert "- `uexp_f32`: pass → fail, 2 of 4 cases failed; newly failing" in text
     assert "nothing changed" in render_summary(old, SPECS, baseline=old)
 
 
-def test_a_kernel_that_is_no_longer_run_is_worse_only_where_it_passed() -> None:
-    old = record(result("uexp_f32", "pass"), failing("usilu_f16"))
-    found = {change.kernel: change.kind for change in changes([record()], old, SPECS)}
-    assert found == {"uexp_f32": "worse", "usilu_f16": "other"}
+def test_what_was_not_compared_is_said() -> None:
+    old = record(result("uexp_f32", "pass"), result("ulog_f32", "pass"))
+    told = changes([record(result("ulog_f32", "pass"), runtime="rocm")], old, SPECS)
+    assert told is not None
+    assert told.kernels == ()
+    assert told.notes == ("the runs differ in runtime", "not compared: 1 kernels not selected in the new record")

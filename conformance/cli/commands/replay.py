@@ -7,8 +7,9 @@ import shlex
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from conformance.cli.gating import gating_from
 from conformance.cli.judging import judged
-from conformance.cli.preparing import print_notes, setup_from, setup_of_reference, tree_from
+from conformance.cli.preparing import config_from, print_notes, setup_from, setup_of_reference, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeRecorded, JudgeReference
@@ -26,14 +27,17 @@ def command(arguments: argparse.Namespace) -> int:
     given = [] if folder is None else [shlex.quote(str(folder))]
     words = ["candle-parity", "replay", *given, "--subject", arguments.subject]
     settings, recorded = Settings.of(vars(arguments)), traces.folder.resolve()
+    of_port = arguments.subject == "kernels"
+    config = config_from(settings) if of_port else None
+    gating = gating_from(arguments, config, len(kernels) == len(specs.kernels) and not cases, recorded=True)
     mode: JudgeRecorded | JudgeReference
-    if arguments.subject == "reference":
+    if not of_port:
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
     else:
         mode = JudgeRecorded(tree_from(settings, specs), recorded)
         setup = setup_from(settings, words, mode.tree)
     print_notes(settings, setup)
-    return judged(arguments, specs, setup, mode, kernels, cases, traces.recordings)
+    return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)
 
 
 def _take_folder(arguments: argparse.Namespace) -> Path | None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.cli.finishing import write_reports
+from conformance.cli.gate import BAD_INPUT, MET
+from conformance.cli.gating import Gating, conclude, gating_from
 from conformance.cli.usage import UsageError
 from conformance.reading import read_json, shortened
-from conformance.record import Record, check_specs, merge, read_record
+from conformance.record import Record, check_specs, merge, read_record, write_record
+from conformance.record.merge import BUILD
+from conformance.record.shards import contradictions, gaps
 from conformance.report import render_terminal
 from conformance.spec.load import Specs, load_specs
+from conformance.text import one_line
 
 _EXPECTED = "expected what `candle-parity wiring --json` writes"
 
@@ -37,15 +43,45 @@ class _Wiring(BaseModel):
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    records = merge([_read(path, specs) for path in arguments.records])
+    gating = gating_from(arguments)
+    given = [_read(path, specs) for path in arguments.records]
+    records = merge(given)
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
         records = [_with_wiring(record, places) for record in records]
-    baseline = None if arguments.baseline is None else _read(arguments.baseline, specs)
-    if not write_reports(arguments, records, specs, baseline):
+    one = _of_one_run(arguments, records)
+    if arguments.json is not None:
+        write_record(one, arguments.json)
+    if not write_reports(arguments, records, specs, gating.standing) and arguments.json is None:
         for record in records:
             print(render_terminal(record, specs))
-    return 0
+    for sentence in contradictions(given):
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    missing = gaps(records)
+    for sentence in missing:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    code = BAD_INPUT if missing else MET
+    return _gated(gating, one, specs, missing) if gating.asked else code
+
+
+def _of_one_run(arguments: argparse.Namespace, records: list[Record]) -> Record:
+    """The run that the records come to; raises ``UsageError`` where an option asks for one and there are several."""
+    runs = [record for record in records if record.run.runtime != BUILD]
+    names = ("json", "fail_under", "baseline", "strict")
+    asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
+    if asked and len(runs) != 1:
+        raise UsageError(
+            f"{asked[0]} is for the records of one run, and these are of {len(runs)}: shards of other selections, "
+            "sources or devices stay apart; give those of one"
+        )
+    return records[0]
+
+
+def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> int:
+    """The exit code of the gates over what the run selected."""
+    selected = [row for row in record.kernels if row.status != "not_run" or row.message is not None]
+    problem = "a shard is missing" if missing else None if record.run.complete else "the run did not come to its end"
+    return conclude(gating, record, selected, specs, undecided=problem)
 
 
 def _read(path: Path, specs: Specs) -> Record:

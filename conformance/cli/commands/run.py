@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from conformance.cli.gating import gating_from
 from conformance.cli.judging import judged
-from conformance.cli.preparing import print_notes, setup_from, tree_from
+from conformance.cli.preparing import config_from, print_notes, setup_from, tree_from
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.settings import Settings
 from conformance.engine.modes import JudgeGenerated
@@ -22,6 +23,7 @@ def command(arguments: argparse.Namespace) -> int:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     settings = Settings.of(vars(arguments))
     mode = JudgeGenerated(tree_from(settings, specs))
+    gating = gating_from(arguments, config_from(settings), len(kernels) == len(specs.kernels) and not cases)
     setup = setup_from(settings, words, mode.tree)
     print_notes(settings, setup)
-    return judged(arguments, specs, setup, mode, kernels, cases)
+    return judged(arguments, specs, setup, mode, kernels, cases, gating)

@@ -11,7 +11,7 @@ from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, Resources
 from conformance.report.about import executed, rerun
 from conformance.report.causes import find_causes
-from conformance.report.changes import Change
+from conformance.report.changes import Changes
 from conformance.report.declared import choices
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.html.grid import place
@@ -52,7 +52,7 @@ def page_data(
     names: Sequence[str],
     rows: Sequence[Sequence[KernelResult]],
     specs: Specs,
-    changed: Sequence[Change],
+    changed: Changes | None,
     source_url: str | None,
 ) -> dict[str, Any]:
     """Everything that the script needs; texts are visible, and not escaped for HTML."""
@@ -63,8 +63,10 @@ def page_data(
     matrices = Matrices(specs)
     causes = [_causes(part, specs, pools["causes"]) for part in rows]
     changes: dict[str, list[list[str]]] = {}
-    for change in changed:
-        changes.setdefault(change.kernel, []).append([change.label, change.kind, change.before, change.after])
+    for change in changed.kernels if changed else ():
+        changes.setdefault(change.kernel, []).append(
+            [change.label, change.kind, change.before, change.after, change.cases]
+        )
     kernels = []
     for columns in zip(*rows, strict=True):
         kernel = specs.kernels[columns[0].name]

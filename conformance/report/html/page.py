@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -17,7 +16,7 @@ from conformance.report.about import Records, executed, facts_table, given_specs
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import shared_causes
 from conformance.report.causes.lines import described, heading
-from conformance.report.changes import KINDS, Change, changes
+from conformance.report.changes import KINDS, changes
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import SIGNS, WORDS, tables
 from conformance.report.remarks import shared_remarks
@@ -60,7 +59,8 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         legend=_legend(rows),
         tables=tables(rows, specs),
         causes=_causes(names, rows, specs),
-        baseline=None if baseline is None else _baseline(baseline, changed),
+        changed=changed,
+        kinds=KINDS,
         modules=_modules(names, rows, specs),
         builds=_builds(found, names, specs),
         facts=_facts(found, names, specs),
@@ -145,21 +145,6 @@ def _causes(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs:
             causes.append({"title": title, "lines": lines, "kernels": kernels})
         groups.append({"name": name, "heading": heading(findings), "causes": causes})
     return groups
-
-
-def _baseline(baseline: Record, changed: Sequence[Change]) -> dict[str, Any]:
-    (name,) = labels([baseline])
-    counts = Counter(change.kind for change in changed)
-    return {
-        "about": f"{name} ({identity(baseline.run)})",
-        "counts": ", ".join(f"{counts[kind]} {heading.lower()}" for kind, heading in KINDS if counts[kind])
-        or "nothing changed",
-        "groups": [
-            (heading, kind, [change for change in changed if change.kind == kind])
-            for kind, heading in KINDS
-            if counts[kind]
-        ],
-    }
 
 
 def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:

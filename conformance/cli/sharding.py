@@ -1,0 +1,60 @@
+"""``--shard I/N``: a part of the selected kernels, so that N machines judge all of them.
+
+``python -m conformance.cli.sharding RECORD`` writes the costs that they are split by, from the record of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance.cli.usage import Shard, UsageError
+from conformance.files import spec_folder
+from conformance.record import Record, read_record, write_text
+from conformance.spec.kernel import Kernel
+
+COSTS = "costs.json"
+"""Next to the shipped specs: seconds by kernel, as one run measured them."""
+
+
+def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
+    """The shard of each of ``kernels``, by name: neighbours in the specs stay together, so that few files are compiled
+    twice, and every shard has about the same share of the measured time.
+
+    It depends on the specs and on the shipped costs alone. Raises ``UsageError`` where a shard would be empty.
+    """
+    count = len(kernels)
+    if of > count:
+        raise UsageError(
+            f"--shard: {count} kernels are selected, which is less than {of} shards; ask for at most {count}"
+        )
+    costs = _costs()
+    usual = sum(costs.values()) / len(costs)
+    mine = [costs.get(kernel.name, usual) for kernel in kernels]
+    total, before, last = sum(mine), 0.0, -1
+    found: dict[str, Shard] = {}
+    for position, (kernel, cost) in enumerate(zip(kernels, mine, strict=True)):
+        wanted = int(of * (before + cost / 2) / total)
+        # None is left empty: the next one begins at once, or early enough for those that are still to come.
+        last = min(max(wanted, last, of - (count - position)), last + 1)
+        found[kernel.name] = Shard(last + 1, of)
+        before += cost
+    return found
+
+
+def measured(record: Record) -> str:
+    """The costs by kernel that ``record`` has measured, as the text of the file."""
+    return json.dumps(
+        {row.name: max(round(row.seconds or 0.0, 3), 0.001) for row in record.kernels if row.cases}, indent=0
+    )
+
+
+def _costs() -> Mapping[str, float]:
+    costs: dict[str, float] = json.loads((spec_folder() / COSTS).read_text(encoding="utf-8"))
+    return costs
+
+
+if __name__ == "__main__":
+    write_text(spec_folder() / COSTS, measured(read_record(Path(sys.argv[1]))) + "\n")

@@ -1,0 +1,202 @@
+"""Two records of the same kernels: what became worse, what became better, and what cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from conformance.outcome import Status
+from conformance.record.model import KernelResult, Record, RunInfo
+
+RANK: Mapping[Status, int] = {
+    "pass": 0,
+    "known_failure": 1,
+    "fail": 2,
+    "crash": 3,
+    "timeout": 3,
+    "signature": 4,
+    "compile_error": 5,
+    "missing": 6,
+}
+"""How far a status is from parity; ``not_run`` has no place in it, for nothing was judged."""
+
+_FACTS = {
+    "runtime": "runtime",
+    "device": "device",
+    "arch": "architecture",
+    "wave": "wave size",
+    "orders": "thread orders",
+    "kernels": "kernels",
+    "specs_digest": "specs",
+    "subject": "subject",
+    "traces": "recorded cases",
+    "compiler": "compiler",
+}
+_PLACE = ("runtime", "arch", "wave", "subject", "traces")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A kernel that both records have a verdict on, and that is not the same in both.
+
+    ``failing`` are the ids of cases that passed before and fail now, ``passing`` of those that failed before and pass
+    now. ``counts`` says ``3 of 30 cases fail, before 2`` where an older record tells no more than that.
+    """
+
+    kernel: str
+    module: str
+    before: Status
+    after: Status
+    failing: tuple[str, ...] = ()
+    passing: tuple[str, ...] = ()
+    counts: str | None = None
+    declared: str | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether sources defined the kernel before, and none does now."""
+        return self.after == "missing" and self.before != "missing"
+
+    @property
+    def new(self) -> bool:
+        """Whether no source defined the kernel before, and one does now."""
+        return self.before == "missing" and self.after != "missing"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """The largest error of a kernel that passes in both records, in ulp (``None``: beyond counting)."""
+
+    kernel: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What ``new`` has that ``old`` has not, over the kernels that both have a verdict on.
+
+    ``declared`` became worse, and the port declares why: nothing counts them. ``left_out`` has, by reason, the kernels
+    that only one of the records judged. ``differing`` names the facts of the runs that are not the same.
+    """
+
+    old: Record
+    new: Record
+    worse: tuple[Change, ...]
+    better: tuple[Change, ...]
+    declared: tuple[Change, ...]
+    distances: tuple[Distance, ...]
+    same: int
+    left_out: Mapping[str, tuple[str, ...]]
+    differing: tuple[str, ...]
+
+    @property
+    def compared(self) -> int:
+        """How many kernels both records have a verdict on."""
+        return self.same + len(self.worse) + len(self.better) + len(self.declared)
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """The kernels that ``old`` has a verdict on and ``new`` has none, though the specs have them."""
+        verdicts = {row.name for row in self.old.kernels if row.status != "not_run"}
+        return tuple(row.name for row in self.new.kernels if row.status == "not_run" and row.name in verdicts)
+
+    @property
+    def same_place(self) -> bool:
+        """Whether both were judged by the same cases on the same kind of device."""
+        return all(getattr(self.old.run, name) == getattr(self.new.run, name) for name in _PLACE)
+
+
+def compare(old: Record, new: Record) -> Comparison:
+    """What became of the kernels of ``old`` in ``new``; see ``Comparison``."""
+    before = {row.name: row for row in old.kernels}
+    worse: list[Change] = []
+    better: list[Change] = []
+    declared: list[Change] = []
+    distances: list[Distance] = []
+    left_out: dict[str, list[str]] = {}
+    same = 0
+    for row in new.kernels:
+        why = _not_compared(before.get(row.name), row)
+        if why is not None:
+            left_out.setdefault(why, []).append(row.name)
+            continue
+        was = before[row.name]
+        change, verdict = _change(old.run, was, new.run, row)
+        if verdict > 0:
+            (worse if row.known_reason is None else declared).append(change)
+        elif verdict < 0:
+            better.append(change)
+        else:
+            same += 1
+        if was.status == row.status == "pass" and was.max_ulp != row.max_ulp:
+            distances.append(Distance(row.name, was.max_ulp, row.max_ulp))
+    names = {row.name for row in new.kernels}
+    removed = [row.name for row in old.kernels if row.name not in names]
+    if removed:
+        left_out["no longer in the specs"] = removed
+    differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
+    kept = {why: tuple(names) for why, names in left_out.items()}
+    return Comparison(old, new, tuple(worse), tuple(better), tuple(declared), tuple(distances), same, kept, differing)
+
+
+def same_rows(one: Record, other: Record) -> bool:
+    """Whether the records have the same rows, apart from how long kernels took."""
+    rows = [[row.model_copy(update={"seconds": None}) for row in record.kernels] for record in (one, other)]
+    return rows[0] == rows[1]
+
+
+def same_verdicts(one: Record, other: Record) -> bool:
+    """Whether the records have the same rows of the same specs, apart from how long kernels took."""
+    return same_rows(one, other) and one.run.specs_digest == other.run.specs_digest
+
+
+def _not_compared(was: KernelResult | None, row: KernelResult) -> str | None:
+    """Why there is nothing to compare; ``None`` where both are verdicts."""
+    if was is None:
+        return "not in the specs of the old record"
+    idle = [one.status == "not_run" for one in (was, row)]
+    if all(idle):
+        return "judged in neither record"
+    if idle[0]:
+        return "not judged in the old record"
+    if idle[1]:
+        return "not selected in the new record" if row.message is None else "selected and not judged in the new record"
+    return None
+
+
+def _change(old: RunInfo, was: KernelResult, new: RunInfo, row: KernelResult) -> tuple[Change, int]:
+    """The change of one kernel, and 1 where it became worse, -1 better, 0 neither."""
+    failed, passed = _cases(old, was)
+    fails, passes = _cases(new, row)
+    failing = tuple(case for case in fails if passed is None or case in passed)
+    passing = tuple(case for case in failed if passes is None or case in passes)
+    counts = None
+    if was.failed < was.cases and passed == set() and row.cases == was.cases and row.failed != was.failed:
+        counts = f"{row.failed} of {row.cases} cases fail, before {was.failed}"
+    change = Change(row.name, row.module, was.status, row.status, failing, passing, counts, row.known_reason)
+    step = RANK[row.status] - RANK[was.status]
+    if _asked(old, row.name) or _asked(new, row.name):
+        step = 0  # verdicts on some of the cases: only those that both judged can be compared
+    more = row.failed - was.failed if counts else 0
+    if failing or step > 0 or (step == 0 and more > 0):
+        return change, 1
+    return change, -1 if step < 0 or passing or more < 0 else 0
+
+
+def _cases(run: RunInfo, row: KernelResult) -> tuple[list[str], set[str] | None]:
+    """The cases of a row that failed, and those that passed (``None``: all others); empty without a launch."""
+    failing = [f"{row.name}({case})" for one in row.observations for case in one.cases]
+    failing = failing or [failure.case for failure in row.failures]
+    if row.status == "pass":
+        asked = _asked(run, row.name)
+        return failing, set(asked) if asked else None
+    return failing, {f"{row.name}({case})" for case in row.passed}
+
+
+def _asked(run: RunInfo, name: str) -> list[str]:
+    """The case ids of the kernel that were asked for, where not all its cases were."""
+    ids = [pattern for pattern in run.patterns if pattern.startswith(f"{name}(")]
+    whole = any("(" not in pattern and fnmatchcase(name, pattern) for pattern in run.patterns)
+    return [] if whole else ids

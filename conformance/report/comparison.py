@@ -1,0 +1,166 @@
+"""What two records differ in, as text of at most 100 columns and as JSON."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from conformance.record import Record
+from conformance.record.compare import Change, Comparison
+from conformance.report.about import identity, labels
+from conformance.report.tally import ulps
+from conformance.text import one_line
+
+WIDTH = 100
+_NAMED = 8
+_CASES = 3
+_ROWS = 40
+_SLOWER = 2.0
+_SECONDS = 0.1
+
+
+def render_comparison(found: Comparison, old: str, new: str) -> str:
+    """All of a comparison of the records that are called ``old`` and ``new``; ends without a newline."""
+    lines = [*_headed("old", old, found.old), *_headed("new", new, found.new)]
+    if found.differing:
+        lines += _wrapped(f"they differ in: {', '.join(found.differing)}", "  ")
+    lines += ["", *_wrapped(_totals(found), "")]
+    lines += render_changes(found)
+    distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in found.distances]
+    lines += _section("largest error of kernels that pass in both, within their bounds", [[text] for text in distances])
+    lines += ["", *_wrapped(_cost(found), "")]
+    slower = [f"{name}: {before:.2f} s -> {after:.2f} s" for name, before, after in _slower(found)]
+    lines += _section(f"kernels that took over {_SLOWER:g} times as long", [[text] for text in slower])
+    return "\n".join(lines)
+
+
+def render_changes(found: Comparison) -> list[str]:
+    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say."""
+    gone = [change for change in found.worse if change.gone]
+    failing = [change for change in found.worse if not change.gone]
+    new = [change for change in found.better if change.new]
+    passing = [change for change in found.better if not change.new]
+    lines = _section("gone: sources define these no more", map(_rows, gone))
+    lines += _section("newly failing, or further from parity", map(_rows, failing))
+    lines += _section("worse, and declared by the port", map(_rows, found.declared))
+    lines += _section("newly passing, or closer to parity", map(_rows, passing))
+    lines += _section("new: sources define these now", map(_rows, new))
+    idle = {why: names for why, names in found.left_out.items() if why != "judged in neither record"}
+    return lines + _section("not compared", [[f"{len(names)} {why}: {_some(names)}"] for why, names in idle.items()])
+
+
+def comparison_json(found: Comparison, old: str, new: str) -> str:
+    """The comparison as JSON text; ends with a newline."""
+    content = {
+        "schema": 1,
+        "old": {"record": old, **_figures(found.old)},
+        "new": {"record": new, **_figures(found.new)},
+        "differing": found.differing,
+        "compared": found.compared,
+        "same": found.same,
+        "worse": [_fields(change) for change in found.worse],
+        "declared": [_fields(change) for change in found.declared],
+        "better": [_fields(change) for change in found.better],
+        "distances": [{"kernel": one.kernel, "before": one.before, "after": one.after} for one in found.distances],
+        "not_compared": found.left_out,
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _figures(record: Record) -> dict[str, Any]:
+    run, summary = record.run, record.summary
+    return {
+        "device": run.device,
+        "runtime": run.runtime,
+        "started": run.started,
+        "coverage": summary.coverage,
+        "pass": summary.passed,
+        "cases": summary.cases,
+        "seconds": run.seconds,
+    }
+
+
+def _fields(change: Change) -> dict[str, Any]:
+    kind = "gone" if change.gone else "new" if change.new else "changed"
+    return {
+        "kernel": change.kernel,
+        "module": change.module,
+        "kind": kind,
+        "before": change.before,
+        "after": change.after,
+        "newly_failing": change.failing,
+        "newly_passing": change.passing,
+        "declared": change.declared,
+    }
+
+
+def _headed(what: str, name: str, record: Record) -> list[str]:
+    summary = record.summary
+    text = (
+        f"{what}: {name}: {labels([record])[0]}, {identity(record.run)}; {summary.passed} of {summary.total} kernels "
+        f"at parity ({summary.coverage:.2f}%)"
+    )
+    return _wrapped(text, "")
+
+
+def _totals(found: Comparison) -> str:
+    gone, new = sum(change.gone for change in found.worse), sum(change.new for change in found.better)
+    left_out = sum(map(len, found.left_out.values()))
+    return (
+        f"{found.compared} kernels compared: {found.same} the same, {len(found.better)} better ({new} of them new), "
+        f"{len(found.worse)} worse ({gone} of them gone){_count(found.declared, 'worse and declared')}; {left_out} not "
+        "compared"
+    )
+
+
+def _count(changes: Sequence[Change], what: str) -> str:
+    return f", {len(changes)} {what}" if changes else ""
+
+
+def _cost(found: Comparison) -> str:
+    old, new = ((record.run.seconds, record.summary.cases) for record in (found.old, found.new))
+    return f"cost: {old[0]:.1f} s for {old[1]:,} cases -> {new[0]:.1f} s for {new[1]:,} cases"
+
+
+def _slower(found: Comparison) -> list[tuple[str, float, float]]:
+    """Kernels that took much longer, by name, with seconds before and after."""
+    before = {row.name: row.seconds for row in found.old.kernels if row.cases}
+    rows = [(row.name, before.get(row.name) or 0.0, row.seconds or 0.0) for row in found.new.kernels if row.cases]
+    return [row for row in rows if row[1] > 0 and row[2] > _SLOWER * row[1] and row[2] - row[1] > _SECONDS]
+
+
+def _rows(change: Change) -> list[str]:
+    """A line for the kernel, then one for each of its first cases."""
+    verdict = change.before if change.before == change.after else f"{change.before} -> {change.after}"
+    parts = [verdict] + ([change.counts] if change.counts else [])
+    parts += [f"{len(change.failing)} newly failing cases"] if change.failing else []
+    parts += [f"{len(change.passing)} newly passing cases"] if change.passing else []
+    parts += [change.declared] if change.declared else []
+    cases = change.failing or change.passing
+    more = [f"and {len(cases) - _CASES} cases more"] if len(cases) > _CASES else []
+    return [f"{change.kernel}: {', '.join(parts)}", *cases[:_CASES], *more]
+
+
+def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
+    found = list(rows)
+    if not found:
+        return []
+    lines = ["", f"{title} ({len(found)})"]
+    for first, *more in found[:_ROWS]:
+        lines += _wrapped(first, "  ")
+        for text in more:
+            lines += _wrapped(text, "    ")
+    return lines + ([f"  and {len(found) - _ROWS} more; --json has them all"] if len(found) > _ROWS else [])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        one_line(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )

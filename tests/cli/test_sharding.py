@@ -1,0 +1,131 @@
+"""``--shard I/N``: the partition, and shards that ``report`` joins."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.preparing import setup_of_reference
+from conformance.cli.resuming import journal_of
+from conformance.cli.settings import Settings
+from conformance.cli.sharding import COSTS, measured, shards_of
+from conformance.cli.usage import Shard, UsageError, shard
+from conformance.engine.modes import JudgeReference
+from conformance.files import spec_folder, traces_folder
+from conformance.spec.load import load_specs
+from tests.record.made import record, row
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(("text", "found"), [("1/1", Shard(1, 1)), ("4/4", Shard(4, 4)), ("02/12", Shard(2, 12))])
+def test_a_shard(text: str, found: Shard) -> None:
+    assert shard(text) == found
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "/", "1/", "-1/4", "1/4/4", "a/b", "1/٤", "1/1000000"])
+def test_what_is_not_a_shard(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="expected I/N"):
+        shard(text)
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 4, 7, 16, 100, 748])
+def test_every_kernel_is_in_one_shard_of_about_the_same_cost(of: int) -> None:
+    kernels = list(load_specs().kernels.values())
+    known = json.loads((spec_folder() / COSTS).read_text())
+    costs = {kernel.name: known.get(kernel.name, sum(known.values()) / len(known)) for kernel in kernels}
+    found = shards_of(kernels, of)
+    assert list(found) == [kernel.name for kernel in kernels]
+    assert {its.index for its in found.values()} == set(range(1, of + 1))
+    sums = [sum(costs[name] for name, its in found.items() if its.index == index + 1) for index in range(of)]
+    if of <= 16:
+        assert max(sums) - min(sums) <= 2 * max(costs.values())
+    # Neighbours stay together, so that few files are compiled in two shards.
+    indices = [its.index for its in found.values()]
+    assert indices == sorted(indices)
+
+
+def test_few_kernels_and_kernels_without_a_known_cost_fill_every_shard() -> None:
+    kernels = list(load_specs().kernels.values())[:5]
+    for of in range(1, 6):
+        assert {its.index for its in shards_of(kernels, of).values()} == set(range(1, of + 1))
+    with pytest.raises(UsageError, match="5 kernels are selected, which is less than 6 shards"):
+        shards_of(kernels, 6)
+
+
+def test_the_costs_are_of_kernels_that_there_are() -> None:
+    """A kernel that is not in the file costs what a kernel usually does."""
+    costs = json.loads((spec_folder() / COSTS).read_text())
+    assert costs.keys() <= load_specs().kernels.keys()
+    assert all(cost > 0 for cost in costs.values())
+
+
+def test_the_costs_come_from_a_record() -> None:
+    rows = [row("a", "pass", seconds=0.12345), row("b", "fail", ["n=1"], seconds=0.0), row("c", "missing", seconds=1.0)]
+    assert json.loads(measured(record(*rows))) == {"a": 0.123, "b": 0.001}
+
+
+def test_a_shard_has_a_journal_of_its_own() -> None:
+    """Else ``--resume`` would take over the verdicts of another one."""
+    setup, mode = setup_of_reference(Settings(), ["candle-parity"]), JudgeReference(traces_folder())
+    asked = {"patterns": [], "module": None, "resume": False}
+    of = (None, Shard(1, 2), Shard(2, 2))
+    assert len({journal_of(setup, mode, argparse.Namespace(**asked, shard=one)).path for one in of}) == 3
+
+
+PORT = """#include <hip/hip_runtime.h>
+#define FILL(NAME, T) extern "C" __global__ void NAME(T *buf, T value, size_t numel) {{                     \\
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < numel; i += (size_t)blockDim.x * gridDim.x)   \\
+    buf[i] = value;                                                                                                  \\
+}}
+FILL(fill_u8, unsigned char)
+FILL(fill_u32, unsigned)
+FILL(fill_i64, long long)
+extern "C" __global__ void fill_f32(float *buf, float value, size_t numel) {{ buf[0] = value; }}
+""".replace("{{", "{").replace("}}", "}")
+
+
+def without_times(path: str) -> str:
+    data = json.loads(Path(path).read_text())
+    for part in (data["run"], *data["kernels"]):
+        part.pop("seconds")
+    del data["run"]["started"]
+    return json.dumps(data)
+
+
+def test_four_shards_come_to_the_record_of_one_run(cli, port, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fourth shard has only kernels that the port does not define."""
+    folder = port(PORT, "fill.hip")
+    monkeypatch.chdir(tmp_path)
+    words = ("--runtime", "cpu", "--order", "forward", "--kernels", folder, "-j", "1", "fill_*")
+    assert cli("run", *words, "--json", "whole.json").code == 1
+    codes = [cli("run", *words, "--shard", f"{n}/4", "--json", f"{n}.json").code for n in (1, 2, 3, 4)]
+    assert 2 not in codes
+    gated = cli("run", *words, "--shard", "4/4", "--json", "4.json", "--fail-under", "0.4")
+    assert gated.code == 0
+    assert "gates are for all shards together" in gated.out
+    said = cli("report", "3.json", "1.json", "4.json", "2.json", "--json", "joined.json", "--fail-under", "0.4")
+    assert said.code == 0
+    assert "coverage 0.40% (3 of 748 kernels), gate 0.4%: met" in said.out
+    assert without_times("joined.json") == without_times("whole.json")
+    assert cli("report", "1.json", "2.json", "3.json", "4.json", "--fail-under", "0.5").code == 1
+    assert cli("report", "1.json", "2.json", "3.json", "4.json", "--baseline", "whole.json").code == 0
+    # One is missing.
+    said = cli("report", "1.json", "2.json", "4.json", "--fail-under", "0", "--md", "gap.md")
+    assert said.code == 2
+    assert said.out.strip().endswith("not decided: a shard is missing")
+    assert "shard 3/4 is missing: " in said.err
+    assert "shard 3/4 is missing" in Path("gap.md").read_text()
+    said = cli("report", "1.json", "2.json", "4.json")
+    assert said.code == 2
+    assert "of 748 kernels at parity" in said.out
+    # Of two runs there is no one record.
+    said = cli("report", "1.json", str(ROOT / "reports" / "parity.json"), "--json", "two.json")
+    assert said.code == 2
+    assert "--json is for the records of one run, and these are of 2" in said.err
+    said = cli("run", *words, "--shard", "1/99")
+    assert said.code == 2
+    assert "8 kernels are selected" in said.err
