@@ -140,4 +140,5 @@ def _which(rows: Sequence[KernelResult], specs: Specs) -> str:
     if len(rows) <= _NAMED:
         return ", ".join(code(row.name) for row in rows)
     met = {specs.kernels[row.name].variant.get("dtype", "") for row in rows}
-    return f"{len(rows)} of {', '.join(name for name in COLUMNS if name in met) or 'them'}"
+    dtypes = ", ".join(name for name in COLUMNS if name in met)
+    return f"{len(rows)} ({dtypes})" if dtypes else str(len(rows))

@@ -129,6 +129,13 @@ def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
     assert page.texts("#list tbody th") == ["uexp_f32"]
 
 
+def test_the_map_of_one_module_is_shown_alone(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.select_option("#module", "unary")
+    assert page.tab.locator("#map figure:visible").count() == 1
+    assert page.texts(".found") == ["123 of 748 kernels"]
+
+
 def test_a_cell_opens_its_kernel_and_back_closes_it(opened: Any) -> None:
     page = opened(render_html(record(), SPECS, source_url="https://git.example/port/blob/1"))
     page.tab.click('#map a.cell[title^="usilu_f16"]')

@@ -15,6 +15,7 @@ function drawMap(found) {
   });
   for (const figure of all("#map figure")) {
     const [passing, total] = counts[figure.dataset.module] ?? [0, 0];
+    figure.hidden = state.module !== "" && figure.dataset.module !== state.module;
     figure.querySelector(".count").textContent = `${passing}/${total}`;
   }
 }
