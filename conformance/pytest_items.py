@@ -30,6 +30,7 @@ from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
+from conformance.port.config import OPTIONS_FILE
 from conformance.port.sources import SourceError, find_sources
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble
@@ -109,20 +110,28 @@ class Parity:
     """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Raises ``pytest.UsageError`` where ``--parity-kernels`` names nothing that can be judged."""
+        """Raises ``pytest.UsageError`` where no port is named, or one that holds nothing that can be judged."""
         config.stash[_STATE] = self
         self._config = config
         options = vars(config.option)
         self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
         self._kernels = self._settings.kernels or self._configured()
+        named = self._settings.kernels is not None or self._settings.config is not None
         asked = ("--parity-fail-under", "--parity-baseline", "--parity-json")
-        self._asked = self._kernels is not None or any(config.getoption(name) is not None for name in asked)
+        given = named or any(config.getoption(name) is not None for name in asked)
+        self._asked = given or not self._names_specs()
         self._gating = self._gates()
-        if self._kernels is not None:
+        if self._settings.kernels is not None:
             try:
-                find_sources(self._kernels)
+                find_sources(self._settings.kernels)
             except SourceError as error:
                 raise pytest.UsageError(f"--parity-kernels: {error}") from None
+        if self._kernels is None and not self._names_specs():
+            where = self._settings.config or f"{OPTIONS_FILE} in the working directory"
+            raise pytest.UsageError(
+                f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
+                f'"PATH" to {where}'
+            )
         self._specs: Specs | None = None
         self._pool: Pool | None = None
         self._setup: Setup | None = None
@@ -136,11 +145,13 @@ class Parity:
         self.started = datetime.now(UTC)
 
     def _configured(self) -> Path | None:
-        """The tree that ``--parity-config`` names; raises ``pytest.UsageError`` for a file that cannot be used."""
+        """The tree that the file of ``--parity-config`` names, or the one in the working directory, as for ``run``;
+        raises ``pytest.UsageError`` for a file that cannot be used."""
         try:
-            config = None if self._settings.config is None else config_from(self._settings)
+            config = config_from(self._settings)
         except SourceError as error:
-            raise pytest.UsageError(f"--parity-config: {error}") from None
+            option = "" if self._settings.config is None else "--parity-config: "
+            raise pytest.UsageError(f"{option}{error}") from None
         return None if config is None else config.kernels
 
     def _gates(self) -> Gating:

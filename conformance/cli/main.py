@@ -17,12 +17,12 @@ from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
 from conformance.cli.usage import percentage, shard
 from conformance.files import checkout, version
+from conformance.port.dialects import DIALECTS
 from conformance.runtimes import AUTO, NAMES
 
 COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 COMPILERS = ("auto", "hiprtc", "hipcc")
-DIALECTS = ("auto", "hip", "cuda")
 RUNTIMES = (AUTO, *NAMES)
 
 _NEW = """\
@@ -158,7 +158,9 @@ def build_parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--params", metavar="LIST", help="the parameters of its kernels, as in a spec (default: the last example's)"
     )
-    _config(new)
+    new.add_argument(
+        "--config", type=Path, metavar="FILE", help="the port's candle-parity.toml, whose own names --like then knows"
+    )
     new.add_argument("--write", action="store_true", help="write it")
     new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
     return parser

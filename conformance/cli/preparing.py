@@ -24,7 +24,7 @@ from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_h
 from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
-from conformance.port.sources import find_sources
+from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
@@ -44,12 +44,17 @@ def config_from(settings: Settings) -> Config | None:
 
     Without ``--kernels`` one in the working directory counts where it names the tree. Raises ``SourceError``.
     """
-    if settings.config is not None:
-        return read_config(settings.config)
     if settings.kernels is not None:
-        return config_beside(settings.kernels)
-    here = read_config(Path(OPTIONS_FILE)) if Path(OPTIONS_FILE).exists() else None
-    return here if here is not None and here.kernels is not None else config_beside(kernels_folder())
+        return config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
+    file = settings.config or Path(OPTIONS_FILE)
+    config = read_config(file) if settings.config is not None or file.exists() else None
+    if config is not None and config.kernels is not None:
+        try:
+            find_sources(config.kernels)
+        except SourceError as error:
+            raise SourceError(f"{file}: kernels: {error}") from None
+        return config
+    return config if settings.config is not None else config_beside(kernels_folder())
 
 
 def tree_from(settings: Settings, specs: Specs) -> Tree:
@@ -143,8 +148,10 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
 
 
 def _set_arch(settings: Settings) -> None:
-    """Have the runtime be of the architecture that ``--arch`` names, where it takes one."""
+    """Have the runtime be of the architecture that ``--arch`` names, where it takes one; raises ``AmdError``."""
     kind = known_kind(settings.runtime)
+    if settings.target is not None:
+        target(settings.target)
     if settings.target is not None and kind is not None and kind.arch_variable is not None:
         os.environ[kind.arch_variable] = settings.target
 

@@ -10,6 +10,7 @@ from conformance.engine.tasks import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.in_child import MissingHeaders
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
@@ -65,12 +66,24 @@ class Compiler:
         self._begin = begin
         self._ready = ready
         self._made: dict[str, Made] = {}
+        self._refused: dict[str, CompileError | MissingHeaders] = {}
 
     def compiled(self, source: KernelSource) -> Made:
         """The code object of ``source``, and what does not compile of it.
 
-        Raises ``CompileError``, ``SourceError`` and ``InfrastructureError``.
+        A refusal is remembered: each kernel that the source may define asks again. Raises ``CompileError``,
+        ``SourceError`` and ``InfrastructureError``.
         """
+        refusal = self._refused.get(source.label)
+        if refusal is not None:
+            raise refusal.with_traceback(None)
+        try:
+            return self._compiled(source)
+        except (CompileError, MissingHeaders) as error:
+            self._refused[source.label] = error
+            raise
+
+    def _compiled(self, source: KernelSource) -> Made:
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)

@@ -202,8 +202,8 @@ class Judge:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         launching = Launching(executor, found.function, setup.orders, survives, survives and mode.launches_faults)
-        geometry = geometry_of(mode.tree.declared.launch, kernel.name)
-        made = with_geometry(mode.cases(kernel, ids, setup.salt), geometry, self._supply.ready.wave)
+        made = mode.cases(kernel, ids, setup.salt)
+        made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
         cases = launching.ahead(made)
         handler = mode.handler(kernel)
         outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)

@@ -12,6 +12,7 @@ from conformance.engine.tables import Defined, Table, amd_table, host_table, rep
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
 from conformance.port.compiling.cache import Made
+from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.errors import ScanError
@@ -24,9 +25,6 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.errors import AmdError
-
-COMPILER_LOST = "the compiler "
-"""How the log begins of a source that took its compiler down, or beyond a limit."""
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
 """How it begins of one that was compiled, or that no compiler has judged."""

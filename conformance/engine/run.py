@@ -46,7 +46,8 @@ class Result:
         """What the port's declarations make of the outcomes; ``kernels`` are those of the specs."""
         declared = self.mode.trees[0].declared if self.mode.trees else NOTHING
         rows, runtime = declared.known_failures, self.setup.runtime
-        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch)
+        recorded = self.mode.traces is not None
+        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded)
         missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
         problems = (*declared.names.unmatched(missing), *found.problems)
         return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))

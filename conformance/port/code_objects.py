@@ -20,6 +20,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import NoteSegment
 
 from conformance.port.bundles import UNKNOWN, amd_entries, choose
+from conformance.port.undefined import undefined
 from conformance.reading import MIB, read_bytes
 from conformance.toolchains.errors import AmdError
 
@@ -142,6 +143,9 @@ def _parse(data: bytes, label: str) -> CodeObject:
         what = _OTHER_MACHINES.get(machine, f"another machine (ELF machine {machine})")
         raise AmdError(f"{label}: is built for {what}; expected a code object for an AMD GPU")
     elf = ELFFile(BytesIO(data))
+    lacking = undefined(elf)
+    if lacking is not None:
+        raise AmdError(f"{label}: {lacking}; link it with what defines that")
     segments = (segment for segment in elf.iter_segments() if isinstance(segment, NoteSegment))
     for segment in segments:
         for note in segment.iter_notes():

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from conformance.port.dialects import DIALECTS
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
 from conformance.runtimes import NAMES
 
 OPTIONS_FILE = "candle-parity.toml"
-DIALECTS = ("auto", "hip", "cuda")
 
 _MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
 
@@ -118,9 +118,11 @@ def _checked(content: Mapping[str, Any], keys: Mapping[str, Callable[[Any, str],
 
 
 def _string(value: Any, where: str) -> str:
-    if isinstance(value, str) and value and "\0" not in value:
-        return value
-    raise SourceError(f"{where} must be a string, not {_shown(value)}")
+    if not isinstance(value, str):
+        raise SourceError(f"{where} must be a string, not {_shown(value)}")
+    if not value or "\0" in value:
+        raise SourceError(f"{where} must be a string {'without NUL' if value else 'that is not empty'}")
+    return value
 
 
 def _strings(value: Any, where: str) -> tuple[str, ...]:
@@ -183,7 +185,10 @@ def _size(value: Any, where: str) -> tuple[str, str, str]:
 
 
 def _rows(
-    make: Callable[..., Any], keys: Mapping[str, Callable[[Any, str], Any]], required: tuple[str, ...]
+    make: Callable[..., Any],
+    keys: Mapping[str, Callable[[Any, str], Any]],
+    required: tuple[str, ...],
+    one_of: tuple[str, ...] = (),
 ) -> Callable[[Any, str], tuple[Any, ...]]:
     def read(value: Any, where: str) -> tuple[Any, ...]:
         if not (isinstance(value, list) and all(isinstance(row, dict) for row in value)):
@@ -195,6 +200,8 @@ def _rows(
             for key in required:
                 if key not in values:
                     raise SourceError(f"{where}, row {number} has no {key}; add {key} = ...")
+            if one_of and not values.keys() & set(one_of):
+                raise SourceError(f"{where}, row {number} changes nothing; add one of {', '.join(one_of)}")
             made.append(make(**values))
         return tuple(made)
 
@@ -221,7 +228,10 @@ _KEYS: Mapping[str, Callable[[Any, str], Any]] = {
         ("kernels", "reason"),
     ),
     "launch": _rows(
-        GeometryRow, {"kernels": _string, "grid": _size, "block": _size, "shared": _expression}, ("kernels",)
+        GeometryRow,
+        {"kernels": _string, "grid": _size, "block": _size, "shared": _expression},
+        ("kernels",),
+        ("grid", "block", "shared"),
     ),
 }
 

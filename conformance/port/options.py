@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.port.config import DIALECTS, OPTIONS_FILE, Config, config_beside
+from conformance.port.config import OPTIONS_FILE, Config, config_beside
 from conformance.port.includes import reached
 from conformance.port.sources import KernelSource, SourceError
 from conformance.reading import shortened
-
-__all__ = ["DIALECTS", "NO_OPTIONS", "OPTIONS_FILE", "BuildOptions", "options_for"]
 
 _DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
 _UNDEFINE = re.compile(r"[A-Za-z_]\w*")

@@ -3,7 +3,7 @@
 from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status
 from conformance.record.denominator import check_specs
 from conformance.record.files import read_record, record_text, write_record
-from conformance.record.merge import merge
+from conformance.record.merge import kept_apart, merge
 from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, Summary, every_kernel, summarise
 from conformance.writing import FileError, write_bytes, write_text
 
@@ -21,6 +21,7 @@ __all__ = [
     "Summary",
     "check_specs",
     "every_kernel",
+    "kept_apart",
     "merge",
     "read_record",
     "record_text",

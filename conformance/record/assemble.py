@@ -65,6 +65,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
         "other_libraries": choice.others,
         "hip_version": choice.hip,
         "driver": choice.driver,
+        "emulator": choice.emulator,
         "visible": choice.visible,
         "left_out_devices": choice.left_out,
     }
@@ -148,6 +149,8 @@ def _run(
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
+        declared=None if tree is None else tree.declared.digest,
+        target=setup.arch if executes else None,
     )
 
 

@@ -61,7 +61,8 @@ def build_record(
         upstream_commit=specs.upstream_commit,
         git=commit_of(tree.path),
         harness=harness_commit(),
-        sources=tree_digest(tree.path),
+        sources=tree_digest(tree.path, tree.options),
+        declared=tree.declared.digest,
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         builds={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from conformance.port.config import OPTIONS_FILE
 from conformance.record.model import KernelResult, Record
 from conformance.record.shards import is_shard, join_shards
 from conformance.writing import FileError
@@ -16,29 +17,47 @@ def merge(records: Sequence[Record]) -> list[Record]:
     """One record per run, in the order of their first appearance.
 
     Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
-    commits of port and harness, subject, traces, specs, sandbox, weakened checks and compiler are all equal and no
-    kernel was run in both; where one was, they stay apart, so that no result hides another. The merged run starts with
-    the earliest shard and lasts as long as all together. Records of ``run --shard`` are joined by ``join_shards``.
+    commits of port and harness, subject, traces, specs, sandbox, weakened checks, compiler, target and what the port
+    declares are all equal and no kernel was run in both; where one was, they stay apart, so that no result hides
+    another. The merged run starts with the earliest shard and lasts as long as all together. Records of ``run --shard``
+    are joined by ``join_shards``.
 
-    Records of ``build`` are not runs: each is added to every run of the same sources and specs, so that the run's
-    kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises ``FileError``
-    when a run is, but of other sources.
+    Records of ``build`` are not runs: each is added to every run of the same sources, specs and declarations, so that
+    the run's kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises
+    ``FileError`` when a run is, but of other sources or declarations.
     """
     runs = _runs(_with_shards_joined([record for record in records if record.run.runtime != BUILD]))
     builds = _builds([record for record in records if record.run.runtime == BUILD])
     alone = []
     for build in builds:
         same = [run for run in runs if _same_specs(run, build)]
-        mine = [run for run in same if run.run.sources is not None and run.run.sources == build.run.sources]
+        alike = [run for run in same if build.run.sources is not None and run.run.sources == build.run.sources]
+        mine = [run for run in alike if _agree(run.run.declared, build.run.declared)]
         path = [run for run in same if run.run.kernels is not None and run.run.kernels == build.run.kernels]
         if path and not mine:
+            what = f"declarations ({OPTIONS_FILE})" if any(run is one for run in path for one in alike) else "sources"
             raise FileError(
                 f"the build of {build.run.kernels} ({build.run.started}) and its run ({path[0].run.started}) are of "
-                "different sources; build and run again"
+                f"different {what}; build and run again"
             )
         runs = [_with_build(run, build) if any(run is other for other in mine) else run for run in runs]
         alone += [] if mine else [build]
     return [*runs, *alone]
+
+
+def kept_apart(records: Sequence[Record]) -> list[str]:
+    """A sentence for each of ``records`` that is no shard of an earlier one only for what the port declares."""
+    runs = [record for record in records if record.run.runtime != BUILD]
+    found: list[str] = []
+    for number, record in enumerate(runs):
+        others = [one for one in runs[:number] if _machine(one) == _machine(record)]
+        others = [one for one in others if _judged(one).isdisjoint(_judged(record))]
+        if others and all(one.run.declared != record.run.declared for one in others):
+            found.append(
+                f"the runs of {record.run.kernels} at {others[0].run.started} and at {record.run.started} were made "
+                f"with different declarations ({OPTIONS_FILE}) and are reported apart; to merge them, run one again"
+            )
+    return found
 
 
 def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
@@ -50,15 +69,20 @@ def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
 
 
 def _same_specs(run: Record, build: Record) -> bool:
-    """Whether nothing says that the two are of different specs; older records say nothing."""
-    return None in (run.run.specs_digest, build.run.specs_digest) or run.run.specs_digest == build.run.specs_digest
+    return _agree(run.run.specs_digest, build.run.specs_digest)
+
+
+def _agree(one: str | None, other: str | None) -> bool:
+    """Whether nothing says that two digests are of different things; older records have none."""
+    return None in (one, other) or one == other
 
 
 def _builds(records: Sequence[Record]) -> list[Record]:
     """One record per kernels path and content, with the targets of all; the latest build of a target counts."""
     found: dict[Hashable, Record] = {}
     for record in sorted(records, key=lambda item: item.run.started):
-        key = (record.run.kernels, record.run.sources, record.run.upstream_commit, record.run.specs_digest)
+        run = record.run
+        key = (run.kernels, run.sources, run.upstream_commit, run.specs_digest, run.declared)
         found[key] = _with_build(found[key], record) if key in found else record
     return list(found.values())
 
@@ -79,9 +103,8 @@ def _runs(records: Sequence[Record]) -> list[Record]:
     groups: list[list[Record]] = []
     for record in records:
         for group in groups:
-            if _machine(group[0]) == _machine(record) and all(
-                _judged(one).isdisjoint(_judged(record)) for one in group
-            ):
+            same = _machine(group[0]) == _machine(record) and group[0].run.declared == record.run.declared
+            if same and all(_judged(one).isdisjoint(_judged(record)) for one in group):
                 group.append(record)
                 break
         else:
@@ -94,6 +117,7 @@ def _judged(record: Record) -> set[str]:
 
 
 def _machine(record: Record) -> Hashable:
+    """All that shards of one run have in common, but for what the port declares."""
     run = record.run
     return (
         run.runtime,
@@ -113,6 +137,8 @@ def _machine(record: Record) -> Hashable:
         run.sandbox,
         run.weakened,
         run.compiler,
+        run.emulator,
+        run.target,
         id(record) if run.missing_shards else None,  # a run with a gap is not filled up from another
     )
 

@@ -146,10 +146,13 @@ class RunInfo(Row):
     went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
     AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
-    set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
+    set, ``left_out_devices`` those of another architecture, and ``emulator`` is set where no GPU ran the kernels but an
+    emulator below ROCm. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
-    port declares its choices in. ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the
-    others are ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined.
+    port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
+    older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
+    (``--arch``). ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the others are
+    ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined.
     """
 
     runtime: str
@@ -184,10 +187,13 @@ class RunInfo(Row):
     other_libraries: tuple[str, ...] = ()
     hip_version: str | None = None
     driver: str | None = None
+    emulator: str | None = None
     visible: tuple[str, ...] = ()
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
     config: str | None = None
+    declared: str | None = None
+    target: str | None = None
     shard: str | None = None
     missing_shards: tuple[str, ...] = ()
 

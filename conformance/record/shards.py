@@ -89,8 +89,18 @@ def _called(record: Record) -> str:
 def _judged_alike(record: Record) -> Hashable:
     """What verdicts depend on; the same kernels judged alike have the same ones."""
     run = record.run
-    where = (run.runtime, run.arch, run.wave, run.orders, run.compiler)
-    return where, run.kernels, run.sources, run.specs_digest, run.harness, run.subject, run.traces, run.patterns
+    where = (run.runtime, run.arch, run.wave, run.orders, run.compiler, run.emulator, run.target)
+    return (
+        where,
+        run.kernels,
+        run.declared,
+        run.sources,
+        run.specs_digest,
+        run.harness,
+        run.subject,
+        run.traces,
+        run.patterns,
+    )
 
 
 def _run_of(record: Record) -> Hashable:

@@ -33,6 +33,8 @@ def executed(run: RunInfo) -> str:
     kind = known_kind(run.runtime)
     if kind is None:
         return f"run through the runtime {run.runtime}; not known to be an AMD GPU"
+    if run.emulator is not None:
+        return f"executed through the ROCm runtime in the emulator {one_line(run.emulator)}; not on an AMD GPU"
     return kind.executed.format(arch=run.arch or "an AMD GPU")
 
 
@@ -90,8 +92,9 @@ def rerun(run: RunInfo, kernel: str) -> str:
         kind = known_kind(run.runtime)
         if kind is not None and kind.chooses_wave and run.wave is not None:
             words += ["--wave", str(run.wave)]
-        if kind is not None and kind.arch_variable is not None and run.arch:
-            words += ["--arch", run.arch]
+        target = run.arch if kind is not None and kind.arch_variable is not None else run.target
+        if target:
+            words += ["--arch", target]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
@@ -100,6 +103,11 @@ def rerun(run: RunInfo, kernel: str) -> str:
     if run.specs is not None:
         words += ["--specs", run.specs]
     return shlex.join([*words, kernel])
+
+
+def _declared(run: RunInfo) -> str:
+    digest = f" (digest {run.declared})" if run.declared else ""
+    return f"{run.config}{digest}" if run.config else ""
 
 
 def _orders(run: RunInfo) -> str:
@@ -130,12 +138,14 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("HIP", ", ".join(part for part in (run.hip_version, run.library) if part)),
         ("Other HIP libraries found", "; ".join(run.other_libraries)),
         ("Driver", run.driver or ""),
+        ("Emulator", run.emulator or ""),
         ("Devices left out", "; ".join(run.left_out_devices)),
         ("Devices hidden by", ", ".join(run.visible)),
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
-        ("Declared in", run.config or ""),
+        ("Macros of", run.target or ""),
+        ("Declared in", _declared(run)),
         ("Commit of the port", run.git or "–"),
         ("Commit of the harness", run.harness or "–"),
         ("Compiled for", ", ".join(run.builds) or "–"),

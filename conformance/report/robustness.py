@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.record import KernelResult
+from conformance.report.causes.lines import counted
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import code, link, plain
@@ -31,18 +32,22 @@ class Reason:
 def robustness_note(rows: Sequence[KernelResult], specs: Specs) -> str | None:
     """One sentence: how many such cases were tried and how many failed; ``None`` where there were none."""
     found = [row.robustness for row in rows if row.robustness is not None]
-    planned, failed = sum(row.planned for row in found), sum(row.failed for row in found)
+    planned, ran, failed = (sum(getattr(row, name) for row in found) for name in ("planned", "cases", "failed"))
     if not planned:
         return None
+    what = f"{planned:,} more cases are launches" if planned > 1 else "1 more case is a launch"
     text = (
-        f"{planned:,} more cases are launches that Candle's Rust side never makes, or that its own kernels get wrong; "
-        "they have no part in any verdict"
+        f"{what} that Candle's Rust side never makes, or that its own kernels get wrong; "
+        f"{'they have' if planned > 1 else 'it has'} no part in any verdict"
     )
+    if not ran:
+        return f"{text}; none was run"
+    of = "" if ran >= planned else f" of the {ran:,} that were run"
     if not failed:
-        return f"{text}; none failed"
+        return f"{text}; none{of} failed"
     kernels = sum(row.failed > 0 for row in found)
     by_reason = ", ".join(f"{reason.failed:,} as {reason.why}" for reason in reasons(rows, specs))
-    return f"{text}; {failed:,} failed, in {kernels} kernels ({by_reason})"
+    return f"{text}; {failed:,}{of} failed, in {counted(kernels, 'kernel')} ({by_reason})"
 
 
 def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
@@ -63,11 +68,11 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
 def _reason(kernel: Kernel, text: str) -> NeverLaunched:
     try:
         case = Case.parse(text)
+        if kernel.is_wrong_upstream(case.text):
+            return NeverLaunched(_WRONG_UPSTREAM, f"candle-kernels/src/{kernel.upstream}")
+        return never_launched(kernel.launch, case) or _OTHER
     except ValueError:  # a record may hold any text
         return _OTHER
-    if kernel.is_wrong_upstream(case.text):
-        return NeverLaunched(_WRONG_UPSTREAM, f"candle-kernels/src/{kernel.upstream}")
-    return never_launched(kernel.launch, case) or _OTHER
 
 
 def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
@@ -80,7 +85,7 @@ def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
         names = list(reason.kernels)
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
-        about = f"{reason.failed:,} cases of {len(names)} kernels"
+        about = f"{counted(reason.failed, 'case')} of {counted(len(names), 'kernel')}"
         lines += ["", f"- {plain(reason.why)} ({places}): {about}: {', '.join(map(code, names[:_NAMED]))}{more}."]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]

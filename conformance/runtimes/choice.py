@@ -14,8 +14,8 @@ class Choice:
     ``devices`` are the numbers of the devices to use, all of one architecture, and ``left_out`` names the others.
     ``fallback`` says why ``auto`` passed over a runtime of whose device there are signs. ``library`` is the
     libamdhip64 that is used and ``others`` are those found besides, each with how it was found; ``hip`` and
-    ``driver`` are versions, ``visible`` the variables that hide devices as they are set. All but ``devices`` are empty
-    where the runtime is not ROCm's.
+    ``driver`` are versions, ``visible`` the variables that hide devices as they are set; ``emulator`` names the
+    emulator whose devices HIP shows. All but ``devices`` are empty where the runtime is not ROCm's.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Choice:
     others: tuple[str, ...] = ()
     hip: str | None = None
     driver: str | None = None
+    emulator: str | None = None
     visible: tuple[str, ...] = ()
 
 

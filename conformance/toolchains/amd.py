@@ -32,10 +32,15 @@ ENVIRONMENT = "CANDLE_PARITY_AMD_COMPILER"
 
 OWN_HEADERS = Path(__file__).parent / "include"
 _OLDEST_CLANG = 17
+_WITHOUT_DAZ = 20
+"""From which version on clang's driver may link no ``__oclc_daz_opt``."""
 SECONDS = 900
 """For one run of a compiler."""
 
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
+_UNDEFINED = re.compile(
+    r"error: undefined (?:\w+ )?symbol: (?P<symbol>.+)\n>>> referenced by .*:\((?P<user>.+)\)$", re.MULTILINE
+)
 _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-libs and libamdhip64-dev"
 
 
@@ -92,7 +97,9 @@ class Toolchain:
                     ],
                     source,
                 )
-                self._run([*self.command[:-1], "ld.lld", "-shared", "-o", str(output), object_file], source)
+                self._run(
+                    [*self.command[:-1], "ld.lld", "-shared", "--no-undefined", "-o", str(output), object_file], source
+                )
             return _dependencies((scratch / "k.d").read_text(encoding="utf-8", errors="surrogateescape"))
 
     def _run(self, command: Sequence[str], source: Path) -> None:
@@ -100,8 +107,10 @@ class Toolchain:
         if done.code is None:
             raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
         if done.code:
-            found = _ERROR.search(done.err)
+            found, lacking = _ERROR.search(done.err), _UNDEFINED.search(done.err)
             first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"
+            if lacking is not None:
+                first = f"{source.name}: {lacking['symbol']} is used by {lacking['user']} and defined nowhere"
             if self.minimal_headers:
                 first += (
                     "\n(HIP's own headers were not found, so that a minimal one was used; a port that needs more needs "
@@ -150,7 +159,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
     for root in rocm_roots():
         for name in names:
             if os.access(root / name, os.X_OK) and (root / "include/hip/hip_runtime.h").is_file():
-                return _rocm_toolchain(root / name, (f"--rocm-path={root}",))
+                return _rocm_toolchain(root / name, (f"--rocm-path={root}", *_headers_of(root / "include")))
     for name in ("amdclang++", "hipcc"):
         found = shutil.which(name)
         # A distribution's hipcc in /usr/bin drives the distribution's clang, which is found below, with newer targets.
@@ -162,7 +171,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
 def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     version = _version((str(compiler),))
     name = f"ROCm's {compiler.name}, {version}"
-    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options]
+    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options[:1]]
     headers = "".join(f" {_of_file(file)}" for file in files if file.is_file())
     return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
@@ -185,15 +194,23 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     tree = completed(libraries, (clang,), targets, include)
     version = _version((clang,))
     # This clang writes version 5 by default but links the constant of version 4.
-    options = [f"--rocm-path={tree}", "-mcode-object-version=5"]
-    if include is None:
-        options = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"]
+    headers = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN]
+    if include is not None:
+        headers = [f"--rocm-path={tree}", *_headers_of(include)]
+    options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
     name = f"{version} with {_of_libraries(libraries)}"
     return Toolchain(
         "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
     )
 
 
+def _headers_of(include: Path) -> tuple[str, ...]:
+    """The options for HIP's headers in ``include``: clang itself looks for them behind /usr/include, where another
+    release of HIP may be."""
+    return () if include.resolve() == _USR_INCLUDE else ("-isystem", str(include))
+
+
+_USR_INCLUDE = Path("/usr/include")
 _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 
@@ -206,9 +223,20 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
         return "no device libraries (ocml.bc; Debian's package rocm-device-libs has them)"
     tree = completed(libraries, command, targets, None)
     version = _version(command)
-    options = (f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5")
+    options = (
+        *(f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"),
+        *_constants(version, tree),
+    )
     name = f"zig's {version} with {_of_libraries(libraries)}"
     return Toolchain("zig", command, options, name, f"zig {version} {tree.name}", True)
+
+
+def _constants(version: str, tree: Path) -> list[str]:
+    """What links the constants that old device libraries need and the drivers of newer compilers leave out."""
+    major = re.search(r"version (\d+)", version)
+    if major is None or int(major[1]) < _WITHOUT_DAZ:
+        return []
+    return ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", f"{tree}/amdgcn/bitcode/oclc_daz_opt_off.bc"]
 
 
 def _clangs() -> Iterator[str]:

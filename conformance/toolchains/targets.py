@@ -9,7 +9,9 @@ from conformance.toolchains.errors import AmdError
 
 DEFAULT_TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
 
-_NAME = re.compile(r"gfx(?P<major>\d{1,2})(?P<minor>\d)(?P<step>[0-9a-f])(?P<features>(:(sramecc|xnack)[+-])*)")
+_NAME = re.compile(
+    r"gfx(?P<major>\d{1,2})(?P<minor>\d)(?P<step>[0-9a-f])(?P<features>(:(sramecc|xnack)[+-])*)", re.ASCII
+)
 
 _LDS_BYTES = {"gfx950": 160 * 1024}
 _LDS_BYTES_ELSEWHERE = 64 * 1024

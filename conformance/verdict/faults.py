@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+IMPOSSIBLE_GEOMETRY = "impossible geometry"
+"""The fault of a launch that is not made: the port declares a geometry that no device has."""
+
 _KINDS: tuple[tuple[str, str], ...] = (
     (r"ended without a fault, but upstream stops", "no fault"),
     (r"a null pointer", "null pointer"),

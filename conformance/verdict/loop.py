@@ -142,7 +142,7 @@ def _run_case(
     """Run ``case`` in every order up to the first that fails; counts launches and notes faults."""
     several = len(answers.orders) > 1
     if case.flaw:
-        return Failure(case.id, case.flaw, reproduce=_reproduce(command, case))
+        return Failure(case.id, case.flaw, reproduce=_reproduce(command, case), evidence=case.evidence)
     right: Buffers | None = None
     for order in answers.orders:
         outcome.launches += 1

@@ -18,12 +18,16 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
-from conformance.port.config import GeometryRow
-from conformance.port.declared.geometry import launched_as
+from conformance.outcome import NO_EVIDENCE, Evidence
+from conformance.port.config import OPTIONS_FILE
+from conformance.port.declared.declared import Declared
+from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import InfrastructureError
+from conformance.reading import shortened
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
+from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
 from reference.expected import Expected
 
 Subject = Literal["kernels", "reference"]
@@ -36,7 +40,8 @@ class TrialCase:
 
     ``answer`` is what somebody recorded, whole buffers by name, where the trial comes from a trace. ``must_fault`` says
     why upstream stops this launch with an assert: the kernel has to end in a fault, and nothing is expected of buffers.
-    ``flaw`` says what is wrong with the trial itself: a recorded answer that the reference does not allow.
+    ``flaw`` says what is wrong with the trial itself: a recorded answer that the reference does not allow, or a launch
+    geometry of the port's that is impossible; ``evidence`` is of that.
     """
 
     case: Case
@@ -45,6 +50,7 @@ class TrialCase:
     answer: dict[str, NDArray[Any]] | None = None
     must_fault: str | None = None
     flaw: str | None = None
+    evidence: Evidence = NO_EVIDENCE
 
     @property
     def id(self) -> str:
@@ -98,16 +104,20 @@ def _generated(kernel: Kernel, case: Case, salt: str) -> TrialCase:
         return TrialCase(case, launch, {}, must_fault=str(fault))
 
 
-def with_geometry(cases: Iterable[TrialCase], geometry: GeometryRow | None, wave: int) -> Iterator[TrialCase]:
-    """``cases`` with the geometry that the port declares, if it does; a case for which that is none has a flaw."""
+def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
+    """``cases`` of ``kernel`` with the geometry that the port declares, if it does; a case that cannot be launched with
+    it has a flaw, which names the file and the row."""
+    row = geometry_of(declared.launch, kernel)
+    if row is None:
+        yield from cases
+        return
+    number = declared.launch.index(row) + 1
+    where = f"{Path(declared.file).name or OPTIONS_FILE}: launch, row {number} ({shortened(row.kernels)!r})"
     for case in cases:
-        if geometry is None:
-            yield case
-            continue
         try:
-            yield replace(case, launch=launched_as(geometry, case.case, case.launch, wave))
+            yield replace(case, launch=launched_as(row, case.case, case.launch, wave, where))
         except ValueError as error:
-            yield replace(case, flaw=str(error))
+            yield replace(case, flaw=str(error), evidence=Evidence(fault=IMPOSSIBLE_GEOMETRY))
 
 
 def recorded(kernel: Kernel, ids: Container[str] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:

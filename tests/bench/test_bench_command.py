@@ -97,7 +97,17 @@ def test_a_record_is_shown_again_without_measuring(said, tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [["uneg_f32"], ["--json", "x.json"], ["--against", "x"], ["--size", "small"], ["--runtime", "cpu"], ["-j", "1"]],
+    [
+        ["uneg_f32"],
+        ["--json", "x.json"],
+        ["--against", "x"],
+        ["--size", "small"],
+        ["--runtime", "cpu"],
+        ["-j", "1"],
+        ["--arch", "gfx942"],
+        ["--compiler", "hipcc"],
+        ["--no-sandbox"],
+    ],
 )
 def test_a_record_that_is_shown_takes_nothing_that_says_what_to_measure(said, tmp_path, words):
     path = tmp_path / "bench.json"

@@ -15,6 +15,7 @@ from conformance.report.causes.table import CAUSES
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.elements import KINDS
+from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
 
 SPECS_LOADED = load_specs()
 
@@ -58,6 +59,11 @@ def test_a_fault_and_a_wrong_answer_have_a_cause_each() -> None:
     assert named(mixed) == [("null-input", ["uneg_f32"]), ("one-rounding", ["uneg_f32"])]
 
 
+def test_an_impossible_geometry_of_the_ports_own_is_a_cause() -> None:
+    impossible = failing((Evidence(fault=IMPOSSIBLE_GEOMETRY), ("shape=[0]",)), (OTHER, ("shape=[3]",)))
+    assert ("impossible-geometry", ["uneg_f32"]) in named(impossible)
+
+
 def test_what_passes_counts() -> None:
     strided, plain = "shape=[3,5],layout=transposed", "shape=[15]"
     in_input_order = Evidence(elements=("other",), answers=("input order",))
@@ -79,7 +85,16 @@ def test_one_compile_error_is_one_cause_whatever_it_costs() -> None:
         for name, line in zip(names, lines, strict=True)
     ]
     assert named(*rows) == [("compile error", names)]
-    assert "k/unary.hip:41: no member named 'x'" in "\n".join(cause_lines(find_causes(rows, SPECS_LOADED)))
+    said = "\n".join(cause_lines(find_causes(rows, SPECS_LOADED)))
+    assert "k/unary.hip:41, 43: no member named 'x'" in said
+    assert "to do: mend the 2 lines; each kernel is lost by the one that it needs" in said
+    said = "\n".join(cause_lines(find_causes(rows[:2], SPECS_LOADED)))
+    assert "k/unary.hip:41: no member named 'x'" in said
+    assert "to do: mend the line; each kernel that needs it is lost" in said
+    lines = [f"k/unary.hip:{number}:7: error: no member named 'x'" for number in range(100, 107)]
+    many = [row(name, "compile_error", message=text) for name, text in zip(names, lines, strict=False)]
+    (finding,) = find_causes(many, SPECS_LOADED)
+    assert finding.place == "k/unary.hip:100, 101, 102, 103, 104, 105 and 1 more"
 
 
 def test_parameters_that_differ_in_their_type_only_are_one_cause() -> None:
@@ -136,3 +151,10 @@ def test_the_table_names_what_there_is() -> None:
 )
 def test_a_strided_operand_is_told_from_the_id(case: str, strided: bool) -> None:
     assert (NOT_CONTIGUOUS in traits_of(case)) == strided
+
+
+@pytest.mark.parametrize("value", ["[--1]", "[-]", "9" * 5000, f"[3,{'9' * 5000}]", "[³]"])
+def test_a_number_that_no_case_has_is_none(value: str) -> None:
+    """A record may hold any text."""
+    assert traits_of(f"shape={value},k={value}") == frozenset({"a null info"})
+    assert named(failing((OTHER, (f"shape={value}",)))) == [("not recognised", ["uneg_f32"])]

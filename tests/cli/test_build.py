@@ -119,6 +119,19 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_of_its_file_are_b
     assert (code, "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out) == (1, True)
 
 
+def test_a_kernel_that_does_not_compile_is_told_under_candles_name(
+    port: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = AFFINE.replace("affine_f32", "own_f64").replace("* mul", "* no_such").replace("#include", "//")
+    (port / "sub/affine.hip").write_text(AFFINE + broken)
+    (port / "candle-parity.toml").write_text('[names]\n"affine_f64" = "own_f64"\n')
+    _, _, err = build(capsys, "--kernels", port, "--arch", "gfx942", "--out", "o", "--json", "b.json")
+    assert "affine.hip:9: affine_f64 does not compile for gfx942" in err
+    assert read_record(Path("b.json")).run.builds["gfx942"].broken.keys() == {"affine_f64"}
+    main(["check", "--kernels", str(port), "affine_f32", "--arch", "gfx942"])
+    assert "affine_f64 port/sub/affine.hip:11:" in capsys.readouterr().out
+
+
 def test_a_source_for_hiprtc_needs_no_include(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = AFFINE.replace("#include <hip/hip_runtime.h>", "__device__ half twice(half x) { return x + x; }")
     (port / "sub/affine.hip").write_text(text)
@@ -250,6 +263,13 @@ def test_a_build_joins_the_run_of_the_same_sources(specs: Specs, tmp_path: Path)
 def test_a_build_of_other_sources_is_refused(specs: Specs) -> None:
     with pytest.raises(FileError, match="build and run again"):
         merge([record(specs, "cpu"), built(specs, "gfx942", sources="fedcba9876543210")])
+
+
+def test_a_build_with_other_declarations_is_refused(specs: Specs) -> None:
+    assert len(merge([record(specs, "cpu", declared="a"), built(specs, "gfx942", declared="a")])) == 1
+    assert len(merge([record(specs, "cpu"), built(specs, "gfx942", declared="a")])) == 1
+    with pytest.raises(FileError, match=r"different declarations \(candle-parity.toml\); build and run again"):
+        merge([record(specs, "cpu", declared="a"), built(specs, "gfx942", declared="b")])
 
 
 def test_a_build_of_another_port_stands_alone(specs: Specs) -> None:

@@ -15,6 +15,7 @@ from conformance.dtypes import dtype
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.ordinals import is_nan
+from tests.commands import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "reference" / "traces"
@@ -103,6 +104,17 @@ def test_a_word_of_replay_that_is_neither_folder_nor_kernel_is_named(cli):
     said = cli("replay", "no/such/folder", "--subject", "reference")
     assert said.code == 2
     assert "no/such/folder: no such folder" in said.err
+
+
+def test_the_reference_is_not_compiled_for_anything(cli):
+    said = cli("replay", "uexp_f32", "--subject", "reference", "--arch", "gfx942", "--std", "c++20")
+    refused(said, "--subject reference compiles and launches no kernel; leave out --arch, --std")
+
+
+@pytest.mark.parametrize("name", ["", "gfx942\uff10", "gfx\uff1942"])
+@pytest.mark.parametrize("runtime", ["cpu", "isa"])
+def test_a_target_that_does_not_exist(cli, runtime, name):
+    refused(cli("run", "--runtime", runtime, "--arch", name, "uexp_f32"), f"{name!r} is not an AMD target")
 
 
 def corrupted(module: str, kernel: str, target: Path) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import refused
+
 UNEG = """
 #ifdef {macro}
 #error {macro} is defined
@@ -68,6 +70,15 @@ def test_a_bad_file_is_one_sentence_with_file_and_key(cli, port, tmp_path: Path,
     assert cli(*words, "--config", tmp_path / "absent.toml").code == 2
 
 
+def test_a_tree_that_is_not_there_is_blamed_on_the_file_that_names_it(cli, tmp_path: Path) -> None:
+    file = tmp_path / "port.toml"
+    file.write_text('kernels = "no/port"\n')
+    for command in ("run", "check", "build"):
+        said = cli(command, "--config", file)
+        assert said.code == 2
+        assert f"{file}: kernels: kernels path {tmp_path}/no/port does not exist; give a folder" in said.err
+
+
 TAN = UNEG.replace("uneg_f32", "negated_f32").replace("{macro}", "WRONG").replace("{{", "{").replace("}}", "}")
 
 
@@ -107,6 +118,8 @@ def test_new_knows_the_ports_names(cli, tmp_path: Path) -> None:
     file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')
     words = ("new", "usquare_f32", "--same-tolerance", "--like")
     assert cli(*words, "negated_f32", "--config", file).out == cli(*words, "uneg_f32").out
+    said = cli("new", "tripled_f32", "--module", "tripled", "--cuda", "tripled.cu", "--config", file)
+    refused(said, "--config, the names of a port, goes with --like; leave it out with --module")
 
 
 FILL = """
@@ -211,7 +224,8 @@ def test_a_geometry_of_the_ports_own(cli, port, tmp_path: Path) -> None:
     file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(numel, 256)"\nblock = 64\n')
     row = cli(*words).kernel("fill_u32")
     assert (row["status"], row["failed"]) == ("fail", 1)
-    assert "candle-parity.toml makes grid x 0 here" in row["failures"][0]["why"]
+    assert "candle-parity.toml: launch, row 1 ('fill_u32') makes grid x 0 here" in row["failures"][0]["why"]
+    assert row["observations"][0]["evidence"]["fault"] == "impossible geometry"
     file.write_text('[[launch]]\nkernels = "fill_u32"\ngrid = "ceildiv(nrows, 256)"\n')
     said = cli(*words)
     assert said.code == 2

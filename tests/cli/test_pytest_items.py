@@ -28,9 +28,10 @@ extern "C" __global__ void fill_u32(unsigned *buf, unsigned value, size_t numel)
 """
 
 
-def pytest_says(*words: object) -> tuple[int, str]:
+def pytest_says(*words: object, folder: Path = ROOT) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -193,3 +194,33 @@ def test_what_a_port_declares_counts_for_items_too(tmp_path):
     assert "known_failures, row 1 ('fill_u32'): fill_u32 passes; remove it" in out
     config.write_text("kernel = 3")
     assert "--parity-config: " in pytest_says(*words)[1]
+
+
+def test_elsewhere_the_file_in_the_working_directory_names_the_port(tmp_path):
+    """As for ``candle-parity run``; where it names none there is nothing to judge, whatever else passes."""
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    (tmp_path / "port").mkdir()
+    (tmp_path / "port/fill.hip").write_text(GOOD_FILL)
+    config = tmp_path / "candle-parity.toml"
+    config.write_text('kernels = "port"\n')
+    words = ("--parity-runtime", "cpu", "-k", "fill_u32")
+    code, out = pytest_says(*words, folder=tmp_path)
+    assert code == 0, out
+    assert "1 of 748 kernels at parity" in out
+    config.write_text('kernels = "no/port"\n')
+    code, out = pytest_says(*words, folder=tmp_path)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "candle-parity.toml: kernels: kernels path " in out
+    config.write_text("defines = []\n")
+    for option in ((), ("--parity-config", config)):
+        code, out = pytest_says("--parity-runtime", "cpu", *option, folder=tmp_path)
+        assert code == pytest.ExitCode.USAGE_ERROR
+        assert 'no port is named that could be judged; give --parity-kernels PATH, or add kernels = "PATH" to ' in out
+
+
+def test_a_file_that_names_no_tree_is_not_green_where_nothing_is_judged(tmp_path):
+    config = tmp_path / "port.toml"
+    config.write_text("defines = []\n")
+    code, out = pytest_says("tests/verdict", "-k", "nan", "--parity-config", config, "--parity-runtime", "cpu")
+    assert "passed" in out
+    assert code == 2

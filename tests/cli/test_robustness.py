@@ -35,7 +35,7 @@ def test_a_kernel_that_needs_its_input_is_at_parity(cli, port, without_input):
     assert (said.code, kernel["status"], kernel["failed"]) == (0, "pass", 0)
     assert kernel["robustness"]["failed"] == 3
     assert all("inp=null" in failure["case"] for failure in kernel["robustness"]["failures"])
-    assert "3 failed, in 1 kernels (3 as the input is never null" in " ".join(said.out.split())
+    assert "3 failed, in 1 kernel (3 as the input is never null" in " ".join(said.out.split())
     report = (folder / "r.md").read_text()
     assert "## Robustness" in report
     assert "/candle-core/src/cuda_backend/mod.rs#L422)" in report

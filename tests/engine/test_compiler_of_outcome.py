@@ -15,10 +15,12 @@ from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, Setup, from_map, to_map
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made
+from conformance.port.compiling.in_child import MissingHeaders
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource
 from conformance.processes import Supervisor
 from conformance.record.assemble import assemble
+from conformance.runtimes.hip.errors import CompileError
 from conformance.spec.load import load_specs
 
 NAME = "ROCm's amdclang++, AMD clang version 19.0.0"
@@ -55,6 +57,25 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
     assert [outcome.compiler_name for outcome in signed] == [None, NAME, NAME, None, None]
     assert from_map(to_map(signed[1])) == signed[1]
     assert asked == ["auto", "auto"]
+
+
+@pytest.mark.parametrize("refusal", [CompileError("a.hip", "error: no"), MissingHeaders("no hip_bf16.h")])
+def test_a_source_that_is_refused_is_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+) -> None:
+    """A file of which nobody knows the kernels is asked for each kernel that no other file defines."""
+    asked = []
+
+    def refuse(*_: Any) -> Made:
+        asked.append(1)
+        raise refusal
+
+    monkeypatch.setattr(compiling, "made", refuse)
+    compiler = Compiler(setup_of("cpu"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    for _ in range(3):
+        with pytest.raises(type(refusal), match=r"hip_bf16|error: no"):
+            compiler.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
+    assert len(asked) == 1
 
 
 def test_a_cuda_suffix_does_not_make_hip_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,9 @@ def most_threads(kernel: Kernel) -> int:
     return 64 if few_warps else BLOCK.get(kernel.launch, 1024)
 
 
+ZIGS = ("indexing", "reduce", "unary")
+"""The modules that need most of the header and of the device libraries; all, if all targets are asked for."""
+
 Compile = Callable[[str, str], CodeObject]
 
 
@@ -91,6 +94,17 @@ def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> N
     code = compiled(module, arch)
     assert code.target == arch
     assert_complete(code, module)
+
+
+@pytest.mark.parametrize("module", MODULES if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ZIGS)
+def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
+    """Where no compiler is installed: with the header of this package, for one target."""
+    try:
+        toolchain = find_toolchain(targets_of("gfx942"), ["zig"])
+    except AmdError as missing:
+        pytest.skip(f"NOT COMPILED BY ZIG'S CLANG: {missing}")
+    (wanted,) = targets_of("gfx942")
+    assert_complete(parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module), module)
 
 
 @pytest.mark.parametrize("module", MODULES)

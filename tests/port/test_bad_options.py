@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.options import OPTIONS_FILE, options_for
+from conformance.port.config import OPTIONS_FILE
+from conformance.port.options import options_for
 from conformance.port.sources import SourceError
 
 

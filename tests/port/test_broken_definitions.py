@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from conformance.port.compiling.diagnostics import Place, diagnostics
+from conformance.port.compiling.names import declared_names
 from conformance.port.compiling.partly import Broken, Refused, compile_partly
+from conformance.port.definitions.tokens import tokenize
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.toolchains.host import find_toolchain
@@ -113,6 +115,88 @@ def test_a_broken_specialisation_is_not_replaced_by_the_general_one(partly: Part
     kernels = "KERNEL(a, float, unit(x) * Unit<T>::one)\nKERNEL(b, float, x)\n"
     broken = rest(partly(f"{KERNELS}{general}{helper}\n#define T float\n{kernels}"))
     assert broken.keys() == {"a"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "enum Mode { A = no_such, B = 2 };",
+        "constexpr int A = no_such, B = 2;",
+        "static const NoSuch A[] = {1, 2},\n  *B = A;",
+        "struct { NoSuch x; } A, B;",
+        "typedef NoSuch A, B;",
+        "using no::A, no::B;",
+        "auto [A, B] = no_such;",
+        "constexpr int A{no_such},\n  B{2};",
+        "enum { A = no_such }; using namespace elsewhere;",
+        "union { NoSuch A; int B; };",
+        "template <> struct std::common_type<no_such> { using type = int; };",
+    ],
+)
+def test_what_uses_a_removed_name_does_not_find_another_of_that_name(partly: Partly, broken: str) -> None:
+    outer = "#include <type_traits>\nconst int B = 1;\nnamespace elsewhere { const int B = 3; }\n"
+    kernels = "namespace ours {\n%s\nKERNEL(a, float, x * B)\nKERNEL(b, float, x)\nKERNEL(c, float, no_such)\n}\n"
+    found = partly(KERNELS + outer + kernels % broken)
+    assert found is None or found[1].keys() == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "names"),
+    [
+        (
+            "enum Mode : int { A = no<1, 2>::x, B = A + 1 } mode, *other = f<a, b>(3);",
+            {"A", "B", "Mode", "mode", "other"},
+        ),
+        ("enum class Mode { A, B };", {"Mode"}),
+        ("static __device__ const float t[] = {1, 2}, *p = f(3, 4), u{5};", {"t", "p", "u"}),
+        ("std::map<int, half> m = no, n;", {"m", "n"}),
+        ("typedef struct Tag { int x; } S, *PS;", {"Tag", "S", "PS"}),
+        ("typedef float (*fn)(half);", {"fn"}),
+        ("template <class T = int> using Y = no<T>;", {"Y"}),
+        ("template <class T> constexpr T pi = T(no), tau = 2;", {"pi", "tau"}),
+        ("using a::B, c::D;", {"B", "D"}),
+        ("void (*g(int))(float);", {"g"}),
+        ("int A::x = no;", {"x"}),
+        ("struct S { friend void f(S); };", None),
+        ("using enum E;", None),
+        ("float operator+(A a, A b);", None),
+        ("MACRO(x);", None),
+    ],
+)
+def test_the_names_of_a_declaration(declaration: str, names: set[str] | None) -> None:
+    assert declared_names([token.text for token in tokenize(declaration, "k.hip")]) == names
+
+
+def test_an_overload_is_not_refused_by_a_type_that_a_vendors_header_has_too(partly: Partly, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/real.h").write_text("using real = double;\n")
+    helpers = (
+        "#include <real.h>\nnamespace ours {\nusing real = NoSuch;\n"
+        "__device__ float half_of(real x) { return x / 2; }\n__device__ float half_of(float x) { return x; }\n"
+    )
+    kernels = "KERNEL(a, float, half_of(x))\nKERNEL(b, float, x)\n}\n"
+    assert rest(partly(KERNELS + helpers + kernels)).keys() == {"a"}
+
+
+def test_a_template_that_asks_for_what_is_broken_does_not_go_another_way(partly: Partly) -> None:
+    helpers = (
+        "__device__ float helper(float x) { return no_such; }\n"
+        "template <class T> __device__ auto twice(T x, int) -> decltype(helper(x)) { return helper(x) * 2; }\n"
+        "template <class T> __device__ T twice(T x, ...) { return x; }\n"
+    )
+    helpers += "template <class T> __device__ T thrice(T x) { return sizeof(T) == 4 ? helper(x) * 3 : x; }\n"
+    helpers += "template <class T> __device__ T thrice(T *x) { return *x; }\n"
+    kernels = "KERNEL(a, float, twice(x, 0))\nKERNEL(b, float, thrice(&x))\n"
+    assert rest(partly(KERNELS + helpers + kernels)).keys() == {"a"}
+
+
+def test_kernels_of_one_macro_use_say_that_they_go_together(partly: Partly) -> None:
+    text = (
+        f"{KERNELS}#define BOTH(T, E) KERNEL(a_##T, T, x) KERNEL(b_##T, T, E)\nBOTH(float, no_such)\nBOTH(double, x)\n"
+    )
+    broken = rest(partly(text))
+    assert broken.keys() == {"a_float", "b_float"}
+    assert "(defined by the same macro use as b_float, and none" in broken["a_float"].why
 
 
 def test_who_instantiates_a_template_is_broken_and_not_the_template(partly: Partly) -> None:

@@ -73,6 +73,8 @@ def test_a_file_in_the_tree_goes_before_one_beside_it(tree: Path) -> None:
         ("[[launch]]\nkernels = 'a'\ngird = 1", ("launch, row 1: unknown key 'gird'", "grid, block, shared")),
         ("[[launch]]\nkernels = 'a'\ngrid = [1, 2, 3, 4]", ("launch, row 1: grid", "one to three sizes")),
         ("[[launch]]\nkernels = 'a'\nblock = 1.5", ("launch, row 1: block must be an integer or an expression",)),
+        ("[[launch]]\nkernels = 'a'", ("launch, row 1 changes nothing; add one of grid, block, shared",)),
+        ("kernels = ''", ("kernels must be a string that is not empty",)),
         ("launch = 3", ("launch must be tables, each under its [[launch]]",)),
     ],
 )

@@ -171,6 +171,17 @@ def test_a_kernel_that_no_other_dtype_has_is_missing(specs: Specs, tmp_path: Pat
     assert (found.kind, found.kernel, found.place) == ("missing", "fill_f32", None)
 
 
+def test_a_cu_file_is_hip_by_the_headers_of_the_shim_that_it_includes(specs: Specs, tmp_path: Path) -> None:
+    """As for the compiler: by what it includes through others, too."""
+    (tmp_path / "port").mkdir()
+    (tmp_path / "port/shim.h").write_text(
+        "#ifdef __HIP__\n#include <hip/hip_runtime.h>\n#else\n#error no HIP\n#endif\n"
+    )
+    (tmp_path / "port/fill.cu").write_text('#include "shim.h"\nextern "C" __global__ void fill_u8() {}\n')
+    (definition,) = read_tree(find_sources(tmp_path / "port")).definitions.values()
+    assert [kernel.name for kernel in definition] == ["fill_u8"]
+
+
 def test_a_second_definition_is_a_warning(specs: Specs, tmp_path: Path) -> None:
     (tmp_path / "port").mkdir()
     (tmp_path / "port/again.hip").write_text(SOURCE)

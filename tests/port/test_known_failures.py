@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,22 @@ def test_what_was_not_judged_speaks_against_no_row() -> None:
     assert settled(rows, PASSING).problems == ()
     assert settled(rows, [outcome("a_f16", "not_run"), *PASSING]).problems == ()
     assert settled(rows, [outcome("a_f16", "pass"), *PASSING], partly=("a_f16",)).problems == ()
+
+
+def test_a_kernel_that_was_given_up_speaks_against_no_row() -> None:
+    given_up = Outcome("a_f16", "timeout", 2, 1, planned=5, observations=[Observation(Evidence(), ("values=unit",))])
+    rows = [KnownFailure("a_f16", "R", case="*huge*")]
+    assert settled(rows, [given_up, *PASSING]).problems == ()
+    assert settled(rows, [outcome("a_f16", "compile_error"), *PASSING]).problems == ()
+    left_out = replace(given_up, left_out=3)  # all that could be launched were
+    assert len(settled(rows, [left_out, *PASSING]).problems) == 1
+
+
+def test_recorded_launches_speak_against_no_row() -> None:
+    """A row may be about generated cases that fail, which a replay does not run."""
+    passing = [outcome("a_f16", "pass"), *PASSING]
+    assert settled([KnownFailure("a_f16", "R", case="*huge*")], passing, recorded=True).problems == ()
+    assert settled([KnownFailure("a_f16", "R")], passing, recorded=True).problems == ()
 
 
 def test_a_row_for_no_kernel_of_the_specs() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import elf
 import pytest
 
-from conformance.port.check.objects import ObjectFile, check_objects
+from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
+from conformance.port.declared.names import names_of
 
 MIX = {"gfx90a": 0xD3A10002, "gfx942": 0xD3A10002, "gfx1030": 0xCC210002, "gfx1100": 0xCC210002, "gfx1201": 0xCC210002}
 """The first word of v_fma_mixlo_f16 v2, ..."""
@@ -71,3 +72,12 @@ def test_check_warns_of_it() -> None:
         True,
     )
     assert "-0 + +0 is +0" in warning.message
+
+
+@pytest.mark.parametrize(("candle", "told"), [("usin_f16", "usin_f16"), (None, "the port's own uexp_f16")])
+def test_the_warning_has_candles_name(candle: str | None, told: str) -> None:
+    file = elf.with_functions(elf.metadata("gfx942", []), {"uexp_f16": (MIX["gfx942"], PLUS_ZERO, END)})
+    lines = [("usin_f16", "uexp_f16"), ("uexp_f16", "other_f16")] if candle else [("uexp_f16", "other_f16")]
+    names = names_of(lines, ("uexp_f16", "usin_f16"), "F")
+    named = object_under_candles_names(ObjectFile("port/unary.hsaco", parse(file, "unary")), names)
+    assert [warning.kernel for warning in check_objects([named], {}, [])] == [told]

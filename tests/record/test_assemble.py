@@ -13,13 +13,19 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.modes import JudgeGenerated, JudgeReference, Tree
+from conformance.engine.modes import JudgeGenerated, JudgeRecorded, JudgeReference, Tree
 from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, Setup
 from conformance.outcome import Failure, Outcome
+from conformance.port.config import KnownFailure
+from conformance.port.declared.declared import Declared
+from conformance.port.digest import tree_digest
+from conformance.port.options import BuildOptions
 from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
+from conformance.record.builds import build_record
 from conformance.record.commits import commit_of, harness_commit
+from conformance.report.about import facts, rerun
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
 
@@ -86,6 +92,41 @@ def test_a_reference_on_trial_runs_no_kernel(specs: Specs) -> None:
     made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3)))
     assert made.run.subject == "reference"
     assert (made.run.kernels, made.run.wave, made.run.traces) == (None, None, "traces")
+
+
+def test_what_the_port_declares_and_the_target_of_the_sources_stand_in_the_record(specs: Specs, tmp_path: Path) -> None:
+    plain = result(tmp_path, arch="gfx942")
+    row = KnownFailure("uexp_f32", "NaN")
+    declared = replace(plain, mode=JudgeGenerated(Tree(tmp_path, declared=Declared("F", known_failures=(row,)))))
+    elsewhere = replace(plain, mode=JudgeGenerated(Tree(tmp_path, declared=Declared("G", known_failures=(row,)))))
+    runs = [assemble(specs, one).run for one in (plain, declared, elsewhere)]
+    assert runs[0].declared != runs[1].declared == runs[2].declared
+    assert runs[0].target == "gfx942"
+    assert "--arch gfx942" in rerun(runs[0], "uexp_f32")
+    assert ("Macros of", "gfx942") in facts(runs[0], "candle")
+    assert "--arch" not in rerun(assemble(specs, result(tmp_path)).run, "uexp_f32")
+
+
+def test_a_build_has_the_digest_of_a_run_of_the_same_tree(specs: Specs, tmp_path: Path) -> None:
+    """Of its macros and the headers outside of it too."""
+    for name in ("port", "shim"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "port" / "a.hip").write_text('#include "s.h"\n')
+    (tmp_path / "shim" / "s.h").write_text("int a;\n")
+    options = BuildOptions(include_dirs=(tmp_path / "shim",), defines=("A=1",))
+    tree = Tree(tmp_path / "port", options)
+    ran = assemble(specs, replace(result(tmp_path), mode=JudgeGenerated(tree))).run
+    built = build_record(specs, tree, "clang", datetime.now(UTC), 1.0, {}, {}, {}, {}).run
+    assert (built.sources, built.declared) == (ran.sources, ran.declared)
+    assert built.sources != tree_digest(tree.path)
+
+
+def test_a_replay_says_nothing_of_known_failures_of_generated_cases(specs: Specs, tmp_path: Path) -> None:
+    row = KnownFailure("uexp_f32", "NaN", case="*values=special*")
+    tree = Tree(tmp_path, declared=Declared("F", known_failures=(row,)))
+    made = replace(result(tmp_path, Outcome("uexp_f32", "pass", 3)), mode=JudgeGenerated(tree))
+    assert len(made.settled(specs.kernels).problems) == 1
+    assert replace(made, mode=JudgeRecorded(tree, Path("traces"))).settled(specs.kernels).problems == ()
 
 
 def git(folder: Path, *words: str) -> str:

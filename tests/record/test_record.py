@@ -17,6 +17,7 @@ from conformance.record import (
     Record,
     check_specs,
     every_kernel,
+    kept_apart,
     merge,
     read_record,
     record_text,
@@ -268,12 +269,22 @@ def test_the_committed_records_can_be_read(path: Path) -> None:
         assert record.summary.total == 748
 
 
-@pytest.mark.parametrize("what", ["specs", "specs_digest", "sandbox", "weakened"])
+@pytest.mark.parametrize("what", ["specs", "specs_digest", "sandbox", "weakened", "target", "declared"])
 def test_runs_that_differ_in_what_they_were_judged_by_stay_apart(what: str) -> None:
     values: tuple[Any, ...] = (("a",), ("b",)) if what == "weakened" else ("a", "b")
     records = [Record.of(run_info(**{what: value}), [kernel(f"k{n}", "pass")]) for n, value in enumerate(values)]
     older = Record.of(run_info(), [kernel("old", "pass")])
     assert merge([*records, older]) == [*records, older]
+
+
+def test_runs_that_are_kept_apart_for_what_the_port_declares_are_told() -> None:
+    records = [Record.of(run_info(declared=digest), [kernel(digest, "pass")]) for digest in ("a", "a", "b")]
+    (said,) = kept_apart(records)
+    assert "were made with different declarations (candle-parity.toml) and are reported apart" in said
+    assert kept_apart(records[:2]) == []
+    again = Record.of(run_info(declared="b"), [kernel("a", "pass")])  # apart anyhow: the kernel was run in both
+    assert kept_apart([records[0], again]) == []
+    assert kept_apart([records[0], Record.of(run_info(declared="b", wave=32), [kernel("k", "pass")])]) == []
 
 
 def test_a_build_joins_no_run_of_other_specs() -> None:

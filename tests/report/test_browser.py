@@ -155,6 +155,17 @@ def test_a_cell_opens_its_kernel_and_back_closes_it(opened: Any) -> None:
     assert page.texts("#kernel h2") != ["usilu_f16"]
 
 
+def test_a_kernel_without_source_has_no_cases_and_an_exact_one_no_distance(opened: Any) -> None:
+    absent = result("uelu_f32", "missing", cases=0, planned=52, source=None)
+    page = opened(render_html(record(absent, result("uneg_f32", "pass", max_ulp=0.0)), SPECS))
+    page.open("#view=list&status=missing,pass&sort=kernel")
+    rows = page.tab.locator("#list tbody tr").all()
+    cells = [[text.strip() for text in row.locator("td").all_inner_texts()][1:4] for row in rows]
+    assert cells == [["", "–", "–"], ["", "4", "1 ulp"], ["", "4", "0"]]
+    page.open("#kernel=uelu_f32")
+    assert "no source, no case was run" in page.texts("#kernel")[0]
+
+
 def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
     page.tab.focus('#map a.cell[title^="uexp_f32"]')

@@ -116,7 +116,7 @@ def test_a_process_that_does_not_answer_is_no_device_and_a_reason(
 
 def test_devices_are_read_from_among_what_a_library_prints(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = Device(0, "MI300X", "gfx942:sramecc+:xnack-", 64, 304, integrated=False)
-    told = json.dumps({"why": "", "hip": "7.2.53211", "devices": [asdict(row)]})
+    told = json.dumps({"why": "", "hip": "7.2.53211", "emulator": "", "devices": [asdict(row)]})
     printed = f"a warning\ncandle-parity devices: {told}\nbye\n"
     monkeypatch.setattr(devices, "chosen", lambda: LIBRARY)
     monkeypatch.setattr(devices, "run_bounded", lambda *_: Finished(0, printed, ""))

@@ -10,11 +10,11 @@ from conformance.cache import SUFFIX
 from conformance.files import cache_folder
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import compile_cached
-from conformance.port.code_objects import parse
+from conformance.port.code_objects import parse, read_code_objects
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import Target, target
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 
@@ -67,6 +67,48 @@ def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, sou
         assert kernel.wave == wanted.default_wave
         assert kernel.lds == 4 * 64
         assert (kernel.vgpr_spills, kernel.sgpr_spills, kernel.scratch) == (0, 0, 0)
+
+
+BOUNDED = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void __launch_bounds__(64) few(float *p, int *q) {
+  p[threadIdx.x] = tanhf(p[threadIdx.x]) + sqrtf(p[0]);
+  q[threadIdx.x] = __ffs(q[threadIdx.x]) + __ffs(static_cast<unsigned>(q[0]));
+}
+extern "C" __global__ void __launch_bounds__(128, 2) more(float *p) { p[threadIdx.x] = 3; }
+"""
+UNDEFINED = """
+#include <hip/hip_runtime.h>
+extern "C" __device__ __attribute__((visibility("default"))) float nowhere(float);
+extern "C" __global__ void user(float *p) { p[threadIdx.x] = nowhere(p[threadIdx.x]); }
+extern "C" __global__ void other(float *p) { p[threadIdx.x] = 3; }
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_compiler_obeys_launch_bounds_and_leaves_nothing_undefined(kind: toolchains.Kind, tmp_path: Path) -> None:
+    """``tanhf`` needs a constant of old device libraries that the drivers of newer compilers leave out."""
+    toolchain, source = of_kind(kind), tmp_path / "bounded.hip"
+    source.write_text(BOUNDED)
+    kernels = parse(compile_cached(toolchain, source, GFX942).code, "bounded").kernels
+    assert {name: kernel.max_workgroup for name, kernel in kernels.items()} == {"few": 64, "more": 128}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_undefined_symbol_is_refused_with_the_kernel_that_uses_it(kind: toolchains.Kind, tmp_path: Path) -> None:
+    toolchain, source = of_kind(kind), tmp_path / "undefined.hip"
+    source.write_text(UNDEFINED)
+    with pytest.raises(CompileFailure, match=r"^undefined\.hip: nowhere is used by user and defined nowhere"):
+        toolchain.compile(source, GFX942, tmp_path / "k.hsaco")
+
+
+@pytest.mark.parametrize("wanted", [GFX942, GFX1100], ids=lambda wanted: wanted.name)
+def test_so_is_a_code_object_that_was_linked_with_one(wanted: Target, tmp_path: Path) -> None:
+    toolchain, source, output = of_kind("clang"), tmp_path / "undefined.hip", tmp_path / "k.hsaco"
+    source.write_text(UNDEFINED)
+    toolchain.compile(source, wanted, output, ["-Xoffload-linker", "--unresolved-symbols=ignore-all"])
+    with pytest.raises(AmdError, match=r"k\.hsaco: nowhere is used by user and defined nowhere"):
+        read_code_objects(output)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,10 +213,29 @@ def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
     made_up_rocm(home)
     monkeypatch.delenv("ROCM_PATH", raising=False)
     monkeypatch.setenv("ROCM_HOME", str(home))
-    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={home}",)
+    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={home}", "-isystem", f"{home}/include")
     made_up_rocm(package)
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={package}",)
+    assert find_toolchain([GFX942], ["rocm"]).options[0] == f"--rocm-path={package}"
+
+
+def test_the_headers_of_the_installation_come_before_those_of_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By themselves clang and amdclang++ find <hip/...> in /usr/include first, of whatever release that is."""
+    of_kind("clang")
+    include = tmp_path / "rocm/include/hip"
+    include.mkdir(parents=True)
+    (include / "hip_runtime.h").write_text("#define __global__ __attribute__((global))\n")
+    (include / "hip_version.h").write_text("#define HIP_VERSION_MAJOR 99\n")
+    source = tmp_path / "a.hip"
+    source.write_text(
+        "#include <hip/hip_version.h>\n#if HIP_VERSION_MAJOR != 99\n#error another release\n#endif\n"
+        'extern "C" __global__ void k(int* out) { *out = HIP_VERSION_MAJOR; }\n'
+    )
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    found = find_toolchain([GFX942], ["clang"])
+    assert compile_cached(found, source, GFX942, []).code
 
 
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:

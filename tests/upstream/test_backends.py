@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
+from conformance.port.declared.names import names_of
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.judge import wire
 from conformance.upstream.wiring.syntax import RustError
@@ -55,6 +56,25 @@ def test_crates_of_other_backends_and_what_nothing_calls_do_not_count(tmp_path: 
     wiring = wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
     assert asked(wiring) == {"toy_u8", "own_used"}
     assert wiring.unresolved == ()
+
+
+def test_a_file_that_only_tests_declare_does_not_count(tmp_path: Path) -> None:
+    """A function in it that nothing calls with a name that is known is not an unresolved load."""
+    declared = '#[cfg(test)]\nmod tests_copy;\n#[cfg(all(test, feature = "ug"))]\nmod tests_ug;\nmod slice;\n'
+    declared += '#[cfg(any(test, feature = "x"))]\nmod extra;\n#[cfg(not(test))]\nmod plain;\n'
+    candle = make_tree(tmp_path, GO + declared)
+    folder = candle / "candle-core" / "src" / "cuda_backend"
+    names = ("tests_copy", "tests_ug", "slice", "extra", "plain")
+    for name in names:
+        (folder / f"{name}.rs").write_text(f'fn go(d: &Dev) {{ d.get_or_load_func("{name}", &M); }}\n')
+    (folder / "tests_ug.rs").write_text(
+        "fn run(d: &Dev, name: &'static str) { d.get_or_load_func(name, &M); }\nmod more;\n"
+    )
+    (folder / "tests_ug").mkdir()
+    (folder / "tests_ug" / "more.rs").write_text('fn go(d: &Dev) { d.get_or_load_func("more", &M); }\n')
+    wiring = wire(candle, "cuda_backend", load_specs(make_specs(tmp_path)))
+    assert wiring.unresolved == ()
+    assert asked(wiring) == {"toy_u8", "slice", "extra", "plain"}
 
 
 def test_a_load_under_the_condition_of_another_backend(tmp_path: Path) -> None:
@@ -216,3 +236,19 @@ def test_the_names_of_the_backends_own_kernels(tmp_path: Path, capsys: pytest.Ca
     out = capsys.readouterr().out
     assert "wired                  4" in out
     assert "asked for but missing  0" in out
+
+
+def test_an_unresolved_load_may_ask_for_the_backends_own_names(tmp_path: Path) -> None:
+    specs = load_specs(make_specs(tmp_path))
+    names = names_of([("toy_u8", "toy_mine")], specs.kernels, "F")
+    code = 'fn go(d: &Dev) { d.get_or_load_func(&format!("{}_mine", outside::root()), &M); }\n'
+    wiring = wire(make_tree(tmp_path, code), "cuda_backend", specs, called=names)
+    assert wiring.not_told.keys() == {"toy_u8"}
+
+
+def test_a_name_of_candles_for_a_kernel_that_has_another_one_wires_nothing(tmp_path: Path) -> None:
+    specs = load_specs(make_specs(tmp_path))
+    names = names_of([("toy_u8", "own_u8")], specs.kernels, "F")
+    wiring = wire(make_tree(tmp_path, GO), "cuda_backend", specs, called=names)
+    assert wiring.kernels["toy_u8"] == ()
+    assert [(one.name, one.near) for one in wiring.missing] == [("toy_u8", "own_u8")]

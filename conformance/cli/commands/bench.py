@@ -34,6 +34,7 @@ MEASURING = {
     "module": "--module",
     "specs": "--specs",
     "wave": "--wave",
+    "target": "--arch",
     "kernels": "--kernels",
     "include_dirs": "--include-dir",
     "defines": "--define",
@@ -42,12 +43,20 @@ MEASURING = {
     "std": "--std",
     "config": "--config",
     "dialect": "--dialect",
+    "no_sandbox": "--no-sandbox",
     "jobs": "--jobs",
     "against": "--against",
     "size": "--size",
     "json": "--json",
 }
-"""The options that say what to measure, by their names in the parsed arguments; ``--runtime`` has a default."""
+"""The options that say what to measure, by their names in the parsed arguments."""
+
+DEFAULTED = {
+    "runtime": ("--runtime", Settings.runtime),
+    "compiler": ("--compiler", Settings.compiler),
+    "compile_timeout": ("--compile-timeout", Settings.compile_timeout),
+}
+"""Those of them that have a default."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -82,7 +91,7 @@ def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
 
 def _read(arguments: argparse.Namespace) -> BenchRecord:
     given = [word for name, word in MEASURING.items() if getattr(arguments, name)]
-    given += ["--runtime"] if arguments.runtime != "auto" else []
+    given += [word for name, (word, default) in DEFAULTED.items() if getattr(arguments, name) != default]
     if given:
         raise UsageError(f"--from shows a record and measures nothing; leave out {', '.join(given)}")
     return read_bench(arguments.rendered)

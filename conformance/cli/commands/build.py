@@ -57,7 +57,7 @@ def command(arguments: argparse.Namespace) -> int:
         monotonic() - clock,
         {target.name: [file for job, file in objects if job.target == target] for target in targets},
         {target.name: _failed(jobs, target, toolchain) for target in targets},
-        {target.name: _broken(jobs, target) for target in targets},
+        {target.name: _broken(jobs, target, tree.declared.names) for target in targets},
         {target.name: _lacking(jobs, target, toolchain) for target in targets},
     )
     if arguments.json:
@@ -68,7 +68,7 @@ def command(arguments: argparse.Namespace) -> int:
         missing = tree.declared.names.ports.keys() - {name for _, file in objects for name in file.code.kernels}
         said = tree.declared.names.unmatched(missing)
         findings += [Finding("unmatched_alias", "", text, tree.declared.file) for text in said]
-    _print(specs, jobs, objects, targets, findings, toolchain, arguments.out)
+    _print(specs, jobs, objects, targets, findings, toolchain, arguments.out, tree.declared.names)
     failed = [job for job in jobs if isinstance(job.result, CompileFailure) or job.result.broken]
     if any(missing_header(job, toolchain) is None for job in failed) or any(not found.is_warning for found in findings):
         return 1
@@ -118,10 +118,10 @@ def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[
     return {label: said for label, said in absent.items() if said is not None}
 
 
-def _broken(jobs: Sequence[Job], target: Target) -> dict[str, str]:
-    """The kernels that do not compile in sources that do without them, each with its error."""
+def _broken(jobs: Sequence[Job], target: Target, names: Names) -> dict[str, str]:
+    """The kernels, under Candle's ``names``, that do not compile in sources that do without them, and their errors."""
     return {
-        name: broken.why
+        names.shown(name): broken.why
         for job in jobs
         if job.target == target and isinstance(job.result, Compiled)
         for name, broken in job.result.broken.items()
@@ -136,6 +136,7 @@ def _print(
     findings: Sequence[Finding],
     toolchain: Toolchain,
     out: Path,
+    called: Names,
 ) -> None:
     cells: dict[tuple[str, Target], str] = {}
     for job in jobs:
@@ -165,7 +166,7 @@ def _print(
             print(f"  {visible(absent or first_error(job.result, job.source.root))}", file=sys.stderr)
             continue
         for name, broken in job.result.broken.items():
-            line = f"{broken.place}: {name} does not compile for {job.target.name}:\n  {broken.why}"
+            line = f"{broken.place}: {called.shown(name)} does not compile for {job.target.name}:\n  {broken.why}"
             print(visible(line), file=sys.stderr)
     for finding in findings:
         mark = "warning: " if finding.is_warning else ""

@@ -19,6 +19,7 @@ from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
+from conformance.port.declared.names import Names
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
@@ -51,7 +52,7 @@ def command(arguments: argparse.Namespace) -> int:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
-        made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2)
+        made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
         compiled = [object_under_candles_names(file, names) for file in made]
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
@@ -97,9 +98,10 @@ def _read(path: Path) -> tuple[list[KernelSource], list[ObjectFile], list[tuple[
 
 
 def _compile(
-    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int
+    sources: Sequence[KernelSource], targets: Sequence[Target], options: BuildOptions, jobs: int, names: Names
 ) -> tuple[list[ObjectFile], list[Finding]]:
-    """The code objects of ``sources`` for each target, and a finding for each that does not compile."""
+    """The code objects of ``sources`` for each target, and a finding, under Candle's ``names``, for each source and
+    kernel that does not compile."""
     toolchain = find_toolchain(targets)
     objects: list[ObjectFile] = []
     failed: list[Finding] = []
@@ -115,7 +117,7 @@ def _compile(
                 code = parse(lined.result.code, job.source.label)
         objects.append(ObjectFile(job.source.label, code))
         failed += [
-            Finding("compile_error", name, broken.why, broken.place, None, job.target.name)
+            Finding("compile_error", names.shown(name), broken.why, broken.place, None, job.target.name)
             for name, broken in job.result.broken.items()
         ]
     return objects, failed

@@ -166,6 +166,8 @@ def _module(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--module {arguments.module} needs --cuda FILE.cu, its source in candle-kernels/src")
     if arguments.same_tolerance:
         raise UsageError(f"--same-tolerance goes with --like; {_GIVE}")
+    if arguments.config is not None:
+        raise UsageError("--config, the names of a port, goes with --like; leave it out with --module")
     if arguments.specs is not None:
         raise UsageError("--specs does not go with --module, whose files are next to the harness; leave it out")
     if arguments.write and installed():

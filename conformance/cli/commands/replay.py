@@ -18,6 +18,19 @@ from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
 
+OF_KERNELS = {
+    "kernels": "--kernels",
+    "config": "--config",
+    "target": "--arch",
+    "std": "--std",
+    "dialect": "--dialect",
+    "include_dirs": "--include-dir",
+    "defines": "--define",
+    "undefines": "--undefine",
+    "forced": "--include",
+}
+"""The options that say which kernels are compiled and how, by their names in the parsed arguments."""
+
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
@@ -32,6 +45,9 @@ def command(arguments: argparse.Namespace) -> int:
     gating = gating_from(arguments, config, len(kernels) == len(specs.kernels) and not cases, recorded=True)
     mode: JudgeRecorded | JudgeReference
     if not of_port:
+        given = [word for name, word in OF_KERNELS.items() if getattr(arguments, name)]
+        if given:
+            raise UsageError(f"--subject reference compiles and launches no kernel; leave out {', '.join(given)}")
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
     else:
         mode = JudgeRecorded(tree_from(settings, specs), recorded)

@@ -13,7 +13,7 @@ from conformance.cli.gate import BAD_INPUT, MET
 from conformance.cli.gating import Gating, conclude, gating_from
 from conformance.cli.usage import UsageError
 from conformance.reading import read_json, shortened
-from conformance.record import Record, check_specs, merge, read_record, write_record
+from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record
 from conformance.record.merge import BUILD
 from conformance.record.shards import contradictions, gaps
 from conformance.report import render_terminal
@@ -45,6 +45,8 @@ def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     gating = gating_from(arguments)
     given = [_read(path, specs) for path in arguments.records]
+    for sentence in kept_apart(given):
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     records = merge(given)
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)

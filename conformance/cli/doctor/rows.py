@@ -92,13 +92,17 @@ def _rocm(choice: Choice) -> Iterator[Row]:
         yield Row("ok" if one.rtc else "none", "ROCm, used" if number == 0 else "ROCm, not used", f"{one}, {headers}")
     answer = probed()
     if answer.devices:
-        yield Row("ok", "HIP", f"{answer.hip}, driver {answer.driver}")
+        driver = f"driver {answer.driver}" if answer.driver else "no driver of a GPU"
+        yield Row("ok", "HIP", f"{answer.hip}, {driver}")
     else:
         yield Row(wanted, "AMD GPUs", "none", answer.why if wanted == "todo" else "")
+    if answer.emulator:
+        yield Row("ok", "emulator", f"{answer.emulator}: no GPU runs the kernels")
+    what = "emulated GPU" if answer.emulator else "AMD GPU"
     left_out = set(choice.left_out)
     for device in answer.devices:
         note = ", left out: another architecture" if str(device) in left_out else ""
-        yield Row("none" if note else "ok", "AMD GPU", f"{device}{note}")
+        yield Row("none" if note else "ok", what, f"{device}{note}")
 
 
 def _compilers(choice: Choice) -> Iterator[Row]:

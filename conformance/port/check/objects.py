@@ -10,7 +10,7 @@ from conformance.port.check.findings import Finding
 from conformance.port.check.names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
-from conformance.port.declared.names import Names
+from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.toolchains.targets import lds_bytes
@@ -18,10 +18,11 @@ from conformance.toolchains.targets import lds_bytes
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """A code object and how reports name its file."""
+    """A code object and how reports name its file; its kernels are under Candle's ``names``, not so its functions."""
 
     label: str
     code: CodeObject
+    names: Names = OWN_NAMES
 
 
 def read_objects(path: Path, label: str) -> list[ObjectFile]:
@@ -33,7 +34,7 @@ def object_under_candles_names(file: ObjectFile, names: Names) -> ObjectFile:
     """``file`` with its kernels under Candle's names, without those that have a name of Candle's for another kernel."""
     kernels = {names.candle(name): kernel for name, kernel in file.code.kernels.items()}
     named = {name: replace(kernel, name=name) for name, kernel in kernels.items() if name is not None}
-    return replace(file, code=replace(file.code, kernels=named))
+    return replace(file, code=replace(file.code, kernels=named), names=names)
 
 
 def check_objects(
@@ -60,7 +61,9 @@ def check_objects(
                 findings += resources(kernel, file.label, target)
             for lost in lost_signs(file.code):
                 place = lost.place or file.label
-                findings.append(Finding("zero_sign", lost.function, lost.message, place, None, target))
+                findings.append(
+                    Finding("zero_sign", file.names.shown(lost.function), lost.message, place, None, target)
+                )
         if names:
             findings += _names(first, kernels, wanted, target)
     return findings

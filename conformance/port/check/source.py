@@ -12,7 +12,7 @@ from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels, in_parallel
-from conformance.port.options import NO_OPTIONS, BuildOptions
+from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
@@ -53,7 +53,7 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
     def one(source: KernelSource) -> list[Definition] | ScanError:
         try:
             folders = (source.root, source.path.parent, *options.include_dirs)
-            defines = (*_DEFINES.get(options.dialect, _dialect(source)), *options.defines)
+            defines = (*(CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES), *options.defines)
             return defined_kernels(source.path, folders, defines, options.forced, options.undefines, options.std)
         except ScanError as error:
             return error
@@ -63,15 +63,6 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
         {source: tuple(row) for source, row in rows.items() if not isinstance(row, ScanError)},
         {source: row for source, row in rows.items() if isinstance(row, ScanError)},
     )
-
-
-_DEFINES = {"hip": HIP_DEFINES, "cuda": CUDA_DEFINES}
-
-
-def _dialect(source: KernelSource) -> tuple[str, ...]:
-    """The macros of the compiler that the file was written for: HIP's for .hip and for what includes HIP's headers."""
-    is_hip = source.path.suffix == ".hip" or "<hip/" in source.loose_text()
-    return HIP_DEFINES if is_hip else CUDA_DEFINES
 
 
 def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[Finding]:

@@ -13,6 +13,7 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
+from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.includes import reached
@@ -31,9 +32,6 @@ _PATIENCE = 30.0
 
 _WAVE_MACRO = b"__AMDGCN_WAVEFRONT_SIZE"
 """Only what mentions it is compiled anew for another size of waves."""
-
-_LOST = "the compiler "
-"""How the log begins of a source that took its compiler down, or beyond a limit."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +206,8 @@ class _Plan:
 
     def rest(self, way: _Way) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
-        log = self._refusals.get(way.key, _LOST)
-        if log.startswith(_LOST):
+        log = self._refusals.get(way.key, COMPILER_LOST)
+        if log.startswith(COMPILER_LOST):
             return None
         every = ["-ferror-limit=0"] if runtime_kind(self._target.runtime).code == "amd" else []
 

@@ -11,6 +11,7 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
+from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.runtimes.hip.errors import first_error
 from conformance.runtimes.rocm.hiprtc import HEADER_PACKAGES
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 CompilerChoice = Literal["auto", "hiprtc", "hipcc"]
 CHOICES: tuple[CompilerChoice, ...] = get_args(CompilerChoice)
-
-_LOST = "the compiler "
-"""How the log begins of a source that took its compiler down, or beyond a limit."""
 
 
 class NoHipcc(RuntimeError):
@@ -56,7 +54,7 @@ def toolchain_for(arch: str) -> Toolchain | None:
 
 def refused_by_hiprtc(log: str) -> str:
     """The log of a source that hiprtc refuses where nobody else can be asked, which its first line says."""
-    if log.startswith(_LOST):
+    if log.startswith(COMPILER_LOST):
         return log
     return f"{first_error(log)} (hiprtc; there is no hipcc to try)\n\n{log}"
 
@@ -66,7 +64,7 @@ def refused_by_both(hiprtc: str, hipcc: str, name: str) -> str:
 
     A log of a compiler that was lost stays recognisable as such.
     """
-    if hipcc.startswith(_LOST):
+    if hipcc.startswith(COMPILER_LOST):
         return f"{hipcc} ({name}); hiprtc: {first_error(hiprtc)}\n\n{hiprtc}"
     head = f"hiprtc: {first_error(hiprtc)}; {name}: {first_error(hipcc)}"
     return f"{head}\n\nhiprtc:\n{hiprtc.rstrip()}\n\n{name}:\n{hipcc}"

@@ -9,11 +9,13 @@ overload or specialisation in its place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from conformance.port.compiling.names import CLASSES, declared_names, outside_attributes, probes, specialises
 from conformance.port.definitions.kernels import Declaration
 
 Way = Literal["refused", "removed"]
@@ -31,9 +33,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _OPENING, _CLOSING = "([{", ")]}"
-_ATTRIBUTES = frozenset(("__attribute__", "__launch_bounds__", "alignas", "noexcept", "decltype", "__align__"))
-_NOT_DEFINITIONS = frozenset(("static_assert", "_Static_assert", "asm", "__asm__", "namespace"))
-_CLASSES = frozenset(("class", "struct", "union"))
+_ASSERTIONS = frozenset(("static_assert", "_Static_assert"))
 
 
 class Word(NamedTuple):
@@ -64,23 +64,60 @@ class Unit:
         return {each.kernel.name: each.kernel.line for each in self.members if each.kernel is not None}
 
     @property
+    def spells_kernels(self) -> bool:
+        """Whether the kernels are written out on its lines, rather than by a macro."""
+        return sum(word.text == "__global__" for word in self.region or ()) >= len(self.kernels)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """Of what others may use."""
-        return frozenset(filter(None, (_name(each) for each in self.members if each.kernel is None)))
+        return frozenset().union(*(names or () for names in self._used))
 
     @property
     def is_used(self) -> bool:
         """Whether other definitions may use one of these."""
-        return any(each.kernel is None and not _instantiates(each) for each in self.members)
+        return bool(self._used)
 
     @property
     def has_names(self) -> bool:
-        """Whether all that others may use has a name that can be told."""
-        return all(_name(each) for each in self.members if each.kernel is None and not _instantiates(each))
+        """Whether the names of all that others may use can be told."""
+        return None not in self._used
 
-    def mentions(self, names: Iterable[str]) -> bool:
-        wanted = frozenset(names)
-        return any(token.text in wanted for each in self.members for token in each.tokens)
+    def mentions(self, names: frozenset[str]) -> bool:
+        return not names.isdisjoint(self._words)
+
+    def depends_on(self, names: frozenset[str]) -> bool:
+        """Whether a use of this may find another definition without ``names``: they are in a head here, or in a
+        template that asks whether an expression compiles. A definition without a body is all head."""
+        return self.probes(names) or any(
+            not names.isdisjoint(token.text for token in each.tokens[: each.body]) for each in self.members
+        )
+
+    def probes(self, names: frozenset[str]) -> bool:
+        """Whether ``names`` are in a template here that asks whether an expression compiles."""
+        return any(probes(words, each.body, names) for each, words in zip(self.members, self._tokens, strict=True))
+
+    @cached_property
+    def specialises(self) -> bool:
+        """Whether one of these is a specialisation of a template: nobody has to name it who uses it."""
+        return any(specialises(words) for words in self._tokens)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset().union(*self._tokens)
+
+    @cached_property
+    def _tokens(self) -> list[list[str]]:
+        return [[token.text for token in each.tokens] for each in self.members]
+
+    @cached_property
+    def _used(self) -> list[frozenset[str] | None]:
+        """The names of each that others may use; ``None`` of one whose names cannot be told."""
+        return [
+            declared_names(words)
+            for each, words in zip(self.members, self._tokens, strict=True)
+            if each.kernel is None and not _instantiates(each)
+        ]
 
 
 def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> list[Unit]:
@@ -89,7 +126,7 @@ def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> l
     rows = []
     for each in declarations:
         start = each.tokens[0]
-        if start.text in _NOT_DEFINITIONS or [token.text for token in each.tokens[:2]] == ["using", "namespace"]:
+        if start.text in _ASSERTIONS:
             continue
         last = max(token.line for token in each.tokens if token.file == start.file)
         rows.append((Path(start.file).resolve(), start.line, last, each))
@@ -102,12 +139,13 @@ def units(declarations: Sequence[Declaration], read: Callable[[Path], str]) -> l
             found.append(Unit(file, first, last, (each,)))
     words = {file: _words(read(file)) for file in {unit.file for unit in found}}
     following = [*found[1:], None]
-    return [_placed(unit, words[unit.file], other) for unit, other in zip(found, following, strict=True)]
+    placed = [_placed(unit, words[unit.file], other) for unit, other in zip(found, following, strict=True)]
+    return [unit for unit in placed if len(unit.members) > 1 or not _is_kept(unit.members[0])]
 
 
 def _placed(unit: Unit, words: Sequence[Word], following: Unit | None) -> Unit:
     """``unit`` with its tokens, and its last line as the file has it."""
-    region = _region(words, unit)
+    region = None if any(map(_is_kept, unit.members)) else _region(words, unit)
     if region is None:
         return unit
     last = region[-1].line
@@ -179,8 +217,10 @@ def _refused(unit: Unit) -> list[tuple[Word, str]] | None:
         return None
     closing = _closing(region, opening)
     head, behind = [word.text for word in region[:opening]], [word.text for word in region[closing + 1 :]]
-    keyword = next((at for at, word in enumerate(head) if word in _CLASSES), None)
-    if behind == [";"] and keyword is not None and "(" not in _outside_attributes(head[keyword:]):
+    keyword = next((at for at, word in enumerate(head) if word in CLASSES), None)
+    if behind == [";"] and keyword is not None and "(" not in outside_attributes(head[keyword:]):
+        if any(word.text == "friend" for word in region[opening:closing]):
+            return None  # its functions would be gone
         base = next((at for at in range(keyword, opening) if head[at] == ":"), opening)
         return [(word, "") for word in region[base : closing + 1]]
     if behind or "(" not in head or "=" in _outer(head):
@@ -206,58 +246,12 @@ def _outer(words: Sequence[str]) -> list[str]:
     return result
 
 
-def _outside_attributes(words: Sequence[str]) -> list[str]:
-    """``words`` without attributes and their arguments."""
-    result: list[str] = []
-    at = 0
-    while at < len(words):
-        if words[at] in _ATTRIBUTES:
-            depth, at = 0, at + 1
-            while at < len(words):
-                depth += (words[at] == "(") - (words[at] == ")")
-                at += 1
-                if depth <= 0:
-                    break
-            continue
-        result.append(words[at])
-        at += 1
-    return result
+def _is_kept(declared: Declaration) -> bool:
+    """Whether it is none that can be taken out: an alias or use of a namespace, assembly."""
+    words = [token.text for token in declared.tokens[:2]]
+    return words[0] in ("namespace", "asm", "__asm__") or words == ["using", "namespace"]
 
 
 def _instantiates(declared: Declaration) -> bool:
     """Whether it is an explicit instantiation, which changes nothing for others."""
     return declared.tokens[0].text == "template" and declared.tokens[1].text != "<"
-
-
-def _name(declared: Declaration) -> str | None:
-    """The name that a declaration gives to a function, a class, a type or a variable, as far as it can be told."""
-    words = _outside_attributes([token.text for token in declared.tokens])
-    head = words[: words.index("{")] if "{" in words else words
-    if head[:1] == ["using"]:
-        return head[1] if len(head) > 1 else None
-    if head[:1] == ["typedef"]:
-        return next((word for word in reversed(words) if _is_name(word)), None)
-    if "(" in head and "=" not in head[: head.index("(")]:
-        return _before_arguments(head[: head.index("(")])
-    keyword = next((at for at, word in enumerate(head) if word in (*_CLASSES, "enum")), None)
-    if keyword is not None and "=" not in head and head[:1] != ["template"]:
-        return next((word for word in head[keyword + 1 :] if _is_name(word) and word not in _CLASSES), None)
-    if keyword is not None and "=" not in head:
-        last = max(at for at, word in enumerate(head) if word in (*_CLASSES, "enum"))
-        return next((word for word in head[last + 1 :] if _is_name(word)), None)
-    until = next((at for at, word in enumerate(head) if word in ("=", "[")), len(head))
-    return next((word for word in reversed(head[:until]) if _is_name(word)), None)
-
-
-def _before_arguments(head: Sequence[str]) -> str | None:
-    """The name at the end of ``head``, without template arguments; none of an operator, which is used without it."""
-    at, depth = len(head) - 1, 0
-    while at > 0 and (head[at] == ">" or depth > 0):
-        depth += (head[at] == ">") - (head[at] == "<")
-        at -= 1
-    named = "operator" not in head and at >= 0 and _is_name(head[at])
-    return head[at] if named else None
-
-
-def _is_name(word: str) -> bool:
-    return word[0].isalpha() or word[0] in "_$"

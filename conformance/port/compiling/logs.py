@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+COMPILER_LOST = "the compiler "
+"""How the log begins of a source that took its compiler down, or beyond a limit."""
+
 ENDED_BY = "the compiler was ended by signal "
 """How the last line of a log tells that a compiler did not end by itself; the cpu runtime's hiprtc writes it, too."""
 

@@ -26,11 +26,14 @@ from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
 
-PARTS = 1
+PARTS = 2
 """Which version of this decides what is taken out: a part of the key of what is kept."""
 
 _TURNS = 400
 """Compilations of one source; time ends it first."""
+
+_NAMED = 3
+"""Kernels that are named in a sentence."""
 
 _WHAT = re.compile(r"(?<=: )error\b[^:]*: .*$")
 _UNNAMED = "deleted function"
@@ -107,6 +110,16 @@ def _through(why: str, name: str) -> str:
     return why if why.endswith(_USES) else f"{why} (in {name}{_USES}"
 
 
+def _together(unit: Unit, kernel: str) -> str:
+    """That a kernel may be right itself, where it cannot be told from those which it is taken out with."""
+    others = sorted(unit.kernels.keys() - {kernel})
+    if not others:
+        return ""
+    first = others[:_NAMED] + ([f"{len(others) - _NAMED} more"] if len(others) > _NAMED else [])
+    by = "on the same lines as" if unit.spells_kernels else "by the same macro use as"
+    return f" (defined {by} {', '.join(first)}, and none of them is compiled without the others)"
+
+
 class _Taking:
     """Which definitions of a source are taken out so far, how, and why."""
 
@@ -143,21 +156,32 @@ class _Taking:
                 return unit
         return None
 
-    def _take(self, unit: Unit, why: str) -> bool:
-        way: Way = "removed"
-        if unit.is_used and unit not in self._taken and can_be_refused(unit):
-            way = "refused"
+    def _take(self, unit: Unit, why: str, way: Way | None = None) -> bool:
+        """Take ``unit`` out, by default in the mildest way that is left, with all who would find something else."""
+        if way is None:
+            refused = unit.is_used and unit not in self._taken and can_be_refused(unit)
+            way = "refused" if refused else "removed"
         if self._taken.get(unit) in (way, "removed"):
             return False
         self._taken[unit] = way
         self._why.setdefault(unit, why)
-        if way == "removed" and unit.is_used:
-            # Another function or specialisation could be found in its place: nobody who names it is compiled.
-            self._lost = self._lost or not unit.has_names
-            name = ", ".join(sorted(unit.names))
-            for other in self._units:
-                if other is not unit and other not in self._taken and other.mentions(unit.names):
-                    self._take(other, _through(self._why[unit], name))
+        if not unit.is_used:
+            return True
+        # What has the same name elsewhere (an overload, a header's) could be found in place of what is removed: nobody
+        # who names it is compiled. What is refused is found, and does not compile, but where a template asks for that.
+        if way == "removed":
+            theirs = unit.specialises and not any(
+                other is not unit and not other.specialises and other.names & unit.names for other in self._units
+            )
+            self._lost = self._lost or not unit.has_names or theirs
+        through = _through(self._why[unit], ", ".join(sorted(unit.names)))
+        for other in self._units:
+            if other is unit or not other.mentions(unit.names):
+                continue
+            if other.depends_on(unit.names) if way == "removed" else other.probes(unit.names):
+                self._take(other, through, "removed")
+            elif way == "removed" and other not in self._taken:
+                self._take(other, through)
         return True
 
     def _words(self, unit: Unit, found: Diagnostic) -> str:
@@ -203,7 +227,7 @@ class _Taking:
     def broken(self) -> dict[str, Broken]:
         """The kernels among what is taken out."""
         return {
-            name: Broken(f"{self._label(unit.file)}:{line}", self._why[unit])
+            name: Broken(f"{self._label(unit.file)}:{line}", self._why[unit] + _together(unit, name))
             for unit in self._taken
             for name, line in unit.kernels.items()
         }

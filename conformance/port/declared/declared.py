@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from conformance.port.config import Config, GeometryRow, KnownFailure
 from conformance.port.declared.fixes import fixed_kernels
@@ -23,6 +25,13 @@ class Declared:
     known_failures: tuple[KnownFailure, ...] = ()
     fixed: tuple[str, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits over all of it but where the file is, nothing declared included."""
+        names = [str(alias) for alias in self.names.aliases]
+        rows = [[asdict(row) for row in rows] for rows in (self.known_failures, self.launch)]
+        return hashlib.sha256(json.dumps([names, *rows, self.fixed]).encode()).hexdigest()[:16]
 
 
 NOTHING = Declared()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Scalar
-from conformance.port.config import GeometryRow
+from conformance.port.config import OPTIONS_FILE, GeometryRow
 from conformance.port.declared.expressions import Expression, parse
 from conformance.port.declared.known import matches
 from conformance.port.sources import SourceError
@@ -60,20 +60,22 @@ def described(row: GeometryRow) -> str:
     return ", ".join([*parts, *([] if row.shared is None else [f"{row.shared} bytes of shared memory"])])
 
 
-def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int) -> Launch:
-    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError`` where it cannot be launched."""
-    grid, block, shared = sizes_of(row, case, launch, wave)
+def launched_as(row: GeometryRow, case: Case, launch: Launch, wave: int, where: str = OPTIONS_FILE) -> Launch:
+    """``launch`` with the port's geometry, in waves of ``wave``; raises ``ValueError`` that begins with ``where``,
+    where it cannot be launched."""
+    try:
+        grid, block, shared = sizes_of(row, case, launch, wave)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     for what, size, most in (("grid", grid, _MOST_BLOCKS), ("block", block, (_MOST_THREADS,) * 3)):
         for axis, one, limit in zip(_AXES, size, most, strict=True):
             if not 1 <= one <= limit:
-                raise ValueError(f"candle-parity.toml makes {what} {axis} {one} here; it is from 1 to {limit}")
+                raise ValueError(f"{where} makes {what} {axis} {one} here; it is from 1 to {limit}")
     threads = block[0] * block[1] * block[2]
     if threads > _MOST_THREADS:
-        raise ValueError(f"candle-parity.toml makes a block of {threads} threads here; {_MOST_THREADS} are the most")
+        raise ValueError(f"{where} makes a block of {threads} threads here; {_MOST_THREADS} are the most")
     if not 0 <= shared <= _MOST_SHARED:
-        raise ValueError(
-            f"candle-parity.toml asks for {shared} bytes of shared memory here; 0 to {_MOST_SHARED} can be"
-        )
+        raise ValueError(f"{where} asks for {shared} bytes of shared memory here; 0 to {_MOST_SHARED} can be")
     return replace(launch, grid=grid, block=block, shared=shared, own_geometry=True)
 
 

@@ -57,11 +57,13 @@ def settle(
     partly: Collection[str],
     runtime: str,
     arch: str,
+    recorded: bool = False,
 ) -> Settled:
     """What ``rows`` say of ``outcomes`` on ``runtime`` and a device of ``arch``.
 
     A row is a problem where all ``kernels`` that it matches were judged, in all their cases, and it explains none of
-    their failures; ``partly`` are those of which some cases were left out.
+    their failures; ``partly`` are those of which only some cases were asked for. ``recorded`` says that the cases are
+    recorded launches, which are others than a row was written for: then none is a problem.
     """
     here = [
         (number, row)
@@ -79,15 +81,22 @@ def settle(
         if all(explained):
             reasons[name] = "; ".join(dict.fromkeys(_reason(row) for found in explained for _, row in found[:1]))
     problems = []
-    for number, row in here:
+    for number, row in here if not recorded else ():
         named = [name for name in kernels if matches(row.kernels, name)]
-        judged = all(name in outcomes and name not in partly and outcomes[name].status != "not_run" for name in named)
+        judged = all(name in outcomes and name not in partly and _in_full(outcomes[name], row) for name in named)
         if named and judged and number not in used:
             said = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
             if any(outcomes[name].status in _FAILED for name in named):
                 said = f"fails, but in no case like {row.case!r}"
             problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {said}; remove it")
     return Settled(reasons, tuple(problems))
+
+
+def _in_full(outcome: Outcome, row: KnownFailure) -> bool:
+    """Whether every case was judged that ``row`` may be about; a kernel that is given up has some that never ran."""
+    if outcome.status == "not_run" or (row.case is not None and outcome.status in _WITHOUT_CASES):
+        return False
+    return outcome.cases >= outcome.planned - outcome.left_out
 
 
 def _is_of(pattern: str, arch: str) -> bool:

@@ -51,6 +51,11 @@ class Names:
         found = self._candles.get(port)
         return port if found is None and port not in self.ports else found
 
+    def shown(self, port: str) -> str:
+        """What a report calls the port's ``port``: Candle's name, or ``the port's own NAME`` where that is not the one
+        of Candle's kernel."""
+        return self.candle(port) or f"the port's own {port}"
+
     def unmatched(self, missing: Collection[str]) -> list[str]:
         """A sentence for each alias all of whose kernels are ``missing`` from the port."""
         return [

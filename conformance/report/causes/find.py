@@ -15,6 +15,10 @@ from conformance.spec.load import Specs
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
 
+_LINES = 6
+"""Lines of one error that are named."""
+_SEVERAL_LINES = "mend the {:,} lines; each kernel is lost by the one that it needs"
+
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
 _TYPES = re.compile(
     r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
@@ -46,13 +50,28 @@ class Share:
 class Finding:
     """A cause and the kernels that have it.
 
-    ``detail`` tells causes of one row apart, such as compile errors; ``place`` is where the first one is.
+    ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler saw these.
     """
 
     cause: Cause
     shares: list[Share] = field(default_factory=list)
     detail: str = ""
-    place: str | None = None
+    places: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """``unary.hip:41, 43``: all places, which are of one file, or the first and how many there are more."""
+        if not self.places:
+            return ""
+        file = self.places[0].rpartition(":")[0]
+        lines = sorted((place.rpartition(":")[2] for place in self.places), key=lambda line: (len(line), line))
+        more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
+        return f"{file}:{', '.join(lines[:_LINES])}{more}"
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return _SEVERAL_LINES.format(len(self.places)) if len(self.places) > 1 else self.cause.advice
 
     @property
     def failed(self) -> int:
@@ -69,9 +88,9 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     for row in rows:
         for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
             place, text = _place(row), detail.partition(": ")[2]
-            made = Finding(cause, detail=text, place=place) if place else Finding(cause, detail=detail)
-            finding = found.setdefault((cause.id, detail), made)
+            finding = found.setdefault((cause.id, detail), Finding(cause, detail=text if place else detail))
             finding.shares.append(share)
+            finding.places += [place] if place and place not in finding.places else []
     last = (MIXED.id, UNKNOWN.id)
     order = {key: number for number, key in enumerate(found)}
     return [
@@ -188,7 +207,7 @@ def _compile_error(row: KernelResult) -> tuple[Cause, str]:
     text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
     place = _PLACE.match(text)
     detail = text if place is None else f"{place['file']}: {place['text']}"
-    return Cause("compile error", "", "Does not compile", "mend the line; every kernel behind it is lost by it"), detail
+    return Cause("compile error", "", "Does not compile", "mend the line; each kernel that needs it is lost"), detail
 
 
 def _place(row: KernelResult) -> str | None:

@@ -80,13 +80,13 @@ def described(finding: Finding) -> list[str]:
             f"first: {case.case}: {case.why}" if case else f"first: {first.kernel.name}: {first.kernel.message}"
         )
     else:
-        lines.append(f"to do: {cause.advice}")
+        lines.append(f"to do: {finding.advice}")
     return lines
 
 
 def title(finding: Finding) -> str:
-    """``48 kernels: A null input is dereferenced``; an error of the compiler with its place."""
-    parts = [finding.cause.title, finding.place or "", shortened(finding.detail, _DETAIL)]
+    """``48 kernels: A null input is dereferenced``; an error of the compiler with its places."""
+    parts = [finding.cause.title, finding.place, shortened(finding.detail, _DETAIL)]
     named = ": ".join(part for part in parts if part)
     return f"{counted(len(finding.shares), 'kernel')}: {named}"
 

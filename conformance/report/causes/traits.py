@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ from conformance.cases.layouts import LAYOUT_NAMES
 NOT_CONTIGUOUS = "operands that are not contiguous"
 EMPTY = "no elements"
 
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _LAYOUT_FIELDS = ("layout", "lhs", "rhs", "ids", "t", "f", "source", "kernel")
 _PLAIN = ("contiguous", "ones")
 _WITH_NAN = ("wide", "special", "core", "exhaustive", "poles")
@@ -29,7 +31,7 @@ class Fields:
     def numbers(self, name: str) -> tuple[int, ...]:
         """Field ``name`` as integers: ``3`` or ``[3,5]``; empty where it is absent or something else."""
         parts = self.texts.get(name, "").strip("[]").split(",")
-        return tuple(map(int, parts)) if all(part.lstrip("-").isdecimal() for part in parts) else ()
+        return tuple(map(int, parts)) if all(map(_NUMBER.fullmatch, parts)) else ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from conformance.outcome import Failure
+from conformance.outcome import Failure, Robustness
 from conformance.record import KernelResult, Record, Resources
 from conformance.report.about import executed, rerun
 from conformance.report.causes import find_causes
@@ -144,19 +144,20 @@ def _result(
     robust = row.robustness
     entry: dict[str, Any] = {
         "status": row.status,
-        "cases": max(row.planned, row.cases),
+        "cases": max(row.planned, row.cases) if row.cases else 0,
         "failed": row.failed,
-        "missed": max(row.planned - row.cases, 0) if row.planned else 0,
-        "ulp": row.max_ulp,
+        "missed": max(row.planned - row.cases, 0) if row.cases else 0,
         "source": row.source,
         "seconds": None if row.seconds is None else round(row.seconds, 3),
         "said": choices(row),
         "causes": causes.get(row.name, []),
         "left_out": row.left_out,
         "compiler": row.compiler,
-        "robust": [robust.planned, robust.failed] if robust is not None and robust.planned else None,
+        "robust": None if robust is None or not robust.planned else [robust.planned, robust.failed, _first(robust)],
     }
     entry = {key: value for key, value in entry.items() if value not in (None, 0, [])}
+    if row.cases and (row.max_ulp or (row.max_ulp == 0 and row.status == "pass")):
+        entry["ulp"] = row.max_ulp  # of values without a distance, such as NaN for a number, the record has 0
     if matrix:
         entry["matrix"] = pools["matrices"].number(matrix)
     if row.message:
@@ -168,6 +169,12 @@ def _result(
         else:
             entry["failures"] = _failures(row, budget)
     return entry
+
+
+def _first(robust: Robustness) -> str:
+    """The first failure among cases without a part in the verdict."""
+    first = next(iter(robust.failures), None)
+    return "" if first is None else f"{first.case}: {first.why}"[:_LONGEST]
 
 
 def _alike(one: KernelResult, other: KernelResult) -> bool:

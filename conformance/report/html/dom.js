@@ -22,7 +22,7 @@ const word = {};
 for (const [status, mark, text] of data.statuses) [sign[status], word[status]] = [mark, text];
 const cell = (status, title) => el("i", { class: `cell ${status}`, title: title ?? word[status] }, sign[status]);
 
-const distance = (ulp) => (ulp === undefined ? "–" : `${ulp < 1e6 ? grouped.format(ulp) : powers.format(ulp).replace("E", "×10^")} ulp`);
+const distance = (ulp) => (ulp === undefined ? "–" : ulp === 0 ? "0" : `${ulp < 1e6 ? grouped.format(ulp) : powers.format(ulp).replace("E", "×10^")} ulp`);
 
 // A page that is opened as a file may have no clipboard of its own.
 async function copy(text, button) {

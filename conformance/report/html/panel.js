@@ -106,7 +106,7 @@ function drawKernel(kernel) {
     command(`${data.runs[which].rerun}${kernel.name}`),
     el("dl", {}, el("dt", {}, "port"), el("dd", {}, portLine(run.source)), el("dt", {}, "Candle"), el("dd", {}, el("a", { href: kernel.link, rel: "noopener" }, kernel.upstream)),
       wired === null ? "" : [el("dt", {}, "wired at"), el("dd", {}, wired.length ? wired.join(", ") : "nowhere in Candle's Rust side")],
-      run.robust ? [el("dt", {}, "robustness"), el("dd", {}, `${counted(run.robust[0], "case")} without a part in the verdict, ${number(run.robust[1])} failed`)] : ""),
+      run.robust ? [el("dt", {}, "robustness"), el("dd", {}, `${counted(run.robust[0], "case")} without a part in the verdict, ${number(run.robust[1])} failed${run.robust[2] ? `; the first: ${run.robust[2]}` : ""}`)] : ""),
     drawCases(run), drawFailures(kernel, run), drawRuns(kernel), drawBound(kernel),
     el("h3", {}, "Parameters"), rows(["Name", "Type", "Role"], data.params[kernel.params].map(([name, type, role]) => [el("code", {}, name), el("code", {}, type), role])),
     drawTargets(kernel),

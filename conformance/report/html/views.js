@@ -8,7 +8,7 @@ function drawMap(found) {
     const link = cells.get(kernel.name);
     link.className = `cell ${status}${shown.has(at) ? "" : " dim"}${kernel.name === state.kernel ? " chosen" : ""}`;
     link.textContent = sign[status];
-    link.title = `${kernel.name}: ${word[status]}`;
+    link.title = link.ariaLabel = `${kernel.name}: ${word[status]}`;
     const count = (counts[kernel.module] ??= [0, 0]);
     count[0] += status === "pass";
     count[1] += 1;

@@ -13,6 +13,7 @@ from typing import Any
 from conformance.files import own_python
 from conformance.processes.bounded import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
+from conformance.runtimes.rocm.emulators import emulator
 from conformance.runtimes.rocm.nodes import cause
 from conformance.runtimes.rocm.search import chosen
 
@@ -51,13 +52,15 @@ class Device:
 class Probe:
     """What HIP says of the machine: its devices, or ``why`` there are none, in a sentence that says what to do.
 
-    ``hip`` is the version of the HIP runtime, ``driver`` that of the kernel driver; empty where unknown.
+    ``hip`` is the version of the HIP runtime, ``driver`` that of the kernel driver; empty where unknown. ``emulator``
+    is set where the devices are an emulator's.
     """
 
     devices: tuple[Device, ...]
     why: str = ""
     hip: str = ""
     driver: str = ""
+    emulator: str = ""
 
 
 def probe() -> Probe:
@@ -75,7 +78,8 @@ def probe() -> Probe:
     told = json.loads(answer.removeprefix(_MARK))
     devices = tuple(Device(**row) for row in told["devices"])
     why = "" if devices else cause(told["why"])
-    return Probe(devices, why, told["hip"], driver_version() if devices else "")
+    driver = driver_version() if devices and not told["emulator"] else ""
+    return Probe(devices, why, told["hip"], driver, told["emulator"])
 
 
 @lru_cache(maxsize=1)
@@ -122,16 +126,16 @@ def _answer() -> dict[str, Any]:
     try:
         runtime = RocmRuntime()
     except NoRocm as error:
-        return {"why": str(error), "devices": [], "hip": ""}
+        return {"why": str(error), "devices": [], "hip": "", "emulator": ""}
     from conformance.runtimes.hip.device import Device as Opened
     from conformance.runtimes.hip.device import HipError, device_count
 
     try:
         devices = [Opened(runtime, ordinal) for ordinal in range(device_count())]
     except (HipError, RuntimeError) as error:
-        return {"why": str(error), "devices": [], "hip": runtime.version}
+        return {"why": str(error), "devices": [], "hip": runtime.version, "emulator": emulator()}
     rows = [
         asdict(Device(ordinal, one.name, one.arch, one.wave, one.multiprocessors, one.integrated))
         for ordinal, one in enumerate(devices)
     ]
-    return {"why": "HIP shows no device", "devices": rows, "hip": runtime.version}
+    return {"why": "HIP shows no device", "devices": rows, "hip": runtime.version, "emulator": emulator()}

@@ -30,6 +30,7 @@ def _find() -> Choice:
         others=tuple(map(str, found[1:])),
         hip=answer.hip or None,
         driver=answer.driver or None,
+        emulator=answer.emulator or None,
         visible=tuple(f"{name}={value}" for name, value in visible().items()),
     )
 

@@ -62,10 +62,10 @@ class Unresolved:
     why: str
     module: str | None = None
 
-    def may_ask(self, kernel: Kernel) -> bool:
-        """Whether ``kernel`` may be what is asked for."""
+    def may_ask(self, kernel: Kernel, name: str) -> bool:
+        """Whether ``kernel``, which the backend calls ``name``, may be what is asked for."""
         parts = self.pattern.split("*")
-        fits = re.fullmatch("[A-Za-z0-9_]+".join(map(re.escape, parts)), kernel.name) is not None
+        fits = re.fullmatch("[A-Za-z0-9_]+".join(map(re.escape, parts)), name) is not None
         return fits and self.module in (None, kernel.module)
 
 
@@ -107,11 +107,13 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
         raise RustError(candle, None, "holds Rust nested too deep to be analysed; check it out anew") from None
     requests = list(machine.requests.values())
     asked: dict[str, list[Ask]] = defaultdict(list)
+    strange: dict[str, list[Ask]] = defaultdict(list)  # what is no kernel's name, or not in this port
     unresolved: list[Unresolved] = []
     for request in requests:
         known = request.text.known
         if known is not None:
-            asked[called.candle(known) or known].append(_ask(request))
+            name = called.candle(known)
+            (asked[name] if name in specs.kernels else strange[known]).append(_ask(request))
             continue
         fitting = _fitting(request, specs, called)
         for name in fitting:
@@ -128,13 +130,17 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
     ]
     kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}
     idle = [kernel for name, kernel in specs.kernels.items() if not kernels[name]]
-    strange = {name: tuple(asks) for name, asks in sorted(asked.items()) if name not in specs.kernels}
     own = defined_here(candle, strange)
-    missing = tuple(Missing(name, asks, _near(name, idle, specs)) for name, asks in strange.items() if name not in own)
-    beyond = tuple(Missing(name, strange[name], None, place) for name, place in sorted(own.items()))
+    missing = tuple(
+        Missing(name, tuple(asks), called.ports.get(name) or _near(name, idle, specs))
+        for name, asks in sorted(strange.items())
+        if name not in own
+    )
+    beyond = tuple(Missing(name, tuple(strange[name]), None, place) for name, place in sorted(own.items()))
     unresolved.sort(key=lambda one: _sortable(one.at))
     not_told = {
-        kernel.name: tuple(dict.fromkeys(one.at for one in unresolved if one.may_ask(kernel))) for kernel in idle
+        kernel.name: tuple(dict.fromkeys(one.at for one in unresolved if one.may_ask(kernel, called.port(kernel.name))))
+        for kernel in idle
     }
     not_told = {name: places for name, places in not_told.items() if places}
     return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, beyond, reach.partial)

@@ -14,6 +14,7 @@ from conformance.reading import read_bytes
 from conformance.upstream.checkout import CheckoutError
 from conformance.upstream.wiring.index import Index
 from conformance.upstream.wiring.items import Function, cfg_attributes
+from conformance.upstream.wiring.modules import is_test, test_files
 from conformance.upstream.wiring.syntax import RustError, first_error, line_of, parse, read_rust, text_of, walk
 
 LOADS = (
@@ -118,8 +119,13 @@ def read_sources(candle: Path, folder: Path, loads: frozenset[str]) -> Reach:
     inside = _label(candle, folder)
     every = [one for known in index.functions.values() for one in known]
     index.serves = lambda attributes: _belongs(attributes, "", mine, inside)
+    tests = test_files(files)
     index.foreign |= {
-        id(one) for one in every if _is_test(one.uses) or not _belongs(one.uses, one.unit.label, mine, inside)
+        id(one)
+        for one in every
+        if one.unit.label in tests
+        or is_test("\n".join(one.uses))
+        or not _belongs(one.uses, one.unit.label, mine, inside)
     }
     functions = _called(
         [one for one in every if one.name not in loads and id(one) not in index.foreign], (*_MAIN, inside)
@@ -202,10 +208,6 @@ def _called(functions: Sequence[Function], main: Sequence[str]) -> list[Function
         waiting = [one for one in functions if id(one) not in kept and one.called_as & calls]
         kept |= {id(one): one for one in waiting}
     return [one for one in functions if id(one) in kept]
-
-
-def _is_test(uses: Sequence[str]) -> bool:
-    return any("cfg(test)" in text or "#[test]" in text for text in uses)
 
 
 def _may_call(node: Node, known: Sequence[Function]) -> bool:

@@ -11,7 +11,14 @@
 #define __constant__ __attribute__((constant))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+
+// As HIP's own: clang's launch_bounds has no effect on AMD targets.
+#define CANDLE_PARITY_THREADS(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define CANDLE_PARITY_THREADS_WAVES(threads, waves) \
+  __attribute__((amdgpu_flat_work_group_size(1, threads), amdgpu_waves_per_eu(waves)))
+#define CANDLE_PARITY_THIRD(first, second, third, ...) third
+#define __launch_bounds__(...) \
+  CANDLE_PARITY_THIRD(__VA_ARGS__, CANDLE_PARITY_THREADS_WAVES, CANDLE_PARITY_THREADS, )(__VA_ARGS__)
 
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define CANDLE_PARITY_MINIMAL_HIP 1
@@ -59,6 +66,9 @@ __device__ inline void __syncthreads() {
 }
 
 __device__ inline unsigned __lane_id() { return __builtin_amdgcn_mbcnt_hi(-1, __builtin_amdgcn_mbcnt_lo(-1, 0)); }
+
+__device__ inline int __ffs(unsigned value) { return value == 0 ? 0 : __builtin_ctz(value) + 1; }
+__device__ inline int __ffs(int value) { return __ffs(static_cast<unsigned>(value)); }
 
 // The value of lane `lane`, in registers of four bytes.
 template <class T>

@@ -1,0 +1,247 @@
+"""The names that a declaration at namespace level gives to what others may use.
+
+Whoever uses one of them is lost with it: without the declaration the name may be found elsewhere, in a header or an
+outer namespace. So rather too many names than too few, and ``None`` where they cannot be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+OPENING, CLOSING = ("(", "[", "{", "[["), (")", "]", "}", "]]")
+CLASSES = frozenset(("class", "struct", "union"))
+
+_WITH_ARGUMENTS = frozenset(
+    {"__attribute__", "__attribute", "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__declspec"}
+    | {"alignas", "_Alignas", "__align__", "__builtin_align__", "noexcept", "explicit", "asm", "__asm__"}
+)
+_TYPES_OF = frozenset(("decltype", "typeof", "__typeof__", "__typeof"))
+_BEFORE_A_NAME = frozenset(("*", "&", "const", "volatile", "__restrict__", "__restrict", "restrict"))
+_STOPS = ("=", "[", "(", "{")
+_AFTER_A_NAME = (*_STOPS, ",", ":")
+_SPECIFIERS = frozenset(
+    {"const", "constexpr", "consteval", "constinit", "extern", "friend", "inline", "static", "thread_local", "typedef"}
+    | {"typename", "virtual", "volatile", "__extension__", "__inline", "__inline__", "__restrict", "__restrict__"}
+    | {"__constant__", "__device__", "__forceinline__", "__global__", "__host__", "__managed__", "__noinline__"}
+    | {"__shared__", "__grid_constant__"}
+)
+_TYPES = frozenset(
+    {"auto", "bool", "char", "char8_t", "char16_t", "char32_t", "double", "float", "int", "long", "short", "signed"}
+    | {"unsigned", "void", "wchar_t", "__int128", "_Float16", "__bf16"}
+)
+_NO_NAMES = _SPECIFIERS | _TYPES | CLASSES | {"enum", "final", "template", "using", "concept", "requires"}
+_TRAITS = frozenset(("decltype", "requires", "noexcept", "sizeof"))
+
+
+def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
+    """The names that the declaration of these tokens gives; ``None`` where they cannot be told, as of an operator."""
+    words = outside_attributes(declaration)
+    while words[-1:] == [";"]:
+        words.pop()
+    if words[:1] == ["extern"]:
+        words = words[2:] if words[1:2] and words[1].startswith('"') else words[1:]
+    while words[:1] == ["template"]:
+        words = words[_behind_angles(words, 1) if words[1:2] == ["<"] else 1 :]
+    if not words or "friend" in words or "requires" in _outer(words):
+        return None
+    if words[0] == "using":
+        return _used(words[1:])
+    if words[0] == "concept":
+        return frozenset(words[1:2])
+    key = _first(words, (*CLASSES, "enum", *_STOPS))
+    if words[key : key + 1] and words[key] not in _STOPS:
+        return _of_class(words[key:])
+    return _declarators(words)
+
+
+def probes(words: Sequence[str], body: int | None, names: frozenset[str]) -> bool:
+    """Whether a definition may be a template that asks whether an expression with ``names`` compiles, and is another
+    one if not. A function asks that in its head, before ``body``, or with ``requires``; a class in its body too."""
+    if "template" not in words:
+        return False
+    head = words[:body]
+    while head[:2] == ["template", "<"]:
+        head = head[_behind_angles(head, 1) :]
+    whole = "requires" in words or not CLASSES.isdisjoint(head)
+    asked = words if whole else words[:body]
+    return not _TRAITS.isdisjoint(asked) and not names.isdisjoint(asked)
+
+
+def specialises(declaration: Sequence[str]) -> bool:
+    """Whether it is a specialisation of a template, whole or in part."""
+    words = outside_attributes(declaration)
+    if words[:3] == ["template", "<", ">"]:
+        return True
+    while words[:2] == ["template", "<"]:
+        words = words[_behind_angles(words, 1) :]
+    key = next((at for at, word in enumerate(words) if word not in _SPECIFIERS), len(words))
+    head = words[key : key + _first(words[key:], ("{", ":", "(", "="))]
+    return bool(head) and head[0] in CLASSES and "<" in head
+
+
+def outside_attributes(words: Sequence[str]) -> list[str]:
+    """``words`` without attributes and their arguments; ``decltype(...)`` becomes ``auto``."""
+    result: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] == "[[":
+            at = _behind(words, at)
+        elif words[at] in _TYPES_OF or words[at] in _WITH_ARGUMENTS:
+            result += ["auto"] if words[at] in _TYPES_OF else []
+            at = _behind(words, at + 1) if words[at + 1 : at + 2] == ["("] else at + 1
+        else:
+            result.append(words[at])
+            at += 1
+    return result
+
+
+def is_name(word: str) -> bool:
+    """Whether ``word`` is an identifier, or a keyword."""
+    return word[0].isalpha() or word[0] in "_$"
+
+
+def _used(words: Sequence[str]) -> frozenset[str] | None:
+    """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be told."""
+    if "=" in words:
+        return frozenset(words[:1]) if words[1] == "=" else None
+    if not words or words[0] in ("enum", "namespace"):
+        return None
+    names = [segment[-1] for segment in _segments(words) if segment]
+    return frozenset(names) if all(map(_can_be_given, names)) else None
+
+
+def _of_class(words: Sequence[str]) -> frozenset[str] | None:
+    """Of a class or an enum: its name, its enumerators, and the variables that it is the type of."""
+    is_enum = words[0] == "enum"
+    scoped = is_enum and words[1:2] and words[1] in CLASSES
+    opening = _first(words, _STOPS)
+    base = _first(words[:opening], (":",))
+    head = _outside_angles(words[:base])
+    names = {word for at, word in enumerate(head) if _can_be_given(word) and head[at + 1 : at + 2] != ["::"]}
+    if words[opening : opening + 1] != ["{"]:
+        # `struct A;`, or a function or variables of the type `struct A`.
+        more = _declarators(words) if len(names) != 1 or opening < len(words) else frozenset[str]()
+        return None if more is None or not names else more | names
+    end = _behind(words, opening)
+    if is_enum and not scoped:
+        enumerators = [segment[0] for segment in _segments(words[opening + 1 : end - 1]) if segment]
+        names |= {word for word in enumerators if _can_be_given(word)}
+    if end < len(words):
+        variables = _declarators(["auto", *words[end:]])
+        return None if variables is None else frozenset(names | variables)
+    # The members of a union without a name are named as if they stood outside of it.
+    return frozenset(names) or None
+
+
+def _declarators(words: Sequence[str]) -> frozenset[str] | None:
+    """Of functions and variables, whose type comes before the first of them."""
+    at = _first(words, _AFTER_A_NAME)
+    head, rest = _outside_angles(words[:at]), words[at:]
+    if not head or "operator" in words[:at]:
+        return None
+    if rest[:1] == ["["] and not _can_be_given(head[-1]):
+        # auto [a, b] = ...
+        end = _behind(rest, 0)
+        inside = [word for word in rest[1 : end - 1] if word != ","]
+        return frozenset(inside) if inside and all(map(_can_be_given, inside)) else None
+    if rest[:1] == ["("] and not _can_be_given(head[-1]):
+        name = _in_parentheses(rest[1 : _behind(rest, 0) - 1])
+    else:
+        # Of one word alone it is not known whether it is a type, a macro or the name.
+        typed = sum(_can_be_given(word) or word in _TYPES for word in head) > 1
+        name = head[-1] if typed and _can_be_given(head[-1]) else None
+    if name is None:
+        return None
+    names = {name}
+    for segment in list(_segments(rest))[1:]:
+        start = next((place for place, word in enumerate(segment) if word not in _BEFORE_A_NAME), len(segment))
+        if segment[start : start + 1] == ["("]:
+            inner = _in_parentheses(segment[start + 1 : _behind(segment, start) - 1])
+            names |= set() if inner is None else {inner}
+        elif segment[start : start + 1] and _can_be_given(segment[start]):
+            behind = segment[start + 1 : start + 2]
+            names |= {segment[start]} if not behind or behind[0] in _AFTER_A_NAME else set()
+    return frozenset(names)
+
+
+def _in_parentheses(words: Sequence[str]) -> str | None:
+    """The name in ``(*name)``, ``(&name)[3]``, ``(T::*name)(int)`` and ``(name)``."""
+    return next(
+        (word for at, word in enumerate(words) if _can_be_given(word) and words[at + 1 : at + 2] != ["::"]), None
+    )
+
+
+def _can_be_given(word: str) -> bool:
+    return is_name(word) and word not in _NO_NAMES
+
+
+def _first(words: Sequence[str], stops: Collection[str]) -> int:
+    """Where the first of ``stops`` outside of angle brackets is, else the end."""
+    at = 0
+    while at < len(words) and words[at] not in stops:
+        at = _behind_angles(words, at) if words[at] == "<" else at + 1
+    return at
+
+
+def _segments(words: Sequence[str]) -> Iterator[list[str]]:
+    """``words`` between the commas outside of brackets; ``<`` may be a comparison, so it is none."""
+    segment: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] == ",":
+            yield segment
+            segment, at = [], at + 1
+            continue
+        end = _behind(words, at) if words[at] in OPENING else at + 1
+        segment += words[at:end]
+        at = end
+    yield segment
+
+
+def _outer(words: Sequence[str]) -> list[str]:
+    """``words`` outside of brackets."""
+    result: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] in OPENING:
+            at = _behind(words, at)
+        else:
+            result.append(words[at])
+            at += 1
+    return result
+
+
+def _outside_angles(words: Sequence[str]) -> list[str]:
+    result: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] == "<":
+            at = _behind_angles(words, at)
+        else:
+            result.append(words[at])
+            at += 1
+    return result
+
+
+def _behind(words: Sequence[str], at: int) -> int:
+    """The position behind the bracket that closes the one at ``at``. Doubled ones count as two."""
+    depth = 0
+    for position in range(at, len(words)):
+        word = words[position]
+        depth += len(word) * ((word in OPENING) - (word in CLOSING))
+        if depth <= 0:
+            return position + 1
+    return len(words)
+
+
+def _behind_angles(words: Sequence[str], at: int) -> int:
+    depth = 0
+    while at < len(words):
+        if words[at] in OPENING:
+            at = _behind(words, at)
+            continue
+        depth += (words[at] == "<") - (words[at] == ">")
+        at += 1
+        if depth == 0:
+            break
+    return at
