@@ -214,9 +214,11 @@ def test_print_has_the_map_and_the_causes_and_no_controls(opened: Any) -> None:
 def test_a_baseline_shows_what_changed(opened: Any) -> None:
     before = Record.of(run_info(), every_kernel(SPECS, [result("usilu_f16", "pass")]))
     page = opened(render_html(record(), SPECS, baseline=before))
+    marked = page.tab.locator("#map a.cell.worse").all()
+    assert [link.get_attribute("title") for link in marked] == ["usilu_f16: wrong answers, worse than the baseline"]
     page.open("#view=changes")
     assert page.texts("#changes h3") == ["Worse (1)"]
-    page.tab.click("#changes td a")
+    page.tab.click("#changes tbody a")
     assert "worse than the baseline" in page.texts("#kernel")[0]
 
 

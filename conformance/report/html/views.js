@@ -6,9 +6,10 @@ function drawMap(found) {
   kernels.forEach((kernel, at) => {
     const { status } = resultOf(kernel);
     const link = cells.get(kernel.name);
-    link.className = `cell ${status}${shown.has(at) ? "" : " dim"}${kernel.name === state.kernel ? " chosen" : ""}`;
+    const changed = kernel.changes?.[0][1] ?? "";
+    link.className = ["cell", status, changed, shown.has(at) ? "" : "dim", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
     link.textContent = sign[status];
-    link.title = link.ariaLabel = `${kernel.name}: ${word[status]}`;
+    link.title = link.ariaLabel = `${kernel.name}: ${word[status]}${changed ? `, ${changed === "better" ? "better" : "worse"} than the baseline` : ""}`;
     const count = (counts[kernel.module] ??= [0, 0]);
     count[0] += status === "pass";
     count[1] += 1;
