@@ -21,7 +21,7 @@ from conformance.processes.bounded import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
-from conformance.toolchains.targets import Target
+from conformance.toolchains.targets import Target, target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
@@ -146,6 +146,15 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
             return found
         lacks.append(f"{kind}: {found}")
     raise AmdError(f"no compiler for AMD targets ({'; '.join(lacks)}); install ROCm or, {_PACKAGES}")
+
+
+def lacking() -> str:
+    """Why nothing can be compiled for AMD targets here, and what to install; empty where something can."""
+    try:
+        find_toolchain([target("gfx942")])
+    except AmdError as error:
+        return str(error)
+    return ""
 
 
 def rocm_roots() -> list[Path]:

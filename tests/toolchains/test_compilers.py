@@ -248,6 +248,7 @@ def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: py
     for part in ("rocm: no ROCm", "clang: no clang++", "zig: the PyPI package ziglang", "rocm-device-libs", "clang-19"):
         assert part in said
     assert "\n" not in said
+    assert toolchains.lacking() == said
 
 
 def test_the_kind_of_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
