@@ -107,6 +107,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _gates(report)
     _outputs(report, json=True)
@@ -296,6 +297,7 @@ def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
         parser.add_argument("--json", type=Path, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
+    parser.add_argument("--summary", type=Path, metavar="F", help="write a short report as Markdown, for CI")
     parser.add_argument("--csv", type=Path, metavar="F", help="write a row per kernel as CSV")
     parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
 
@@ -319,6 +321,12 @@ def _seconds(text: str) -> float:
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
     return value
+
+
+def _address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -54,7 +54,7 @@ def command(arguments: argparse.Namespace) -> int:
     one = _of_one_run(arguments, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
-    if not write_reports(arguments, records, specs) and arguments.json is None:
+    if not write_reports(arguments, records, specs, gating.standing) and arguments.json is None:
         for record in records:
             print(render_terminal(record, specs))
     for sentence in contradictions(given):
