@@ -66,6 +66,7 @@ def code_object(
     name: str = "k",
     target: str = "gfx942",
     mode: int = 0xF0,
+    nan_mode: int = 1 << 21 | 1 << 23,
     wave: int = 64,
 ) -> bytes:
     """A code object with one kernel, which gets its argument segment's address in s[0:1], the block's x in s2, and its
@@ -83,7 +84,7 @@ def code_object(
     header, place = 64 + 2 * 56, 4096
     descriptor_at, text_at = place, place + 256
     vgprs, users = 32, 2
-    rsrc1 = (vgprs // 8 - 1) | mode << 12
+    rsrc1 = (vgprs // 8 - 1) | mode << 12 | (0 if target.startswith("gfx12") else nan_mode)
     rsrc2 = users << 1 | 1 << 7
     properties = 8 | (1 << 10 if wave == 32 else 0)
     descriptor = struct.pack(

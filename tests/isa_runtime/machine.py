@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
+import os
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -87,6 +88,11 @@ class Machine:
             self.close()
             raise AssertionError("the process did not survive") from None
         return answer
+
+    def mapped(self) -> int:
+        """Bytes of addresses that the process has mapped."""
+        assert self._process is not None
+        return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def close(self) -> None:
         if self._process is not None:

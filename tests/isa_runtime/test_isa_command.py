@@ -84,7 +84,7 @@ def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tm
     (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert (kernel["status"], kernel["cases"]) == ("not_run", 0)
-    assert kernel["message"] == "kernel fill_f32: the emulator does not know v_mfma_f32_4x4x1_16b_f32"
+    assert kernel["message"] == "kernel fill_f32: the interpreter does not know v_mfma_f32_4x4x1_16b_f32"
 
 
 def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:

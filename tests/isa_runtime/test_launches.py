@@ -25,7 +25,7 @@ def fault(machine: Machine, *words: int, **options: int) -> tuple[int, str]:
 
 def test_an_instruction_that_is_not_known_is_named(machine: Machine) -> None:
     words = (0xD3C2000A, 0x042A0D04)  # v_mfma_f32_4x4x1_16b_f32
-    assert fault(machine, *words) == (NOT_SUPPORTED, "kernel k: the emulator does not know v_mfma_f32_4x4x1_16b_f32")
+    assert fault(machine, *words) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_mfma_f32_4x4x1_16b_f32")
 
 
 def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
@@ -35,7 +35,7 @@ def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
 
 def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None:
     failed, message = fault(machine, 0xFFFFFFFF)
-    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the emulator does not know the instruction word 0xffffffff")
+    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the interpreter does not know the instruction word 0xffffffff")
 
 
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:

@@ -108,9 +108,15 @@ def same(got: Array, expected: Array) -> None:
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """+0 above -0, a number before a NaN."""
+    """+0 above -0, a number before a NaN, a signalling NaN before all."""
     larger = np.where(a == b, np.where(np.signbit(a), b, a), np.where(a > b, a, b))
-    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, larger))
+    numbers = np.where(np.isnan(a), b, np.where(np.isnan(b), a, larger))
+    return np.where(signalling(a) | signalling(b), np.array(np.nan, a.dtype), numbers)
+
+
+def signalling(a: Array) -> Array:
+    bits = a.view(f"u{a.itemsize}")
+    return np.isnan(a) & (bits >> (np.finfo(a.dtype).nmant - 1) & 1 == 0)
 
 
 def minimum(a: Array, b: Array) -> Array:

@@ -85,8 +85,9 @@ SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
   return Success;
 }
 SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
-  if (major) *major = 9;
-  if (minor) *minor = 4;
+  const HostDevice host = host_device();
+  if (major) *major = host.major;
+  if (minor) *minor = host.minor;
   return check_device("hipDeviceComputeCapability", device);
 }
 SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
@@ -111,8 +112,8 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   p.maxGridSize[0] = max_grid_x;
   p.maxGridSize[1] = p.maxGridSize[2] = max_grid_yz;
   p.totalConstMem = max_grid_x;
-  p.major = 9;
-  p.minor = 4;
+  p.major = host.major;
+  p.minor = host.minor;
   p.multiProcessorCount = static_cast<int>(options().threads());
   p.maxThreadsPerMultiProcessor = 2 * SIMT_MAX_THREADS;
   p.maxBlocksPerMultiProcessor = 2;

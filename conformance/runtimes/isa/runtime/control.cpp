@@ -1,4 +1,4 @@
-// Branches, calls, barriers, traps, and what has no effect on an emulator: caches, waits, priorities.
+// Branches, calls, barriers, traps, and what has no effect on an interpreter: caches, waits, priorities.
 #include "machine.h"
 
 namespace isa {

@@ -99,6 +99,7 @@ constexpr Rename renames[] = {
     {"_nc_u32", "_u32"},
     {"_nc_i32", "_i32"},
     {"_nc_u16", "_u16"},
+    {"_nc_i16", "_i16"},
     {"v_clz_i32_u32", "v_ffbh_u32"},
     {"v_ctz_i32_b32", "v_ffbl_b32"},
     {"v_cls_i32", "v_ffbh_i32"},
@@ -111,21 +112,22 @@ Run find(const char *name) {
   return nullptr;
 }
 
-Run find_renamed(std::string name) {
-  if (const Run run = find(name.c_str())) return run;
+// `name`, or what it is renamed to.
+std::string renamed(std::string name) {
+  if (find(name.c_str())) return name;
   for (const Rename &rename : renames) {
     const std::size_t at = name.find(rename.from);
     if (at == std::string::npos) continue;
     name.replace(at, rename.from.size(), rename.to);
-    return find(name.c_str());
+    return name;
   }
-  return nullptr;
+  return name;
 }
 
 template <std::size_t n>
 Table *make(const Opcode (&rows)[n]) {
   auto *table = new Table;
-  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find_renamed(row.name)};
+  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find(renamed(row.name).c_str())};
   return table;
 }
 
@@ -147,6 +149,8 @@ const Target *target_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::string plain_name(const char *name) { return renamed(name); }
 
 const char *mnemonic(const std::string &target, const Inst &i) {
   const Target *found = target_of(target);

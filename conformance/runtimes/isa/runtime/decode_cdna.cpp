@@ -25,12 +25,7 @@ class CdnaDecoder : public Decoder {
         break;
       case 0x36:
         name(i, Encoding::DS, w >> 17 & 255);
-        i.words = 2;
-        i.constant = w & 0xffff;
-        i.src[0] = static_cast<u16>(vgpr + (next & 255));
-        i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
-        i.src[2] = static_cast<u16>(vgpr + (next >> 16 & 255));
-        i.dst = static_cast<u16>(vgpr + (next >> 24));
+        lds(i, w, next);
         if (w >> 16 & 1 || w >> 25 & 1) i.run = unknown;  // GDS, and accumulation registers
         break;
       case 0x37:

@@ -22,6 +22,7 @@ constexpr u32 lds_limit = 65536;
 constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
 constexpr u32 keeps_subnormals = 0xf0 << 12;
 constexpr u32 float_mode = 0xff << 12;
+constexpr u32 nan_mode = 1u << 21 | 1u << 23;  // DX10_CLAMP and IEEE, bits that RDNA 4 does not have
 
 std::mutex &launch_mutex() {
   static std::mutex &instance = *new std::mutex;
@@ -94,7 +95,7 @@ Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, v
       continue;
     }
     const void *from = extra ? packed + a.offset : params ? params[number] : nullptr;
-    if (!from || (extra && a.offset + a.size > packed_bytes))
+    if (!from || (extra && u64{a.offset} + a.size > packed_bytes))
       return fail(simt::InvalidValue, "kernel %s: argument %u is not given", kernel.name.c_str(), number);
     std::memcpy(segment.data() + a.offset, from, a.size);
     if (a.kind == "global_buffer" && pointer_count < most_arguments) {
@@ -157,11 +158,15 @@ u64 executed_instructions() { return executed_total; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
-  const u32 lds_bytes = kernel.lds_bytes + dynamic_bytes;
+  const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
   if (const Error error = check_shape(kernel, grid, block, lds_bytes)) return error;
   if ((kernel.rsrc1 & float_mode) != keeps_subnormals)
-    return fail(simt::NotSupported, "kernel %s: the emulator does not know the float mode %#x", kernel.name.c_str(),
+    return fail(simt::NotSupported, "kernel %s: the interpreter does not know the float mode %#x", kernel.name.c_str(),
                 kernel.rsrc1 >> 12 & 0xff);
+  if (!kernel.object->code().target.starts_with("gfx12") && (kernel.rsrc1 & nan_mode) != nan_mode)
+    return fail(simt::NotSupported,
+                "kernel %s: the interpreter does not know the float mode without IEEE or DX10_CLAMP",
+                kernel.name.c_str());
   Launch l{};
   l.code = &kernel.object->code();
   l.kernel = kernel.name.c_str();

@@ -104,7 +104,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   std::string text;
   int lane = w.exec_ ? std::countr_zero(w.exec_) : 0;
   if (fault.kind == Fault::Unknown) {
-    text = "the emulator does not know " + std::string(fault.what());
+    text = "the interpreter does not know " + std::string(fault.what());
     if (name != fault.what() && !text.ends_with(name) && i.run != no_instruction) text += " (" + name + ")";
   } else if (const auto *access = dynamic_cast<const AddressFault *>(&fault)) {
     if (access->lane >= 0) lane = access->lane;

@@ -69,7 +69,6 @@ void run_dpp(Wave &w, const Inst &i) {
 void run_sdwa(Wave &w, const Inst &i) {
   const u32 word = i.constant;
   Inst inner = i;
-  inner.flags &= static_cast<u8>(~Sdwa);
   const auto take = [&](int n, u32 sel, bool extends) {
     u32 *to = w.v[temporary - vgpr + n];
     const u16 code = i.src[n];

@@ -77,8 +77,8 @@ struct Inst;
 using Run = void (*)(Wave &, const Inst &);
 
 // Halves: 16-bit operands in v128 to v255 are the high halves of v0 to v127 (RDNA 3). Keeps: 16-bit results leave the
-// other half of their register alone (RDNA).
-enum Flag : u8 { Dpp = 1, Sdwa = 2, Clamp = 4, Halves = 8, Returns = 16, Promoted = 32, Keeps = 64 };
+// other half of their register alone (RDNA). SignedLiteral: a literal of 32 bits is extended by its sign to 64.
+enum Flag : u8 { Dpp = 1, SignedLiteral = 2, Clamp = 4, Halves = 8, Returns = 16, Promoted = 32, Keeps = 64 };
 
 // A decoded instruction. `index` is its own place in the decoded code.
 struct Inst {
@@ -130,7 +130,7 @@ enum class Half { Whole, Low, High };
 // What the waves of a launch have in common.
 struct Launch {
   const Code *code;
-  Window fixed[4];  // the loaded image, the arguments, the dispatch packet
+  Window fixed[3];  // the loaded image, the arguments, the dispatch packet
   const char *kernel;
   u32 grid[3], block[3];
   u32 wave;                      // lanes, 32 or 64
@@ -253,6 +253,11 @@ Run find_compare(const char *name);
 Run find_float(const char *name);
 Run find_integer(const char *name);
 Run find_packed(const char *name);
+// Sums and differences of integers held at the ends of their type, as the clamp bit asks for.
+Run find_saturating(const char *name);
+Run find_saturating_packed(const char *name);
+// A mnemonic as the functions above know it: CDNA's where RDNA has another.
+std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
 void run_dpp(Wave &, const Inst &);

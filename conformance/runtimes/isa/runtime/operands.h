@@ -28,10 +28,20 @@ T inline_constant(u16 code) {
   } else if constexpr (sizeof(T) == 4) {
     const u32 bits = code == two_pi ? 0x3e22f983 : std::bit_cast<u32>(static_cast<f32>(values[code - first_float]));
     return std::bit_cast<T>(bits);
-  } else {
+  } else if constexpr (is_float<T>) {
     const u16 bits = code == two_pi ? 0x3118 : std::bit_cast<u16>(static_cast<f16>(values[code - first_float]));
     return std::bit_cast<T>(bits);
+  } else {
+    return std::bit_cast<T>(static_cast<u16>(inline_constant<u32>(code)));  // the low half of an f32
   }
+}
+
+// What is above an inline constant of 16 bits in its register: integers are extended by their sign, floats of f16
+// instructions by zeros, those of integer instructions are f32 (LLVM, AMDGPUBaseInfo.cpp, getInlineEncodingV216).
+template <class T>
+T inline_constant_above(u16 code) {
+  if (is_float<T> && code >= first_float) return T{0};
+  return std::bit_cast<T>(static_cast<u16>(inline_constant<u32>(code) >> 16));
 }
 
 inline bool is_inline(u16 code) { return (code >= 128 && code <= 208) || (code >= first_float && code <= two_pi); }
@@ -112,6 +122,13 @@ inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
   for (int l = 0; l < lanes; ++l) to[l] = (value[l] & mask[l]) | (to[l] & ~mask[l]);
 }
 
+// What the clamp bit does to a float; NaN becomes 0, as descriptors ask for (DX10_CLAMP).
+template <class T>
+void clamp(const Inst &i, T *r) {
+  if (i.flags & Clamp)
+    for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
+}
+
 template <class T>
 void finish(const Inst &i, T *r) {
   if constexpr (is_float<T>) {
@@ -119,8 +136,7 @@ void finish(const Inst &i, T *r) {
       const f32 by = i.omod == 1 ? 2.0f : i.omod == 2 ? 4.0f : 0.5f;
       for (int l = 0; l < lanes; ++l) r[l] = static_cast<T>(r[l] * static_cast<T>(by));
     }
-    if (i.flags & Clamp)
-      for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
+    clamp(i, r);
   }
 }
 

@@ -27,17 +27,19 @@ constexpr auto plus = [](u64 a, u64 b, u64 c) { return a + b + c; };
 constexpr auto minus = [](u64 a, u64 b, u64 c) { return a - b - c; };
 constexpr auto minus_reversed = [](u64 a, u64 b, u64 c) { return b - a - c; };
 
-// v_mad_u64_u32, v_mad_i64_i32: with a carry out of 64 bits.
-template <class T, class Wide>
+// v_mad_u64_u32, v_mad_i64_i32: the carry is bit 64 of the whole sum.
+template <class T, class Addend, class Wide>
 void multiply_add_wide(Wave &w, const Inst &i) {
   T a_[lanes], b_[lanes];
-  u64 c_[lanes], r[lanes];
+  Addend c_[lanes];
+  u64 r[lanes];
   u8 out[lanes];
   const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
-  const u64 *c = source(w, i, 2, c_);
+  const Addend *c = source(w, i, 2, c_);
   for (int l = 0; l < lanes; ++l) {
-    r[l] = static_cast<u64>(static_cast<Wide>(a[l]) * b[l]) + c[l];
-    out[l] = r[l] < c[l];
+    const Wide sum = Wide{a[l]} * b[l] + c[l];
+    r[l] = static_cast<u64>(sum);
+    out[l] = sum >> 64 & 1;
   }
   const u64 bits = packed(out) & w.exec_;
   put(w, i, r);
@@ -156,8 +158,18 @@ u32 low24u(u32 a) { return a & 0xffffff; }
 #define I3(name, ...) {name, &ternary<i32, i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return __VA_ARGS__; }>}
 #define H2(name, ...) {name, &binary<u16, u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(__VA_ARGS__); }>}
 #define S2(name, ...) {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }>}
+#define K2(name, ...) \
+  {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }, true>}
 #define H3(name, T, keeps, ...) \
   {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }, keeps>}
+
+constexpr Semantics saturating_rows[] = {
+    U2("v_add_u32", saturated<u32>(i64{a} + b)),    U2("v_sub_u32", saturated<u32>(i64{a} - b)),
+    U2("v_subrev_u32", saturated<u32>(i64{b} - a)), I2("v_add_i32", saturated<i32>(i64{a} + b)),
+    I2("v_sub_i32", saturated<i32>(i64{a} - b)),    H2("v_add_u16", saturated<u16>(i32{a} + b)),
+    H2("v_sub_u16", saturated<u16>(i32{a} - b)),    H2("v_subrev_u16", saturated<u16>(i32{b} - a)),
+    K2("v_add_i16", saturated<i16>(i32{a} + b)),    K2("v_sub_i16", saturated<i16>(i32{a} - b)),
+};
 
 constexpr Semantics integer_rows[] = {
     U1("v_mov_b32", a),
@@ -209,8 +221,8 @@ constexpr Semantics integer_rows[] = {
     I2("v_mul_hi_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) >> 32)),
     U3("v_mad_u32_u24", low24u(a) * low24u(b) + c),
     I3("v_mad_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) + c)),
-    {"v_mad_u64_u32", &multiply_add_wide<u32, u64>},
-    {"v_mad_i64_i32", &multiply_add_wide<i32, i64>},
+    {"v_mad_u64_u32", &multiply_add_wide<u32, u64, unsigned __int128>},
+    {"v_mad_i64_i32", &multiply_add_wide<i32, i64, __int128>},
     U3("v_add3_u32", a + b + c),
     U3("v_lshl_add_u32", (a << (b & 31)) + c),
     U3("v_add_lshl_u32", (a + b) << (c & 31)),
@@ -241,6 +253,8 @@ constexpr Semantics integer_rows[] = {
     {"v_mbcnt_lo_u32_b32", &mask_count<false>},
     {"v_mbcnt_hi_u32_b32", &mask_count<true>},
     H2("v_add_u16", a + b),
+    K2("v_add_i16", a + b),
+    K2("v_sub_i16", a - b),
     H2("v_sub_u16", a - b),
     H2("v_subrev_u16", b - a),
     H2("v_mul_lo_u16", u32{a} * b),
@@ -263,6 +277,10 @@ constexpr Semantics integer_rows[] = {
 }  // namespace
 
 Run find_integer(const char *name) { return find_row(integer_rows, name); }
+Run find_saturating(const char *name) {
+  const Run run = find_row(saturating_rows, name);
+  return run ? run : find_saturating_packed(name);
+}
 
 }  // namespace isa
 
@@ -273,4 +291,5 @@ Run find_integer(const char *name) { return find_row(integer_rows, name); }
 #undef I3
 #undef H2
 #undef S2
+#undef K2
 #undef H3
