@@ -69,7 +69,7 @@ def test_a_refused_object_leaves_no_memory(machine: Machine) -> None:
     struct.pack_into("<Q", file, 64 + 40, 1 << 30)
     before = machine.mapped()
     for _ in range(3):
-        failed, message, _ = machine.launch(bytes(file))
+        _, message, _ = machine.launch(bytes(file))
         assert "has no descriptor of kernel k" in message
     assert machine.mapped() - before < 1 << 30
 

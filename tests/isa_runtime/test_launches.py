@@ -35,7 +35,10 @@ def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
 
 def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None:
     failed, message = fault(machine, 0xFFFFFFFF)
-    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the interpreter does not know the instruction word 0xffffffff")
+    assert (failed, message) == (
+        NOT_SUPPORTED,
+        "kernel k: the interpreter does not know the instruction word 0xffffffff",
+    )
 
 
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:
@@ -154,3 +157,10 @@ def test_what_cannot_be_loaded_says_why(machine: Machine, damage: object, why: s
     failed, message, _ = machine.launch(file)
     assert failed in (INVALID_IMAGE, 209)
     assert why in message
+
+
+@pytest.mark.parametrize(
+    ("target", "capability"), [("gfx1100", (11, 0)), ("gfx1030", (10, 3)), ("gfx90a", (9, 0)), ("gfx942", (9, 4))]
+)
+def test_the_compute_capability_is_the_targets(machine: Machine, target: str, capability: tuple[int, int]) -> None:
+    assert machine.capability(target) == capability

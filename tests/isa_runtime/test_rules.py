@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.isa_runtime.code import FLAG_OF_S20, HEAD, TAIL, VECTOR, A, B, C, code_object, vop3
 from tests.isa_runtime.machine import Machine
