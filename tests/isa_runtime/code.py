@@ -23,8 +23,8 @@ HEAD = (
 )
 """Loads a pair of registers from each of four buffers, by thread: v[4:5], v[6:7], v[8:9], v[10:11]."""
 
-TAIL = (0xDC748000, 0x000E0A01, 0xBF810000)
-"""global_store_dwordx2 v1, v[10:11], s[14:15]; s_endpgm"""
+TAIL = (0xBF8C0070, 0xDC748000, 0x000E0A01, 0xBF810000)
+"""s_waitcnt vmcnt(0) lgkmcnt(0); global_store_dwordx2 v1, v[10:11], s[14:15]; s_endpgm"""
 
 FLAG_OF_VCC = (0xD100000A, 0x01A90280)
 """v_cndmask_b32 v10, 0, 1, vcc"""

@@ -106,7 +106,7 @@ def test_waves_meet_at_a_barrier(machine: Machine, order: str) -> None:
         *(0xD81A0000, 0x00000001),  # ds_write_b32 v1, v0
         *(0xBF8CC07F, 0xBF8A0000),  # s_waitcnt; s_barrier
         *(0x2A0402FF, 0x000003FC),  # v_xor_b32 v2, 1020, v1
-        *(0xD86C0000, 0x0A000002),  # ds_read_b32 v10, v2
+        *(0xD86C0000, 0x0A000002, 0xBF8CC07F),  # ds_read_b32 v10, v2; s_waitcnt lgkmcnt(0)
         *(0xDC708000, 0x000E0A01, END),  # global_store_dword v1, v10, s[14:15]
     ]
     out = np.zeros(256, np.uint32)

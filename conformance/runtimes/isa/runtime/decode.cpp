@@ -107,7 +107,7 @@ constexpr Rename renames[] = {
 
 Run find(const char *name) {
   for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_integer, find_packed,
-                     find_memory, find_lds})
+                     find_memory, find_lds, find_wait})
     if (const Run run = look(name)) return run;
   return nullptr;
 }
@@ -162,6 +162,7 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   const Target *target = target_of(name);
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   code.target = name;
+  code.generation = static_cast<u32>(target->generation);
   const std::size_t words = bytes / 4;
   code.index_of.assign(words, ~0u);
   code.insts.reserve(words);

@@ -10,7 +10,7 @@ namespace {
 void run_dual(Wave &w, const Inst &i) {
   const Dual &both = w.launch->code->duals[i.constant];
   u32 *result = w.v[temporary - vgpr + 3];
-  std::memcpy(result, w.v[both.x.dst - vgpr], sizeof(u32) * lanes);
+  std::memcpy(result, w.out(both.x.dst - vgpr), sizeof(u32) * lanes);
   Inst x = both.x;
   x.dst = temporary + 3;
   x.run(w, x);

@@ -52,6 +52,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.executed = 0;
   w.masked_for = 0;
   w.hot = 0;
+  w.waits.clear();
   std::fill(std::begin(w.windows), std::end(w.windows), Window{});
   std::memset(w.mask, 0, sizeof w.mask);
   std::memset(w.v, 0xff, sizeof w.v[0] * launch.vgprs);

@@ -5,10 +5,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "waits.h"
 
 namespace isa {
 
@@ -165,11 +168,33 @@ struct Wave {
   std::vector<u8> scratch;
   Window windows[4];
   u32 hot;  // the window of the last access
+  Waits waits;
+
+  // Vector register `r`, read or written by what is not a load; raises Fault where a load into it is in flight.
+  const u32 *in(u32 r) const {
+    if (waits.late[r]) [[unlikely]]
+      too_early(r, false, false);
+    return v[r];
+  }
+  u32 *out(u32 r) {
+    if (waits.late[r]) [[unlikely]]
+      too_early(r, false, true);
+    return v[r];
+  }
+  void read(u32 first, u32 count) const {
+    for (u32 r = first; r < first + count; ++r) in(r);
+  }
+  void check_scalar(u32 r, bool written) const {
+    if (waits.late_scalar[r]) [[unlikely]]
+      too_early(r, true, written);
+  }
+  [[noreturn]] void too_early(u32 r, bool scalar, bool written) const;
 
   u32 scalar(u16 code, const Inst &i) const;
   u64 scalar64(u16 code, const Inst &i) const;
   void set_scalar(u16 code, u32 value);
   void set_scalar64(u16 code, u64 value);
+  void load_scalar(u16 code, u32 value);  // by a load, whatever is in flight
   // A bit for each lane, in one register or two.
   u64 mask_at(u16 code, const Inst &i) const { return launch->wave == 32 ? scalar(code, i) : scalar64(code, i); }
   void set_mask(u16 code, u64 bits) {
@@ -179,7 +204,10 @@ struct Wave {
     else
       set_scalar64(code, bits);
   }
-  u64 vcc_mask() const { return launch->wave == 32 ? s[vcc] : u64{s[vcc + 1]} << 32 | s[vcc]; }
+  u64 vcc_mask() const {
+    check_scalar(vcc, false);
+    return launch->wave == 32 ? s[vcc] : u64{s[vcc + 1]} << 32 | s[vcc];
+  }
   const u32 *masks(u64 bits) {
     if (bits != masked_for) {
       for (int l = 0; l < lanes; ++l) mask[l] = bits >> l & 1 ? ~0u : 0u;
@@ -210,6 +238,7 @@ struct Code {
   std::vector<u32> index_of, offsets;
   u64 address = 0;  // of the first word, in the loaded image
   std::string target;
+  u32 generation = 0;  // of the instruction set: 9 to 12
 
   u64 address_of(u32 index) const { return address + offsets[index]; }
   u32 index_at(u64 where) const;  // raises Fault
@@ -260,6 +289,7 @@ Run find_saturating_packed(const char *name);
 std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
+Run find_wait(const char *name);
 void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
 

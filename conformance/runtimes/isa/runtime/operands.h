@@ -91,12 +91,12 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
       if (high && !is_inline(code)) value = std::bit_cast<T>(static_cast<u16>(w.scalar(code, i) >> 16));
     for (int l = 0; l < lanes; ++l) buffer[l] = value;
   } else {
-    const u32 *low = w.v[code - vgpr];
+    const u32 *low = w.in(code - vgpr);
     if constexpr (sizeof(T) == 4) {
       if (!is_float<T> || !((i.neg | i.abs) >> n & 1)) return reinterpret_cast<const T *>(low);
       std::memcpy(buffer, low, sizeof(u32) * lanes);
     } else if constexpr (sizeof(T) == 8) {
-      const u32 *high = w.v[code - vgpr + 1];
+      const u32 *high = w.in(code - vgpr + 1);
       u64 *out = reinterpret_cast<u64 *>(buffer);
       for (int l = 0; l < lanes; ++l) out[l] = u64{high[l]} << 32 | low[l];
     } else {
@@ -111,9 +111,8 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
 
 inline u64 writable(const Wave &w, const Inst &i) { return i.flags & Dpp ? w.write_exec : w.exec_; }
 
-// 32 bits of every active lane into register `r`.
-inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
-  u32 *to = w.v[r];
+// 32 bits of every lane in `bits` into a register.
+inline void put_lanes(Wave &w, u64 bits, u32 *to, const u32 *value) {
   if (bits == ~u64{0}) {
     std::memcpy(to, value, sizeof(u32) * lanes);
     return;
@@ -121,6 +120,7 @@ inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
   const u32 *mask = w.masks(bits);
   for (int l = 0; l < lanes; ++l) to[l] = (value[l] & mask[l]) | (to[l] & ~mask[l]);
 }
+inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) { put_lanes(w, bits, w.out(r), value); }
 
 // What the clamp bit does to a float; NaN becomes 0, as descriptors ask for (DX10_CLAMP).
 template <class T>

@@ -7,7 +7,10 @@ namespace isa {
 
 u32 Wave::scalar(u16 code, const Inst &i) const {
   if (code == null_operand) return 0;
-  if (code < exec) return s[code];
+  if (code < exec) {
+    check_scalar(code, false);
+    return s[code];
+  }
   if (code == exec) return static_cast<u32>(exec_);
   if (code == exec + 1) return static_cast<u32>(exec_ >> 32);
   if (code == literal) return i.constant;
@@ -29,7 +32,11 @@ u32 Wave::scalar(u16 code, const Inst &i) const {
 }
 
 u64 Wave::scalar64(u16 code, const Inst &i) const {
-  if (code < exec) return u64{s[code + 1]} << 32 | s[code];
+  if (code < exec) {
+    check_scalar(code, false);
+    check_scalar(code + 1u, false);
+    return u64{s[code + 1]} << 32 | s[code];
+  }
   if (code == exec) return exec_;
   if (code == null_operand) return 0;
   if (code == literal)
@@ -44,6 +51,11 @@ u64 Wave::scalar64(u16 code, const Inst &i) const {
 }
 
 void Wave::set_scalar(u16 code, u32 value) {
+  if (code < exec) check_scalar(code, true);
+  load_scalar(code, value);
+}
+
+void Wave::load_scalar(u16 code, u32 value) {
   if (code < exec)
     s[code] = value;
   else if (code == exec)

@@ -67,7 +67,7 @@ void readlane(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, a[w.scalar(i.src[1], i) % w.launch->wave]);
 }
 void writelane(Wave &w, const Inst &i) {
-  w.v[i.dst - vgpr][w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
+  w.out(i.dst - vgpr)[w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
 }
 
 // v_mbcnt: the bits of the mask below each lane.
@@ -86,7 +86,7 @@ void mask_count(Wave &w, const Inst &i) {
 constexpr u16 accumulation = 256;
 void from_accumulation(Wave &w, const Inst &i) {
   u32 r[lanes];
-  std::memcpy(r, w.v[i.src[0] - vgpr + accumulation], sizeof r);
+  std::memcpy(r, w.in(i.src[0] - vgpr + accumulation), sizeof r);
   put_words(w, w.exec_, i.dst - vgpr, r);
 }
 void to_accumulation(Wave &w, const Inst &i) {
