@@ -228,6 +228,13 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         help="thread order of the cpu and isa runtimes: forward, reverse or shuffle:SEED; may be given several times",
     )
     parser.add_argument(
+        "--perturb",
+        type=_seed,
+        default=0,
+        metavar="SEED",
+        help="isa runtime: approximate instructions deviate within their documented error, by this seed (default: not)",
+    )
+    parser.add_argument(
         "--fail-under", type=_percent, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
     )
     parser.add_argument("--strict", action="store_true", help="with --fail-under: a failure is exit 1 all the same")
@@ -296,6 +303,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed (0 to {(1 << 32) - 1})")
     return value
 
 

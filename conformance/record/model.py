@@ -148,7 +148,7 @@ class RunInfo(Row):
     were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
     set, and ``left_out_devices`` those of another architecture. ``compiler`` is what was asked for: "auto"
     (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
-    port declares its choices in.
+    port declares its choices in. ``perturb`` is the seed by which approximate instructions deviated.
     """
 
     runtime: str
@@ -187,6 +187,7 @@ class RunInfo(Row):
     left_out_devices: tuple[str, ...] = ()
     compiler: str | None = None
     config: str | None = None
+    perturb: Count | None = None
 
 
 class Summary(Row):

@@ -92,6 +92,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
             words += ["--wave", str(run.wave)]
         if kind is not None and kind.arch_variable is not None and run.arch:
             words += ["--arch", run.arch]
+        words += ["--perturb", str(run.perturb)] if run.perturb else []
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):

@@ -78,9 +78,11 @@ class Machine:
         order: str = "forward",
         threads: int = 1,
         timeout_ms: int = 5000,
+        perturb: int = 0,
     ) -> tuple[int, str, list[NDArray[Any]]]:
         """The launch's code and message, and the buffers after it."""
         options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
+        options["perturb"] = str(perturb)
         answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options))
         return answer
 

@@ -10,7 +10,9 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.port.amd_cache import compile_cached
-from conformance.runtimes.isa.kind import ARCH, TARGETS
+from conformance.record.files import read_record
+from conformance.report.about import rerun
+from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
@@ -38,8 +40,9 @@ def toolchain() -> Toolchain:
 
 @pytest.fixture(autouse=True)
 def default_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``--arch`` sets the variable for the processes of a run; no other test is to see it."""
+    """``--arch`` and ``--perturb`` set variables for the processes of a run; no other test is to see it."""
     monkeypatch.setenv(ARCH, TARGETS[0])
+    monkeypatch.setenv(PERTURB, "0")
 
 
 @pytest.fixture
@@ -71,6 +74,15 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
+def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
+    run, kernel = judged(tmp_path, "--perturb", "7", "--kernels", str(port))
+    assert run["perturb"] == 7
+    assert "approximate instructions deviate, seed 7" in run["host"]
+    assert "--perturb 7" in kernel["failures"][0]["reproduce"]
+    assert "--perturb 7" in rerun(read_record(tmp_path / "r.json").run, "fill_f32")
+
+
 def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     source = tmp_path / "fill.hip"
     source.write_text(FILL.replace("WORK", ""))
@@ -100,6 +112,8 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
     [
         (["--runtime", "isa", "--arch", "gfx803"], "the isa runtime does not know the instructions of gfx803"),
         (["--runtime", "cpu", "--arch", "gfx942", "--wave", "32"], "gfx942 has waves of 64 lanes"),
+        (["--runtime", "cpu", "--perturb", "1"], "--perturb is for --runtime isa; leave it out"),
+        (["--perturb", "1"], "--perturb is for --runtime isa; leave it out"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

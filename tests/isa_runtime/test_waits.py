@@ -39,7 +39,10 @@ def message(machine: Machine, *words: int, lds: int = 0, head: tuple[int, ...] =
         ((0x7E080280,), "v4 written by v_mov_b32 before s_waitcnt vmcnt(3)"),
         ((0xDC748000, 0x000E0401), "v4 read by global_store_dwordx2 before s_waitcnt vmcnt(3)"),
         ((0xDC508000, 0x147F0004), "v4 read by global_load_dword before s_waitcnt vmcnt(3)"),  # its address
-        ((0xBF8C0070, *RETURNS, 0x7E2A0314), "v20 read by v_mov_b32 before s_waitcnt vmcnt(0) for the global_atomic_add"),
+        (
+            (0xBF8C0070, *RETURNS, 0x7E2A0314),
+            "v20 read by v_mov_b32 before s_waitcnt vmcnt(0) for the global_atomic_add",
+        ),
     ],
     ids=["first", "second", "waited", "waited too little", "written", "stored", "address", "atomic"],
 )

@@ -106,8 +106,8 @@ constexpr Rename renames[] = {
 };
 
 Run find(const char *name) {
-  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_integer, find_packed,
-                     find_memory, find_lds, find_wait})
+  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
+                     find_integer, find_packed, find_memory, find_lds, find_wait})
     if (const Run run = look(name)) return run;
   return nullptr;
 }

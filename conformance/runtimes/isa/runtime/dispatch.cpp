@@ -30,6 +30,7 @@ std::mutex &launch_mutex() {
 }
 
 std::atomic<u64> executed_total{0};
+std::atomic<u32> perturb_seed{0};
 
 // The pointers among the arguments of the launch in progress, for messages.
 simt::Memory::Argument pointers[most_arguments];
@@ -156,6 +157,8 @@ std::string located(u64 address) {
 
 u64 executed_instructions() { return executed_total; }
 
+void set_perturb(u32 seed) { perturb_seed = seed; }
+
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
   const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
@@ -174,6 +177,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
   l.wave = kernel.wave();
   l.lds_bytes = lds_bytes;
+  l.perturb = perturb_seed;
   l.scratch_bytes = kernel.scratch_bytes;
   l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
   std::vector<u8> segment;
@@ -193,6 +197,8 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const simt::Options &settings = simt::options();
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
+  // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
+  l.poison = order.reversed() ? 0x01 : 0xff;
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;

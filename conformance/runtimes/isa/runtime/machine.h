@@ -139,6 +139,8 @@ struct Launch {
   u32 wave;                      // lanes, 32 or 64
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
+  u8 poison;    // in every byte of registers, LDS and scratch memory that nothing has written
+  u32 perturb;  // the seed of deviations of approximate instructions, 0 for none
   u64 kernarg, dispatch_packet;
 };
 
@@ -280,6 +282,7 @@ Run find_scalar_float(const char *name);
 Run find_control(const char *name);
 Run find_compare(const char *name);
 Run find_float(const char *name);
+Run find_approximate(const char *name);
 Run find_integer(const char *name);
 Run find_packed(const char *name);
 // Sums and differences of integers held at the ends of their type, as the clamp bit asks for.

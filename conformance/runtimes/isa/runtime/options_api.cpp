@@ -40,6 +40,14 @@ SIMT_API int hipisaSetOption(const char *key, const char *value) {
     target() = value;
     return Success;
   }
+  if (key && value && std::strcmp(key, "perturb") == 0) {
+    char *end = nullptr;
+    const unsigned long seed = std::strtoul(value, &end, 10);
+    if (end == value || *end || *value == '-' || seed > UINT32_MAX)
+      return fail(InvalidValue, "option perturb: '%s' is not a whole number from 0 to %u", value, UINT32_MAX);
+    isa::set_perturb(static_cast<isa::u32>(seed));
+    return Success;
+  }
   return options().set(key, value);
 }
 SIMT_API const char *hipisaLastMessage() { return last_message(); }

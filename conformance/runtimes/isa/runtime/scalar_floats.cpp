@@ -35,16 +35,6 @@ template <auto f>
 void wide(Wave &w, const Inst &i) {  // SCC as it was
   w.set_scalar64(i.dst, f(w.scalar64(i.src[0], i), w.scalar64(i.src[1], i)));
 }
-// v_s_: an approximate function of the vector unit on a scalar register.
-template <auto f>
-void vector_one(Wave &w, const Inst &i) {
-  f32 a = float_at(w, i, 0);
-  if (i.abs & 1) a = std::fabs(a);
-  if (i.neg & 1) a = -a;
-  if (i.omod || i.flags & Clamp) unknown(w, i);
-  w.set_scalar(i.dst, bits_of(static_cast<f32>(f(a))));
-}
-
 #define COMPARE(name, condition, type, run) \
   {"s_cmp_" name "_" type, &run<[](f32 a, f32 b) -> bool { return condition; }>}
 #define TWO(name, ...)                                                         \
@@ -92,8 +82,6 @@ constexpr Semantics scalar_float_rows[] = {
     {"s_add_nc_u64", &wide<[](u64 a, u64 b) { return a + b; }>},
     {"s_sub_nc_u64", &wide<[](u64 a, u64 b) { return a - b; }>},
     {"s_mul_u64", &wide<[](u64 a, u64 b) { return a * b; }>},
-    {"v_s_rcp_f32", &vector_one<[](f32 a) { return 1.0f / a; }>},
-    {"v_s_sqrt_f32", &vector_one<[](f32 a) { return std::sqrt(a); }>},
 };
 
 }  // namespace

@@ -4,14 +4,6 @@
 namespace isa {
 namespace {
 
-template <class T>
-constexpr auto reciprocal = [](T x) { return static_cast<T>(T{1} / x); };
-
-// The documented error of these is an ulp; what is computed here is rounded correctly, or nearly so.
-// v_log_f32 and v_exp_f32 have no subnormals (LLVM, AMDGPUISelLowering.cpp, scales where it wants them).
-inline f32 log2_of(f32 x) { return static_cast<f32>(std::log2(static_cast<f64>(flushed(x)))); }
-inline f32 exp2_of(f32 x) { return flushed(static_cast<f32>(std::exp2(static_cast<f64>(x)))); }
-inline f32 rsq_of(f32 x) { return static_cast<f32>(1 / std::sqrt(static_cast<f64>(x))); }
 // In turns, not radians.
 inline f32 sin_of(f32 x) { return static_cast<f32>(std::sin(static_cast<f64>(x) * 6.283185307179586)); }
 inline f32 cos_of(f32 x) { return static_cast<f32>(std::cos(static_cast<f64>(x) * 6.283185307179586)); }
@@ -158,20 +150,6 @@ constexpr Semantics float_rows[] = {
     F3("v_fmamk_f32", f32, false, fused(a, b, c)),
     F3("v_fmaak_f16", f16, true, fused(a, b, c)),
     F3("v_fmamk_f16", f16, true, fused(a, b, c)),
-    F1("v_rcp_f32", f32, 1.0f / a),
-    F1("v_rcp_iflag_f32", f32, 1.0f / a),
-    F1("v_rcp_f64", f64, 1.0 / a),
-    F1("v_rcp_f16", f16, static_cast<f16>(1.0f / static_cast<f32>(a))),
-    F1("v_rsq_f32", f32, rsq_of(a)),
-    F1("v_rsq_f64", f64, 1.0 / std::sqrt(a)),
-    F1("v_rsq_f16", f16, static_cast<f16>(rsq_of(a))),
-    F1("v_sqrt_f32", f32, std::sqrt(a)),
-    F1("v_sqrt_f64", f64, std::sqrt(a)),
-    F1("v_sqrt_f16", f16, static_cast<f16>(std::sqrt(static_cast<f32>(a)))),
-    F1("v_exp_f32", f32, exp2_of(a)),
-    F1("v_log_f32", f32, log2_of(a)),
-    F1("v_exp_f16", f16, static_cast<f16>(exp2_of(a))),
-    F1("v_log_f16", f16, static_cast<f16>(log2_of(a))),
     F1("v_sin_f32", f32, sin_of(a)),
     F1("v_cos_f32", f32, cos_of(a)),
     F1("v_fract_f32", f32, fraction(a)),

@@ -22,13 +22,11 @@ struct Waits {
   static constexpr std::uint32_t most = 64;  // what the counters hold; a wave stalls before one more
 
   InFlight flights[3][most];
-  std::uint32_t size[3];
-  std::uint8_t late[520], late_scalar[128];  // loads in flight, by register
+  std::uint32_t size[3] = {};
+  std::uint8_t late[520] = {}, late_scalar[128] = {};  // loads in flight, by register
 
   void clear() {
-    std::memset(size, 0, sizeof size);
-    std::memset(late, 0, sizeof late);
-    std::memset(late_scalar, 0, sizeof late_scalar);
+    for (const Counter counter : {Counter::Vector, Counter::Lds, Counter::Scalar}) retire(counter, size[int(counter)]);
   }
   void add(Counter counter, std::uint32_t index, std::uint32_t first, std::uint32_t count) {
     const auto c = static_cast<int>(counter);
