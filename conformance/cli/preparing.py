@@ -154,7 +154,7 @@ def _set_arch(settings: Settings) -> None:
 
 
 def _set_perturb(settings: Settings) -> None:
-    """Have approximate instructions deviate as ``--perturb`` says; raises ``UsageError`` where they are a device's own."""
+    """Have approximate instructions deviate as ``--perturb`` says; raises ``UsageError`` where a device has its own."""
     kind = known_kind(settings.runtime)
     if kind is not None and kind.perturb_variable is not None:
         os.environ[kind.perturb_variable] = str(settings.perturb)

@@ -47,6 +47,9 @@ T deviating(T r, f64 exact) {
                                                                                                              : r;
 }
 
+// V_RCP_F32 "converges to < 0.5ULP when using the Newton-Raphson method and 2 FMA operations".
+bool converges(f32 x, f32 guess, f32 rounded) { return fused(guess, fused(-x, guess, 1.0f), guess) == rounded; }
+
 template <class T, auto f>
 T approximation(T x, u32 seed) {
   if constexpr (sizeof(T) == 8) {
@@ -60,7 +63,11 @@ T approximation(T x, u32 seed) {
     const f64 exact = f(widened(x));
     T r;
     round_to(r, exact);
-    return seed && scrambled(u64{bits_of(x)} << 32 ^ seed) & 1 ? deviating(r, exact) : r;
+    if (!seed || !(scrambled(u64{bits_of(x)} << 32 ^ seed) & 1)) return r;
+    const T other = deviating(r, exact);
+    if constexpr (sizeof(T) == 4 && f == rcp_of)
+      if (!converges(flushed(x), other, r)) return r;
+    return other;
   }
 }
 

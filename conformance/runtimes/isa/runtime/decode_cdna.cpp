@@ -18,7 +18,9 @@ class CdnaDecoder : public Decoder {
         scalar_memory(i, w, next);
         break;
       case 0x34:
-        if ((w >> 23 & 7) == 7)
+        if ((w >> 23 & 7) == 7 && is_matrix(w >> 16 & 127))
+          matrix(i, w, next);
+        else if ((w >> 23 & 7) == 7)
           vop3p(i, at);
         else
           vop3(i, at);
@@ -44,6 +46,24 @@ class CdnaDecoder : public Decoder {
       default:
         i.run = no_instruction;
     }
+  }
+
+  bool is_matrix(u32 opcode) {
+    const char *name = table_.at(Encoding::VOP3P, opcode).name;
+    return name && (std::strncmp(name, "v_mfma", 6) == 0 || std::strncmp(name, "v_smfmac", 8) == 0);
+  }
+
+  // VOP3P with operands in accumulation registers where bits say so.
+  void matrix(Inst &i, u32 w, u32 next) {
+    name(i, Encoding::VOP3P, w >> 16 & 127);
+    i.words = 2;
+    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, (w >> 15 & 1) != 0};
+    i.dst = static_cast<u16>(vgpr + (w & 255) + (accumulated[2] ? 256 : 0));
+    for (int n = 0; n < 3; ++n) {
+      i.src[n] = operand(next >> 9 * n & 511);
+      if (i.src[n] >= vgpr && accumulated[n]) i.src[n] = static_cast<u16>(i.src[n] + 256);
+    }
+    if (w >> 8 & 0x7f || next >> 29) i.run = unknown;  // broadcasts and permutations of blocks
   }
 
   void scalar_memory(Inst &i, u32 w, u32 next) {

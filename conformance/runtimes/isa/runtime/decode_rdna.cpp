@@ -139,6 +139,7 @@ class RdnaDecoder : public Decoder {
     const char *found = opcode < std::size(dual_names) ? dual_names[opcode] : nullptr;
     i.run = found ? find_float(found) : nullptr;
     if (found && !i.run) i.run = find_integer(found);
+    if (found && !i.run) i.run = find_dot(found);
     if (opcode == 1) i.src[2] = literal;
     if (opcode == 2) {
       i.src[2] = i.src[1];

@@ -293,6 +293,8 @@ std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
 Run find_wait(const char *name);
+Run find_dot(const char *name);
+Run find_matrix(const char *name);
 void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
 

@@ -112,36 +112,6 @@ u32 permute_bytes(u32 a, u32 b, u32 selectors) {
   return r;
 }
 
-// v_dot4_i32_iu8: neg says of each of the first two sources whether its bytes are signed.
-void dot4_mixed(Wave &w, const Inst &i) {
-  u32 a_[lanes], b_[lanes];
-  i32 c_[lanes], r[lanes];
-  if (i.flags & Clamp) unknown(w, i);
-  Inst plain = i;
-  plain.neg = plain.op_sel = 0;
-  const u32 *a = source(w, plain, 0, a_), *b = source(w, plain, 1, b_);
-  const i32 *c = source(w, plain, 2, c_);
-  const auto byte = [](u32 x, int n, bool with_sign) {
-    return with_sign ? i32{static_cast<i8>(x >> 8 * n)} : static_cast<i32>(x >> 8 * n & 255);
-  };
-  for (int l = 0; l < lanes; ++l) {
-    i64 sum = c[l];
-    for (int n = 0; n < 4; ++n) sum += byte(a[l], n, i.neg & 1) * byte(b[l], n, i.neg & 2);
-    r[l] = static_cast<i32>(sum);
-  }
-  put(w, plain, r);
-}
-
-i32 dot4(u32 a, u32 b, i32 c) {
-  i64 sum = c;
-  for (int n = 0; n < 4; ++n) sum += static_cast<i8>(a >> 8 * n) * static_cast<i8>(b >> 8 * n);
-  return static_cast<i32>(sum);
-}
-u32 dot4_unsigned(u32 a, u32 b, u32 c) {
-  for (int n = 0; n < 4; ++n) c += (a >> 8 * n & 255) * (b >> 8 * n & 255);
-  return c;
-}
-
 u32 leading_zeros(u32 a) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }
 u32 trailing_zeros(u32 a) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }
 u32 leading_signs(u32 a) {
@@ -241,11 +211,7 @@ constexpr Semantics integer_rows[] = {
     U3("v_alignbyte_b32", static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3)))),
     U3("v_perm_b32", permute_bytes(a, b, c)),
     U3("v_sad_u32", (a > b ? a - b : b - a) + c),
-    {"v_dot4_i32_i8", &ternary<i32, u32, u32, i32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
-    {"v_dot4_u32_u8", &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) { return dot4_unsigned(a, b, c); }>},
-    {"v_dot4_i32_iu8", &dot4_mixed},
     U3("v_xor3_b32", a ^ b ^ c),
-    {"v_dot4c_i32_i8", &accumulate<i32, u32, u32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
     {"v_cndmask_b32", &select<f32>},
     {"v_readfirstlane_b32", &readfirstlane},
     {"v_readlane_b32", &readlane},
