@@ -124,7 +124,7 @@ def _text(*words: int) -> str:
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"]:
+    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1151", "gfx1201"]:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
         head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"

@@ -27,6 +27,9 @@ constexpr Opcode gfx1030[] = {
 constexpr Opcode gfx1100[] = {
 #include "opcodes_gfx1100.inc"
 };
+constexpr Opcode gfx1151[] = {
+#include "opcodes_gfx1151.inc"
+};
 constexpr Opcode gfx1201[] = {
 #include "opcodes_gfx1201.inc"
 };
@@ -141,7 +144,8 @@ const Target *target_of(std::string_view name) {
   static const Target targets[] = {
       {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
       {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
-      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
+      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1151", Generation::Gfx11, make(gfx1151)},
+      {"gfx1201", Generation::Gfx12, make(gfx1201)},
   };
   for (const Target &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return &target;

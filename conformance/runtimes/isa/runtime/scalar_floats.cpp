@@ -1,4 +1,4 @@
-// Floats and 64-bit integers in scalar registers, which RDNA 4 has.
+// Floats and 64-bit integers in scalar registers, which RDNA 3.5 and 4 have.
 #include "operands.h"
 #include "predicates.h"
 
@@ -46,6 +46,8 @@ constexpr Semantics scalar_float_rows[] = {
     TWO("add", a + b),
     TWO("sub", a - b),
     TWO("mul", a *b),
+    TWO("min", minimum(a, b)),  // RDNA 3.5
+    TWO("max", maximum(a, b)),
     TWO("min_num", minimum_number(a, b)),
     TWO("max_num", maximum_number(a, b)),
     {"s_fmac_f32",
