@@ -190,7 +190,7 @@ struct Wave {
     if (waits.late_scalar[r]) [[unlikely]]
       too_early(r, true, written);
   }
-  [[noreturn]] void too_early(u32 r, bool scalar, bool written) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void too_early(u32 r, bool scalar, bool written) const;
 
   u32 scalar(u16 code, const Inst &i) const;
   u64 scalar64(u16 code, const Inst &i) const;

@@ -112,7 +112,7 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
 inline u64 writable(const Wave &w, const Inst &i) { return i.flags & Dpp ? w.write_exec : w.exec_; }
 
 // 32 bits of every lane in `bits` into a register.
-inline void put_lanes(Wave &w, u64 bits, u32 *to, const u32 *value) {
+[[gnu::always_inline]] inline void put_lanes(Wave &w, u64 bits, u32 *to, const u32 *value) {
   if (bits == ~u64{0}) {
     std::memcpy(to, value, sizeof(u32) * lanes);
     return;
@@ -120,7 +120,9 @@ inline void put_lanes(Wave &w, u64 bits, u32 *to, const u32 *value) {
   const u32 *mask = w.masks(bits);
   for (int l = 0; l < lanes; ++l) to[l] = (value[l] & mask[l]) | (to[l] & ~mask[l]);
 }
-inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) { put_lanes(w, bits, w.out(r), value); }
+[[gnu::always_inline]] inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
+  put_lanes(w, bits, w.out(r), value);
+}
 
 // What the clamp bit does to a float; NaN becomes 0, as descriptors ask for (DX10_CLAMP).
 template <class T>
