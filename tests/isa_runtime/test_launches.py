@@ -80,6 +80,14 @@ def test_dynamic_shared_memory_comes_behind_the_static(machine: Machine) -> None
     assert fault(machine, *words, lds=512, shared=511)[0] == ILLEGAL_ADDRESS
 
 
+def test_cdna_4_has_more_shared_memory(machine: Machine) -> None:
+    """160 KiB."""
+    for target, most in (("gfx942", 64 * 1024), ("gfx950", 160 * 1024)):
+        for lds in (most, most + 1):
+            failed, message, _ = machine.launch(code_object([END], (), lds=lds, target=target))
+            assert (failed == 0) is (lds == most), message
+
+
 def test_scratch_memory_is_a_lanes_own_and_checked(machine: Machine) -> None:
     store = (0x7E080280, 0xDC706000, 0x007F0604)  # v_mov_b32 v4, 0; scratch_store_dword v4, v6, off
     assert fault(machine, *store, scratch=4)[0] == 0

@@ -27,7 +27,7 @@ def moves(target: str) -> tuple[list[int], list[int]]:
     loads, stores = [], []
     places = [(16 * part, A + SLOT * n + 4 * part, 8 + 2 * n) for n in range(3) for part in range(4)]
     for offset, register, base in places:
-        if target == "gfx942":
+        if target.startswith("gfx9"):
             loads += [0xDC5C8000 | offset, register << 24 | base << 16 | 1]
             stores += [0xDC7C8000 | offset, base << 16 | register << 8 | 1] if base == 12 else []
         elif target == "gfx1100":
@@ -41,13 +41,13 @@ def moves(target: str) -> tuple[list[int], list[int]]:
 
 def kernel(target: str, words: list[int]) -> bytes:
     loads, stores = moves(target)
-    if target == "gfx942":
+    if target.startswith("gfx9"):
         head, waits, end = [0xC00E0200, 0, 0x24020086, 0xBF8CC07F], [0xBF8C0F70], 0xBF810000
     elif target == "gfx1100":
         head, waits, end = [0xF40C0200, 0xF8000000, 0x30020086, 0xBF89FC07], [0xBF8903F7], 0xBFB00000
     else:
         head, waits, end = [0xF4006200, 0xF8000000, 0x30020086, 0xBFC70000], [0xBFC00000], 0xBFB00000
-    wave = 64 if target == "gfx942" else 32
+    wave = 64 if target.startswith("gfx9") else 32
     all_words = [*head, *loads, *waits, *words, *stores, end]
     return code_object(all_words, ("global_buffer",) * 4, target=target, wave=wave)
 
@@ -55,7 +55,7 @@ def kernel(target: str, words: list[int]) -> bytes:
 def product(target: str, name: str, neg: int = 0, third: int = VECTOR + C) -> list[int]:
     opcode = table(target)["VOP3P", name]
     second = VECTOR + A | VECTOR + B << 9 | third << 18 | neg << 29
-    if target == "gfx942":
+    if target.startswith("gfx9"):
         return [0xD3800000 | opcode << 16 | C, second]
     return [0xCC004000 | opcode << 16 | C, second | 0x18000000]
 
@@ -73,14 +73,14 @@ def operand(target: str, matrix: Array) -> Array:
     side, depth = matrix.shape
     if target == "gfx1100":
         return packed(np.concatenate([matrix, matrix]))
-    parts = (64 if target == "gfx942" else 32) // side
+    parts = (64 if target.startswith("gfx9") else 32) // side
     count = depth // parts
     return packed(np.concatenate([matrix[:, count * part : count * (part + 1)] for part in range(parts)]))
 
 
 def places(target: str, side: int) -> tuple[Array, Array]:
     """Row and column of each lane's elements of the result."""
-    wave = 64 if target == "gfx942" else 32
+    wave = 64 if target.startswith("gfx9") else 32
     lane, element = np.mgrid[:wave, : side * side // wave]
     if target == "gfx1100":
         rows = 2 * element + lane // 16
@@ -111,6 +111,9 @@ ROWS = [
     ("gfx942", "v_mfma_f32_32x32x2_f32", 32, 2, F32, F32, identity),
     ("gfx942", "v_mfma_i32_16x16x32_i8", 16, 32, I8, I32, identity),
     ("gfx942", "v_mfma_i32_32x32x16_i8", 32, 16, I8, I32, identity),
+    ("gfx950", "v_mfma_f32_16x16x32_f16", 16, 32, F16, F32, identity),
+    ("gfx950", "v_mfma_f32_32x32x16_bf16", 32, 16, F32, F32, bf16),
+    ("gfx950", "v_mfma_i32_16x16x64_i8", 16, 64, I8, I32, identity),
     ("gfx1100", "v_wmma_f32_16x16x16_f16", 16, 16, F16, F32, identity),
     ("gfx1100", "v_wmma_f32_16x16x16_bf16", 16, 16, F32, F32, bf16),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", 16, 16, F16, F16, identity),
@@ -132,7 +135,7 @@ def test_a_product_of_matrices_is_numpys(machine: Machine, row: tuple[Any, ...])
     addends = c[rows, columns] if result != F16 else c[rows, columns].view(np.uint16).astype(np.uint32)
     neg = 3 if "iu8" in name else 0
     given = [operand(target, encode(a)), operand(target, encode(b)), packed(addends)]
-    wave = 64 if target == "gfx942" else 32
+    wave = 64 if target.startswith("gfx9") else 32
     failed, message, after = machine.launch(kernel(target, product(target, name, neg)), *given, given[2], block=wave)
     assert failed == 0, message
     exact = a.astype(np.float64) @ b.astype(np.float64).T + c

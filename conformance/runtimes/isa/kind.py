@@ -9,7 +9,7 @@ from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
-TARGETS = ("gfx942", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
+TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
 

@@ -21,6 +21,9 @@ constexpr Opcode gfx90a[] = {
 constexpr Opcode gfx942[] = {
 #include "opcodes_gfx942.inc"
 };
+constexpr Opcode gfx950[] = {
+#include "opcodes_gfx950.inc"
+};
 constexpr Opcode gfx1030[] = {
 #include "opcodes_gfx1030.inc"
 };
@@ -143,9 +146,9 @@ struct Target {
 const Target *target_of(std::string_view name) {
   static const Target targets[] = {
       {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
-      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
-      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1151", Generation::Gfx11, make(gfx1151)},
-      {"gfx1201", Generation::Gfx12, make(gfx1201)},
+      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx950", Generation::Gfx9, make(gfx950)},
+      {"gfx1030", Generation::Gfx10, make(gfx1030)}, {"gfx1100", Generation::Gfx11, make(gfx1100)},
+      {"gfx1151", Generation::Gfx11, make(gfx1151)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
   };
   for (const Target &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return &target;

@@ -89,8 +89,8 @@ class CdnaDecoder : public Decoder {
     const u16 base = next >> 16 & 127;
     if (segment && base != 127) i.src[2] = base;
     if (segment == 1) {
-      // CDNA 3 has a bit that says whether lanes have an address of their own, and one bit less of offset.
-      const bool cdna3 = code_.target.starts_with("gfx94");
+      // CDNA 3 and 4 have a bit that says whether lanes have an address of their own, and one bit less of offset.
+      const bool cdna3 = (code_.target.starts_with("gfx94") || code_.target.starts_with("gfx95"));
       const bool own_address = cdna3 ? w >> 13 & 1 : i.src[2] == none;
       if (cdna3) i.constant = static_cast<u32>(static_cast<i32>(w << 20) >> 20);
       if (!own_address) i.src[0] = none;

@@ -18,7 +18,6 @@ using simt::fail;
 
 constexpr u32 most_threads = 1024;
 constexpr std::size_t most_arguments = 128;
-constexpr u32 lds_limit = 65536;
 constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
 constexpr u32 keeps_subnormals = 0xf0 << 12;
 constexpr u32 float_mode = 0xff << 12;
@@ -59,6 +58,7 @@ Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) 
                 "kernel %s: grid (%u,%u,%u): at most 2147483647 x 65536 x 65536 blocks, and "
                 "fewer than 2^32 threads in a dimension",
                 name, grid.x, grid.y, grid.z);
+  const u32 lds_limit = kernel.object->lds_limit();
   if (lds_bytes > lds_limit)
     return fail(simt::InvalidValue, "kernel %s: %u bytes of shared memory; at most %u", name, lds_bytes, lds_limit);
   return simt::Success;

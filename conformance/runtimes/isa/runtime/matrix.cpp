@@ -13,7 +13,7 @@ enum class Kind { F16, Bf16, F32, I8, I4 };
 constexpr u32 bits_of_kind(Kind kind) {
   return kind == Kind::F32 ? 32 : kind == Kind::F16 || kind == Kind::Bf16 ? 16 : kind == Kind::I8 ? 8 : 4;
 }
-constexpr int deepest = 32;
+constexpr int deepest = 64;
 constexpr int widest = 32;
 
 u32 lanes_of(const Wave &w) { return w.launch->wave; }
@@ -124,6 +124,12 @@ constexpr Semantics matrix_rows[] = {
     {"v_mfma_f32_16x16x16bf16_1k", &multiply<Kind::Bf16, 16, 16, f32>},
     {"v_mfma_f32_32x32x8_bf16", &multiply<Kind::Bf16, 32, 8, f32>},
     {"v_mfma_f32_32x32x8bf16_1k", &multiply<Kind::Bf16, 32, 8, f32>},
+    {"v_mfma_f32_16x16x32_f16", &multiply<Kind::F16, 16, 32, f32>},
+    {"v_mfma_f32_32x32x16_f16", &multiply<Kind::F16, 32, 16, f32>},
+    {"v_mfma_f32_16x16x32_bf16", &multiply<Kind::Bf16, 16, 32, f32>},
+    {"v_mfma_f32_32x32x16_bf16", &multiply<Kind::Bf16, 32, 16, f32>},
+    {"v_mfma_i32_16x16x64_i8", &multiply<Kind::I8, 16, 64, i32>},
+    {"v_mfma_i32_32x32x32_i8", &multiply<Kind::I8, 32, 32, i32>},
     {"v_mfma_f32_16x16x4_f32", &multiply<Kind::F32, 16, 4, f32>},
     {"v_mfma_f32_16x16x4f32", &multiply<Kind::F32, 16, 4, f32>},
     {"v_mfma_f32_32x32x2_f32", &multiply<Kind::F32, 32, 2, f32>},

@@ -203,8 +203,9 @@ SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
                          : attribute == SharedBytes      ? kernel->lds_bytes
                          : attribute == LocalBytes       ? kernel->scratch_bytes
                          : attribute == Registers        ? kernel->vgprs()
-                         : attribute == MaxDynamicShared ? 65536 - kernel->lds_bytes
-                                                         : 0;
+                         : attribute == MaxDynamicShared
+                             ? kernel->object->lds_limit() - std::min(kernel->lds_bytes, kernel->object->lds_limit())
+                             : 0;
   *value = static_cast<int>(found);
   return Success;
 }

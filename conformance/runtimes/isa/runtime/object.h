@@ -51,6 +51,7 @@ class Object {
   const std::map<std::string, Kernel, std::less<>> &kernels() const { return kernels_; }
   const std::map<std::string, Window, std::less<>> &globals() const { return globals_; }
   const Code &code() const { return code_; }
+  u32 lds_limit() const { return target_.starts_with("gfx950") ? 160 * 1024 : 64 * 1024; }
   Window image() const { return {image_.base, image_.base + image_.size}; }
 
  private:
