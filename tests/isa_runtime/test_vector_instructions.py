@@ -301,3 +301,38 @@ def test_a_product_rounded_with_the_addend_zero_loses_the_sign(machine: Machine)
     a = np.full(LANES, -0.0, np.float32)
     mixlo = [0xD3A1000A, 0x02020D04]  # v_fma_mixlo_f16 v10, v4, v6, 0
     same(run(machine, mixlo, np.float16, a, np.ones(LANES, np.float32)), np.zeros(LANES, np.float16))
+
+
+def run_950(machine: Machine, words: list[int], result: Any, *sources: Array) -> Array:
+    """As ``run`` does, on gfx950."""
+    given = [slots(source) for source in sources] + [np.zeros(LANES, np.uint64)] * (4 - len(sources))
+    failed, message, after = machine.launch(code_object([*HEAD, *words, *TAIL], target="gfx950"), *given)
+    assert failed == 0, message
+    return after[3].view(result).reshape(LANES, -1)[:, 0]
+
+
+def test_cdna_4_has_any_function_of_three_bits(machine: Machine) -> None:
+    a, b, c = (values(U, seed) for seed in (1, 2, 3))
+    words = [0xD234020A, 0xD4220D04]  # v_bitop3_b32 v10, v4, v6, v8 bitop3:0x96
+    same(run_950(machine, words, U, a, b, c), a ^ b ^ c)
+    words = [0xD234000A, 0x54220D04]  # bitop3:0x82: both bits of the table alone
+    same(run_950(machine, words, U, a, b, c), (a & b & c) | (~a & ~b & c))
+
+
+def test_cdna_4_rounds_to_bf16(machine: Machine) -> None:
+    a, b = values(np.float32, 1), np.array([1.00390625, 1.01171875, -0.0, np.inf] * 16, np.float32)
+    got = run_950(machine, [0xD268000A, 0x00020D04], U, a, b)  # v_cvt_pk_bf16_f32 v10, v4, v6
+    assert (got >> 16)[:4].tolist() == [0x3F80, 0x3F82, 0x8000, 0x7F80]
+    back = (got << 16).view(np.float32)
+    near = np.isfinite(a) & (np.abs(a) < 3e38)
+    with np.errstate(invalid="ignore"):
+        assert (np.abs(back - a)[near] <= np.maximum(np.abs(a[near]) / 256, 1e-40)).all()
+    assert np.isnan(back[np.isnan(a)]).all()
+
+
+def test_cdna_4_rounds_to_pairs_of_f16(machine: Machine) -> None:
+    a, b = values(np.float32, 1), values(np.float32, 2)
+    got = run_950(machine, [0xD267000A, 0x00020D04], U, a, b)  # v_cvt_pk_f16_f32 v10, v4, v6
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = np.stack([a, b], 1).astype(np.float16)
+    same(got.view(np.float16).reshape(LANES, 2), expected)

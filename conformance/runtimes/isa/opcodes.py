@@ -89,6 +89,19 @@ _NEW = {
         "v_mfma_f32_32x32x16_bf16 v[0:15], v[16:19], v[20:23], v[0:15]": "VOP3P",
         "v_mfma_i32_16x16x64_i8 v[0:3], v[4:7], v[8:11], v[0:3]": "VOP3P",
         "v_mfma_i32_32x32x32_i8 v[0:15], v[16:19], v[20:23], v[0:15]": "VOP3P",
+        "v_prng_b32 v1, v2": "VOP1",
+        "v_permlane16_swap_b32 v1, v2": "VOP1",
+        "v_permlane32_swap_b32 v1, v2": "VOP1",
+        "v_bitop3_b32 v1, v2, v3, v4 bitop3:1": "VOP3",
+        "v_bitop3_b16 v1, v2, v3, v4 bitop3:1": "VOP3",
+        "v_cvt_pk_bf16_f32 v1, v2, v3": "VOP3",
+        "v_cvt_pk_f16_f32 v1, v2, v3": "VOP3",
+        "v_minimum3_f32 v1, v2, v3, v4": "VOP3",
+        "v_maximum3_f32 v1, v2, v3, v4": "VOP3",
+        "v_ashr_pk_i8_i32 v1, v2, v3, v4": "VOP3",
+        "v_ashr_pk_u8_i32 v1, v2, v3, v4": "VOP3",
+        "v_pk_minimum3_f16 v1, v2, v3, v4": "VOP3P",
+        "v_pk_maximum3_f16 v1, v2, v3, v4": "VOP3P",
     }
 }
 """Instructions that only the later target has, and their encodings."""

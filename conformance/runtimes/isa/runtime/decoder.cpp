@@ -47,7 +47,8 @@ bool is_known(const Inst &i) { return i.run != unknown && i.run != no_instructio
 bool clamps_floats(const std::string &name) {
   if (name.starts_with("v_s_")) return false;
   if (name.starts_with("v_pk_")) return name.ends_with("_f16") || name.ends_with("_f32");
-  const bool to_integer = name.starts_with("v_cvt_i") || name.starts_with("v_cvt_u") || name.starts_with("v_frexp_exp");
+  const bool to_integer = name.starts_with("v_cvt_i") || name.starts_with("v_cvt_pk") || name.starts_with("v_cvt_u") ||
+                          name.starts_with("v_frexp_exp");
   return (find_float(name.c_str()) || find_approximate(name.c_str())) && !to_integer;
 }
 

@@ -100,6 +100,13 @@ f64 trig_preop(f64 x, u32 segment) {
   return std::ldexp(static_cast<f64>(top >> 11), scale);
 }
 
+u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
+// To nearest even.
+u32 brain_float(f32 x) {
+  const u32 bits = bits_of(x);
+  return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 #define F1(name, T, ...) {name, &unary<T, T, [](T a) -> T { return __VA_ARGS__; }>}
 #define F2(name, T, ...) {name, &binary<T, T, T, [](T a, T b) -> T { return __VA_ARGS__; }>}
 #define F3(name, T, keeps, ...) {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return __VA_ARGS__; }, keeps>}
@@ -173,6 +180,8 @@ constexpr Semantics float_rows[] = {
     {"v_fma_mix_f32", &fma_mix},
     {"v_fma_mixlo_f16", &fma_mix_half<false>},
     {"v_fma_mixhi_f16", &fma_mix_half<true>},
+    {"v_cvt_pk_f16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return half_bits(a) | half_bits(b) << 16; }>},
+    {"v_cvt_pk_bf16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return brain_float(a) | brain_float(b) << 16; }>},
     {"v_cvt_f16_f32", &unary<f16, f32, [](f32 a) { return static_cast<f16>(a); }>},
     {"v_cvt_f32_f16", &unary<f32, f16, [](f16 a) { return static_cast<f32>(a); }>},
     {"v_cvt_f32_f64", &unary<f32, f64, [](f64 a) { return static_cast<f32>(a); }>},

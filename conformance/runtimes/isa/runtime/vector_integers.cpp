@@ -112,6 +112,22 @@ u32 permute_bytes(u32 a, u32 b, u32 selectors) {
   return r;
 }
 
+// v_bitop3: a table of truth of the three operands' bits, whose index has the first operand's bit on top.
+template <class T>
+void bit_operation(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes], c_[lanes], r[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_), *c = source(w, i, 2, c_);
+  const u32 truth = u32{i.omod} << 6 | u32{i.abs} << 3 | i.neg;
+  for (int l = 0; l < lanes; ++l) {
+    u32 bits = 0;
+    for (u32 n = 0; n < 8; ++n)
+      if (truth >> n & 1)
+        bits |= (n & 4 ? a[l] : ~u32{a[l]}) & (n & 2 ? b[l] : ~u32{b[l]}) & (n & 1 ? c[l] : ~u32{c[l]});
+    r[l] = static_cast<T>(bits);
+  }
+  put<T, true>(w, i, r);
+}
+
 u32 leading_zeros(u32 a) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }
 u32 trailing_zeros(u32 a) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }
 u32 leading_signs(u32 a) {
@@ -162,6 +178,8 @@ constexpr Semantics integer_rows[] = {
     {"v_addc_co_u32", &with_carry<plus, true>},
     {"v_subb_co_u32", &with_carry<minus, true>},
     {"v_subbrev_co_u32", &with_carry<minus_reversed, true>},
+    {"v_bitop3_b32", &bit_operation<u32>},
+    {"v_bitop3_b16", &bit_operation<u16>},
     U2("v_and_b32", a &b),
     U2("v_or_b32", a | b),
     U2("v_xor_b32", a ^ b),
