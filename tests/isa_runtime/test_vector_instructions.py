@@ -335,4 +335,4 @@ def test_cdna_4_rounds_to_pairs_of_f16(machine: Machine) -> None:
     got = run_950(machine, [0xD267000A, 0x00020D04], U, a, b)  # v_cvt_pk_f16_f32 v10, v4, v6
     with np.errstate(over="ignore", invalid="ignore"):
         expected = np.stack([a, b], 1).astype(np.float16)
-    same(got.view(np.float16).reshape(LANES, 2), expected)
+    same(np.ascontiguousarray(got).view(np.float16).reshape(LANES, 2), expected)

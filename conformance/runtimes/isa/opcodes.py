@@ -235,7 +235,8 @@ def main() -> None:
     for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201"]:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
-        head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"
+        tool = "a newer LLVM's assembler" if target in _LATER else "llvm-mc"
+        head = f"// Made by conformance/runtimes/isa/opcodes.py from {tool} for {target}.\n"
         (HERE / "runtime" / f"opcodes_{target}.inc").write_text(head + "\n".join(lines) + "\n")
 
 
