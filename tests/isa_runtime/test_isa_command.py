@@ -27,6 +27,7 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
 }
 """
 UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
+NO_WAIT = 'float x; asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(buf + i)); value += 0 * x;'
 BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
 
 
@@ -105,6 +106,13 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
     assert kernel["status"] == "crash"
     assert "global_store_dword of 4 bytes" in kernel["failures"][0]["why"]
     assert "--runtime isa --arch gfx942" in kernel["failures"][0]["reproduce"]
+
+
+def test_a_load_by_inline_assembly_must_be_waited_for(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", NO_WAIT))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    assert kernel["status"] == "crash"
+    assert "before s_waitcnt vmcnt(0) for the global_load_dword at 0x" in kernel["failures"][0]["why"]
 
 
 @pytest.mark.parametrize(

@@ -119,3 +119,10 @@ def test_the_carry_of_a_signed_sum_is_its_sign(machine: Machine) -> None:
     words = [0xD1E9140A, 0x04220D04, *FLAG_OF_S20]  # v_mad_i64_i32 v[10:11], s[20:21], v4, v6, v[8:9]
     expected = [int(int(x) * int(y) + int(z) < 0) for x, y, z in zip(a, b, c, strict=True)]
     same(run(machine, words, np.uint32, a, b, c), np.array(expected, np.uint32))
+
+
+def test_output_modifiers_have_no_effect_in_ieee_mode(machine: Machine) -> None:
+    a, b = values(np.float32, 1), values(np.float32, 2)
+    first, second = vop3("v_add_f32", VECTOR + A, VECTOR + B)
+    with np.errstate(all="ignore"):
+        same(run(machine, [first, second | 1 << 27], np.float32, a, b), a + b)  # mul:2

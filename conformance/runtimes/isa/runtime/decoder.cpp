@@ -213,6 +213,7 @@ void Decoder::vop3(Inst &i, std::size_t at) {
   i.neg = next >> 29 & 7;
   i.omod = next >> 27 & 3;
   if (w >> 15 & 1) clamp(i, i.run);
+  if (i.omod && generation_ == Generation::Gfx12) i.run = unknown;  // what RDNA 4 does is not known
   const u8 d = w & 255;
   i.dst = static_cast<u16>(vgpr + d);
   i.sdst = vcc;

@@ -131,15 +131,11 @@ void clamp(const Inst &i, T *r) {
     for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
 }
 
+// Output modifiers (omod) are ignored where subnormals are kept or the mode is IEEE (RDNA3 ISA document, 7.2.3.1), as
+// in every mode that launches are made in.
 template <class T>
 void finish(const Inst &i, T *r) {
-  if constexpr (is_float<T>) {
-    if (i.omod) {
-      const f32 by = i.omod == 1 ? 2.0f : i.omod == 2 ? 4.0f : 0.5f;
-      for (int l = 0; l < lanes; ++l) r[l] = static_cast<T>(r[l] * static_cast<T>(by));
-    }
-    clamp(i, r);
-  }
+  if constexpr (is_float<T>) clamp(i, r);
 }
 
 // A result of every active lane into the destination. `keeps` says that 16-bit results leave the other half alone.
