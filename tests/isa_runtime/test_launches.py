@@ -41,6 +41,12 @@ def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None
     )
 
 
+def test_a_scalar_result_has_no_parts(machine: Machine) -> None:
+    """v_readfirstlane_b32 s20, v4 with SDWA and dst_sel:BYTE_0, which no assembler writes."""
+    failed, message = fault(machine, 0x7E2804F9, 0x00060004)
+    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_readfirstlane_b32")
+
+
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:
     failed, message, _ = machine.launch(code_object([*HEAD, *TAIL], mode=0xC0), SLOTS, SLOTS, SLOTS, SLOTS)
     assert (failed, "float mode 0xc0" in message) == (NOT_SUPPORTED, True)

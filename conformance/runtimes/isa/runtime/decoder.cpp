@@ -172,7 +172,7 @@ void Decoder::sdwa(Inst &i, u32 word) {
   i.words = 2;
   i.constant = word;
   i.inner = i.run;
-  if (is_known(i)) i.run = run_sdwa;
+  if (is_known(i)) i.run = begins("v_readfirstlane") ? unknown : run_sdwa;  // its result is no vector register
   i.src[0] = static_cast<u16>((word & 255) + (word >> 23 & 1 ? 0 : vgpr));
   if (i.encoding != Encoding::VOP1 && word >> 31) i.src[1] = static_cast<u16>(i.src[1] - vgpr);
   i.neg = static_cast<u8>((word >> 20 & 1) | (word >> 28 & 1) << 1);

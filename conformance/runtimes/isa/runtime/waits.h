@@ -26,13 +26,15 @@ struct Waits {
   std::uint8_t late[520] = {}, late_scalar[128] = {};  // loads in flight, by register
 
   void clear() {
-    for (const Counter counter : {Counter::Vector, Counter::Lds, Counter::Scalar}) retire(counter, size[int(counter)]);
+    for (const Counter counter : {Counter::Vector, Counter::Lds, Counter::Scalar})
+      if (const std::uint32_t count = size[static_cast<int>(counter)]) retire(counter, count);
   }
   void add(Counter counter, std::uint32_t index, std::uint32_t first, std::uint32_t count) {
     const auto c = static_cast<int>(counter);
     if (size[c] == most) retire(counter, 1);
     flights[c][size[c]++] = {index, static_cast<std::uint16_t>(first), static_cast<std::uint8_t>(count)};
-    for (std::uint32_t r = first; r < first + count; ++r) ++of(counter)[r];
+    std::uint8_t *const counts = of(counter);
+    for (std::uint32_t r = first; r < first + count; ++r) ++counts[r];
   }
   // At most `left` instructions may still be in flight.
   void wait(Counter counter, std::uint32_t left) {
@@ -45,10 +47,13 @@ struct Waits {
   std::uint8_t *of(Counter counter) { return counter == Counter::Scalar ? late_scalar : late; }
   void retire(Counter counter, std::uint32_t count) {
     const auto c = static_cast<int>(counter);
-    for (std::uint32_t n = 0; n < count; ++n)
-      for (std::uint32_t r = flights[c][n].first; r < flights[c][n].first + flights[c][n].count; ++r) --of(counter)[r];
+    std::uint8_t *const counts = of(counter);
+    for (std::uint32_t n = 0; n < count; ++n) {
+      const InFlight flight = flights[c][n];
+      for (std::uint32_t r = flight.first; r < std::uint32_t{flight.first} + flight.count; ++r) --counts[r];
+    }
     size[c] -= count;
-    std::memmove(flights[c], flights[c] + count, size[c] * sizeof(InFlight));
+    if (size[c]) std::memmove(flights[c], flights[c] + count, size[c] * sizeof(InFlight));
   }
 };
 
