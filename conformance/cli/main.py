@@ -242,6 +242,13 @@ def _execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the selected kernels; `report` joins them"
     )
+    parser.add_argument(
+        "--perturb",
+        type=_seed,
+        default=0,
+        metavar="SEED",
+        help="isa runtime: approximate instructions deviate within their documented error, by this seed (default: not)",
+    )
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
 
@@ -327,6 +334,13 @@ def _address(text: str) -> str:
     if not text.startswith(("https://", "http://")):
         raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
     return text
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed (0 to {(1 << 32) - 1})")
+    return value
 
 
 def _positive(text: str) -> int:
