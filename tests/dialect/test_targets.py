@@ -57,9 +57,7 @@ def test_the_header_stops_at_an_8_bit_float_that_the_gpu_does_not_have(
     run: Run, tree: Path, arch: str, type_name: str, status: str
 ) -> None:
     """As amd_hip_fp8.h does where conversions are instructions: gfx942 has FNUZ formats, gfx12 those of OCP."""
-    (tree / "which.h").write_text(
-        f"#include <hip/hip_fp8.h>\n#define RIGHT (float({type_name}(1.0f)) == 1.0f)\n"
-    )
+    (tree / "which.h").write_text(f"#include <hip/hip_fp8.h>\n#define RIGHT (float({type_name}(1.0f)) == 1.0f)\n")
     assert run(tree, CASE, "--arch", arch, *KEEPS).statuses() == {"ucopy_f32": status}
 
 
