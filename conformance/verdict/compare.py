@@ -156,8 +156,8 @@ def wrong_elements(
         right |= expected.free[at] & ~untouched & (got_bits[at] != _poison(dtype))
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if margins is not None and largest:
-        bounds = distance(value_ord, np.where(actual_ord < value_ord, low, high)) + ulp
-        margins.note(steps[compared], bounds[compared])
+        allowed = distance(value_ord, np.where(actual_ord < value_ord, low, high)) + ulp
+        margins.note(steps[compared], allowed[compared])
     if right.all():
         return None, largest
     bad = np.flatnonzero(~right)

@@ -103,7 +103,7 @@ def _status(kernel: Kernel, outcome: Outcome, faults: Sequence[Status]) -> Statu
 
 
 def _compare(
-    kernel: Kernel, case: TrialCase, buffers: Buffers, margins: Margins
+    kernel: Kernel, case: TrialCase, buffers: Buffers, margins: Margins | None = None
 ) -> tuple[Mismatch | None, float, bool]:
     """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order;
     ``margins`` takes note of the bounds."""

@@ -52,7 +52,8 @@ def command(arguments: argparse.Namespace) -> int:
     else:
         mode = JudgeRecorded(tree_from(settings, specs), recorded)
         setup = setup_from(settings, words, mode.tree)
-    print_notes(settings, setup)
+    if not arguments.quiet:
+        print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)
 
 
