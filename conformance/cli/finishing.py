@@ -105,7 +105,7 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
     for name in shown:
         print("\n" + "\n".join(explain(name, bad[name], shown=1)))
     if len(bad) > len(shown):
-        print(f"\n... and {len(bad) - len(shown)} kernels more; -v prints the first failure of each, --md F writes them all")
+        print(f"\n... and {len(bad) - len(shown)} kernels more; -v prints one failure of each, --md F writes them all")
 
 
 def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:

@@ -41,7 +41,7 @@ examples:
 PATTERNS = (
     "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields are "
     "separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
-    "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints what it names."
+    "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints them."
 )
 
 
@@ -80,8 +80,8 @@ def build_parser() -> CommandParser:
     export = commands.add_parser(
         "export",
         help="cases with expected outputs as .safetensors files, for tests in any language",
-        description="Writes DIR/MODULE/KERNEL.safetensors with the inputs, parameters and expected outputs of each case "
-        "(docs/goldens.md); nothing is compiled or launched. Needs candle-parity[export].",
+        description="Writes DIR/MODULE/KERNEL.safetensors with the inputs, parameters and expected outputs of each "
+        "case (docs/goldens.md); nothing is compiled or launched. Needs candle-parity[export].",
     )
     export.add_argument("--safetensors", type=Path, required=True, metavar="DIR", help="the folder for the files")
     _selection(export)

@@ -86,7 +86,7 @@ def _nothing(pattern: str, modules: Sequence[str], names: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """``; did you mean uexp_f32?`` where ``known`` has names near ``word``, upper and lower case alike; else nothing."""
+    """``; did you mean uexp_f32?`` where ``known`` has names near ``word`` in any case; else nothing."""
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word[:_LONGEST].lower(), list(names), n=most, cutoff=cutoff)
     return f"; did you mean {', '.join(names[name] for name in near)}?" if near else ""

@@ -26,7 +26,7 @@ LONG = "9" * 5000
         ("uneg_f32(layout=transposd;*)", ["none has layout=transposd; did you mean transposed"]),
         ("uneg_f32(layout=transposed;*", ["is not a pattern over cases", "expected KERNEL(field=value;...;*)"]),
         ("uneg_f32(layout=transposed;layout=*;*)", ["a field is given twice"]),
-        ("uneg_f32(shape=[33],values=units)", ["did you mean uneg_f32(shape=[33],values=unit)?"]),
+        ("uneg_f32(shape=[32],values=units)", ["did you mean uneg_f32(shape=[32],values=unit)?"]),
         ("(shape=[3])", ["matches no kernel"]),
         ("uneg_f99(shape=[3])", ["uneg_f99", "matches no kernel", "uneg_f"]),
         ("uneg_f32(shape=[99999999999],values=unit)", ["needs more than 268435456 elements"]),

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from conformance.cases.never_launched import never_launched
 from conformance.cases.case import Case
+from conformance.cases.never_launched import never_launched
 from tests.commands import refused
 
 
@@ -20,10 +20,9 @@ def cases_of(cli, *words: str) -> list[str]:
 
 def test_a_pattern_over_cases_selects_by_field(cli):
     every = cases_of(cli, "uexp_f32", "uexp_f16")
-    expected = [case for case in every if "layout=transposed," in case and "values=unit" in case]
-    assert expected
-    found = cases_of(cli, "uexp_f[13]*(values=unit;layout=transposed;*)")
-    assert sorted(found) == sorted(expected)
+    expected = [case for case in every if re.search(r"layout=transposed,values=unit(?!,info|,grid|,block|,inp)", case)]
+    assert len(expected) > 2
+    assert sorted(cases_of(cli, "uexp_f[13]*(values=unit;layout=transposed;*)")) == sorted(expected)
     assert cases_of(cli, "uexp_f32(shape=[*,19],values=*;layout=transposed)") == [
         "uexp_f32(shape=[17,19],layout=transposed,values=unit)"
     ]
@@ -37,8 +36,8 @@ def test_a_pattern_over_cases_leaves_out_what_has_no_part_in_the_verdict(cli):
 
 
 def test_a_pattern_over_cases_is_run(cli):
-    said = cli("run", "fill_u8(numel=1;*)", "-q")
-    assert (said.code, said.kernel("fill_u8")["cases"]) == (0, len(cases_of(cli, "fill_u8(numel=1;*)")))
+    said = cli("run", "fill_u8(shape=[33];*)", "-q")
+    assert (said.code, said.kernel("fill_u8")["cases"]) == (0, len(cases_of(cli, "fill_u8(shape=[33];*)")))
 
 
 def test_modules_add_up(cli):
@@ -103,8 +102,6 @@ extern "C" __global__ void fill_%s(%s *buf, %s value, size_t numel) {}
 def test_verbose_shows_every_failing_kernel(cli, port):
     types = {f"u{bits}": f"uint{bits}_t" for bits in (8, 32)} | {"f32": "float", "f64": "double"}
     text = "".join(FILL % (name, kind, kind) for name, kind in types.items())
-    for name in ("affine", "uneg"):
-        del name
     folder = port(text)
     said = cli("run", "--runtime", "cpu", "--kernels", folder, "-v", *(f"fill_{name}" for name in types))
     assert said.code == 1

@@ -27,8 +27,8 @@ def command(arguments: argparse.Namespace) -> int:
     check_cases(specs, chosen)
     cases = {kernel.name: chosen.get(kernel.name) or [case.id for case in cases_for(kernel)] for kernel in kernels}
     if arguments.json is not None:
-        rows = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
-        write_text(arguments.json, json.dumps({"kernels": rows}, indent=1) + "\n")
+        answer = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
+        write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
     total = f"{len(kernels)} kernels, {sum(map(len, cases.values()))} cases"
     if arguments.cases:
