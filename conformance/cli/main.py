@@ -39,8 +39,8 @@ examples:
 
 
 PATTERNS = (
-    "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields are "
-    "separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
+    "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields "
+    "are separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
     "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints them."
 )
 
