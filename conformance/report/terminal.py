@@ -23,6 +23,7 @@ from conformance.spec.load import Specs
 from conformance.text import one_line, shortened
 
 _WORST_WIDTH = 48
+_SHORTEST_NAME = 5
 _TEXT_WIDTH = 110
 _STYLES: dict[Status, str] = {"pass": "green", "known_failure": "yellow", "not_run": "dim", "missing": "dim"}
 _FAILS = "red"
@@ -99,14 +100,15 @@ def _table(
         table.add_column("", no_wrap=True)
     table.add_column("worst", overflow="ellipsis")
 
+    lines: list[tuple[list[Text], str, str]] = []
+
     def add(label: str, parts: Sequence[list[KernelResult]], shown_worst: bool, style: str = "") -> None:
         mine = [[row for row in part if row.name in chosen] for part in parts]
         cells = [Text(label), Text(str(len(parts[0])))]
         cells += [Text(str(len(mine[0])))] if partly else []
         for part in mine:
             cells += _figures(tally(part), percent)
-        text = _worst(mine) if shown_worst else ""
-        table.add_row(*cells, Text(text, no_wrap=True, overflow="ellipsis"), style=style)
+        lines.append((cells, _worst(mine) if shown_worst else "", style))
 
     for module in specs.modules.values():
         parts = [of_module(part, module.name) for part in rows]
@@ -121,6 +123,11 @@ def _table(
                 add(one_line(f"· {family}"), of, True)
     if not partly:
         add("all kernels", rows, False, "bold")
+    heads = [max(map(len, str(column.header).split("\n"))) for column in table.columns[:-1]]
+    widths = [max([head, *(cells[place].cell_len for cells, _, _ in lines)]) for place, head in enumerate(heads)]
+    room = screen.width - sum(widths) - gap * len(widths)
+    for cells, text, style in lines:
+        table.add_row(*cells, Text(_fitted(text, room), no_wrap=True, overflow="ellipsis"), style=style)
     return table
 
 
@@ -133,6 +140,15 @@ def _figures(count: Tally, percent: bool) -> list[Text]:
 
 def _worst(parts: Iterable[list[KernelResult]]) -> str:
     return shortened(one_line(next((remark for remark in map(worst, parts) if remark), "")), _WORST_WIDTH)
+
+
+def _fitted(text: str, room: int) -> str:
+    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 ulp`` the name is shortened first."""
+    name, _, rest = text.partition(": ")
+    kept = room - len(rest) - 2
+    if len(text) <= room or kept < _SHORTEST_NAME:
+        return shortened(text, max(room, 1))
+    return f"{shortened(name, kept)}: {rest}"
 
 
 def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
