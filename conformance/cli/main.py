@@ -147,6 +147,7 @@ def build_parser() -> CommandParser:
     drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
     _checkout(drift)
     drift.add_argument("--write", action="store_true", help="update the lines in the specs, print YAML for new kernels")
+    drift.add_argument("--json", type=json_file, metavar="F", help="write the differences as JSON")
     drift.add_argument("-j", "--jobs", type=workers, metavar="N", help="preprocessors at a time (default: 2)")
 
     wired = commands.add_parser("wiring", help="the kernels that Candle's Rust side asks for, against the specs")
