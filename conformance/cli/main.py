@@ -94,7 +94,7 @@ def build_parser() -> CommandParser:
         metavar="TRACE_DIR",
         help="a folder of MODULE.json and MODULE.npz files, or of MODULE.traces.xz files (default: the shipped traces)",
     )
-    _selection(replay)
+    _selection(replay, over_cases=False)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
 
@@ -118,7 +118,7 @@ def build_parser() -> CommandParser:
     )
 
     check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
-    _selection(check)
+    _selection(check, over_cases=False)
     _compilation(check)
     _dialect(check)
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
@@ -192,17 +192,19 @@ def build_parser() -> CommandParser:
     return parser
 
 
-def _selection(parser: argparse.ArgumentParser) -> None:
+def _selection(parser: argparse.ArgumentParser, over_cases: bool = True) -> None:
     patterns = parser.add_argument(
         "patterns",
         nargs="*",
         metavar="PATTERN",
-        help="a kernel glob (u*_f32), a full case id, or a pattern over cases (uexp_*(layout=transposed;*))",
+        help="a kernel glob (u*_f32), a full case id, or a pattern over cases (uexp_*(layout=transposed;*))"
+        if over_cases
+        else "a kernel glob (u*_f32) or a full case id",
     )
     module = parser.add_argument(
         "--module", action="append", metavar="M", help="only the kernels of this module; may be given several times"
     )
-    parser.epilog = PATTERNS
+    parser.epilog = PATTERNS if over_cases else None
     setattr(patterns, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
     setattr(module, "completer", module_names)  # noqa: B010
     parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
