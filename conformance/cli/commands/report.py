@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from conformance.cli.finishing import write_reports
 from conformance.cli.gate import BAD_INPUT, MET
 from conformance.cli.gating import Gating, conclude, gating_from
+from conformance.cli.streams import screen
 from conformance.cli.usage import UsageError
 from conformance.reading import read_json, shortened
 from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record
@@ -56,7 +57,7 @@ def command(arguments: argparse.Namespace) -> int:
         write_record(one, arguments.json)
     if not write_reports(arguments, records, specs, gating.standing) and arguments.json is None:
         for record in records:
-            print(render_terminal(record, specs))
+            print(render_terminal(record, specs, screen()))
     for sentence in contradictions(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     missing = gaps(records)
