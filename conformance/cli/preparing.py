@@ -21,7 +21,7 @@ from conformance.engine.steps import ProgressCallback, no_progress
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
-from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
+from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
@@ -42,12 +42,13 @@ _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 def config_from(settings: Settings) -> Config | None:
     """What is declared of the tree under trial: in the file of ``--config``, else in the one in the tree or next to it.
 
-    Without ``--kernels`` one in the working directory counts where it names the tree. Raises ``SourceError``.
+    Without ``--kernels`` one in the working directory counts where it names the tree. It is a ``candle-parity.toml`` or
+    the table of a ``pyproject.toml``. Raises ``SourceError``.
     """
     if settings.kernels is not None:
         return config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
-    file = settings.config or Path(OPTIONS_FILE)
-    config = read_config(file) if settings.config is not None or file.exists() else None
+    file = settings.config or config_file_in(Path())
+    config = None if file is None else read_config(file)
     if config is not None and config.kernels is not None:
         try:
             find_sources(config.kernels)
