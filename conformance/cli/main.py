@@ -107,6 +107,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    report.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
+    report.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
+    report.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _gates(report)
     _outputs(report, json=True)
@@ -225,7 +228,10 @@ def _dialect(parser: argparse.ArgumentParser) -> None:
 
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="what the port says of itself (default: its candle-parity.toml)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
     )
 
 
