@@ -26,7 +26,7 @@ from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
+from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.spec.load import Specs
@@ -83,10 +83,13 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``.
+    """The setup of a run of ``tree``; raises ``UsageError``, and ``SourceError`` as ``config_from``.
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
+    config = config_from(settings) if settings.runtime == AUTO else None
+    if config is not None and config.runtime is not None:
+        settings = replace(settings, runtime=config.runtime)
     _set_arch(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)

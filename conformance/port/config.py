@@ -65,6 +65,7 @@ class Config:
 
     file: Path
     kernels: Path | None = None
+    runtime: str | None = None
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()
@@ -266,6 +267,7 @@ _KEYS: Mapping[str, Callable[[Any, str], Any]] = {
     "undefines": _strings,
     "std": _string,
     "kernels": _string,
+    "runtime": _one_of(NAMES),
     "names": _names,
     "fixes": _strings,
     "gate": _gate,

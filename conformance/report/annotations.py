@@ -45,7 +45,7 @@ def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
         for place, rows in places.items():
             file, _, line = place.rpartition(":")
             path = _path(record.run, file)
-            where = {} if path is None else {"file": path, "line": line}
+            where = {} if path is None else {"file": one_line(path), "line": one_line(line)}
             title = f"candle-parity{name}: {one_line(finding.cause.title)}"
             yield _command("error", {**where, "title": title}, _text(record, finding, rows))
 
