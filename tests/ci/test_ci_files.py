@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.errors import AmdError
@@ -153,8 +156,6 @@ def script(jobs: dict[str, dict[str, list[str]]], job: str, leave_out: str = "no
 
 
 def load_gitlab() -> dict[str, dict[str, list[str]]]:
-    import yaml
-
     class Loader(yaml.SafeLoader):
         """Knows GitLab's !reference."""
 
@@ -181,6 +182,29 @@ def test_the_slurm_job_array(port: Path, good: bool) -> None:
     code, out = shell(f"{array} join", port, {})
     assert code == 2
     assert "not decided: a shard is missing" in out
+
+
+def blocks(language: str) -> list[str]:
+    """The examples of docs/ci.md in a language, without what indents them."""
+    text = (ROOT / "docs" / "ci.md").read_text()
+    return [textwrap.dedent(block) for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
+
+
+def test_the_examples_of_the_documentation(port: Path) -> None:
+    (declaration,) = map(tomllib.loads, blocks("toml"))
+    assert set(declaration["tool"]["candle-parity"]) == {"kernels", "gate"}
+    caller, step, _, hooks = map(yaml.safe_load, blocks("yaml"))
+    workflow, action = load(".github/workflows/parity.yml"), load("action.yml")
+    inputs = workflow[True]["workflow_call"]["inputs"]
+    needed = {name for name, row in inputs.items() if row.get("required")}
+    assert needed <= set(caller["jobs"]["parity"]["with"]) <= set(inputs)
+    assert set(step[0]["with"]) <= set(action["inputs"])
+    assert hooks["repos"][0]["hooks"][0]["id"] == load(".pre-commit-hooks.yaml")[0]["id"]
+    code, out = shell(blocks("sh")[-1].replace("#", "|| [ $? = 1 ] #"), port, {})
+    assert code == 0, out
+    assert "gate 0.2%: met" in out
+    assert "::error file=port/fill.hip,line=9" in out
+    assert (port / "parity.html").exists()
 
 
 def test_the_pre_commit_hook(port: Path) -> None:

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli import preparing
 from conformance.port.config import _LONGEST_LINE, config_file_in, read_config
 from conformance.port.sources import SourceError
+from conformance.runtimes import NoRuntime
 from tests.cli.small_port import ROOT, declare, small_port
+from tests.commands import answer, refused
 
 
 @pytest.fixture
@@ -164,3 +167,20 @@ def test_a_table_that_cannot_be_used(port: Path, text: str, said: str) -> None:
     with pytest.raises(SourceError) as caught:
         read_config(port / "pyproject.toml")
     assert said in str(caught.value)
+
+
+def test_the_runtime_of_the_file(
+    port: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(port, more='runtime = "rocm"\n')
+    monkeypatch.chdir(port)
+    asked: list[str] = []
+
+    def none(name: str) -> None:
+        asked.append(name)
+        raise NoRuntime("no such machine")
+
+    monkeypatch.setattr(preparing, "choose", none)
+    refused(answer(capsys, "run", "fill_u32"), "no such machine")
+    refused(answer(capsys, "run", "fill_u32", "--runtime", "cpu"), "no such machine")
+    assert asked == ["rocm", "cpu"]
