@@ -12,7 +12,15 @@ from conformance.cli.gate import FAILURES
 from conformance.cli.gating import Gating, conclude
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
-from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal, write_text
+from conformance.report import (
+    render_csv,
+    render_html,
+    render_junit,
+    render_markdown,
+    render_summary,
+    render_terminal,
+    write_text,
+)
 from conformance.report.causes import find_causes
 from conformance.report.explain import explain
 from conformance.runtimes.hip.errors import first_error
@@ -39,7 +47,7 @@ def finish(
     A file that cannot be written costs neither the other files nor the table.
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
-    unwritten += _attempt(lambda: write_reports(arguments, [record], specs))
+    unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
     print(render_terminal(record, specs))
     _print_failures(record, result, specs)
     _print_logs(result)
@@ -101,14 +109,19 @@ def _print_failures(record: Record, result: Result, specs: Specs) -> None:
         print(f"\n... and {len(bad) - len(shown)} kernels more; --md F writes them all")
 
 
-def write_reports(arguments: argparse.Namespace, records: Sequence[Record], specs: Specs) -> bool:
+def write_reports(
+    arguments: argparse.Namespace, records: Sequence[Record], specs: Specs, baseline: Record | None = None
+) -> bool:
     """Render ``records`` into each file that the command line names; whether there was one.
+
+    The HTML and the summary say what changed since ``baseline``.
 
     Raises ``FileError`` for those that cannot be written, after the others.
     """
     renderers: tuple[tuple[Path | None, Callable[[Sequence[Record], Specs], str]], ...] = (
         (arguments.md, render_markdown),
-        (arguments.html, render_html),
+        (arguments.html, partial(render_html, baseline=baseline, source_url=getattr(arguments, "source_url", None))),
+        (arguments.summary, partial(render_summary, baseline=baseline)),
         (arguments.csv, render_csv),
         (arguments.junit, render_junit),
     )

@@ -110,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
     report.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
     report.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
+    report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _gates(report)
     _outputs(report, json=True)
@@ -247,6 +248,13 @@ def _execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shard", type=shard, metavar="I/N", help="the I-th of N parts of the selected kernels; `report` joins them"
     )
+    parser.add_argument(
+        "--perturb",
+        type=_seed,
+        default=0,
+        metavar="SEED",
+        help="isa runtime: approximate instructions deviate within their documented error, by this seed (default: not)",
+    )
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
 
@@ -302,6 +310,7 @@ def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
         parser.add_argument("--json", type=Path, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
+    parser.add_argument("--summary", type=Path, metavar="F", help="write a short report as Markdown, for CI")
     parser.add_argument("--csv", type=Path, metavar="F", help="write a row per kernel as CSV")
     parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
 
@@ -324,6 +333,19 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
+    return value
+
+
+def _address(text: str) -> str:
+    if not text.startswith(("https://", "http://")):
+        raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
+    return text
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed (0 to {(1 << 32) - 1})")
     return value
 
 

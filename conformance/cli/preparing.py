@@ -91,6 +91,7 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     if config is not None and config.runtime is not None:
         settings = replace(settings, runtime=config.runtime)
     _set_arch(settings)
+    _set_perturb(settings)
     choice = _choice(settings.runtime)
     kind = runtime_kind(choice.name)
     wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
@@ -101,6 +102,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
         command += ["--wave", str(wave)]
     if settings.target is not None:
         command += ["--arch", settings.target]
+    if settings.perturb:
+        command += ["--perturb", str(settings.perturb)]
     if setup.compiler != "auto":
         command += ["--compiler", setup.compiler]
     if settings.kernels:
@@ -148,6 +151,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         choice=choice,
         compiler=compiler,
         arch=settings.target if sees_target else None,
+        perturb=settings.perturb,
     )
 
 
@@ -158,6 +162,16 @@ def _set_arch(settings: Settings) -> None:
         target(settings.target)
     if settings.target is not None and kind is not None and kind.arch_variable is not None:
         os.environ[kind.arch_variable] = settings.target
+
+
+def _set_perturb(settings: Settings) -> None:
+    """Have approximate instructions deviate as ``--perturb`` says; raises ``UsageError`` where a device has its own."""
+    kind = known_kind(settings.runtime)
+    if kind is not None and kind.perturb_variable is not None:
+        os.environ[kind.perturb_variable] = str(settings.perturb)
+    elif settings.perturb:
+        taking = " and ".join(name for name in NAMES if runtime_kind(name).perturb_variable is not None)
+        raise UsageError(f"--perturb is for --runtime {taking}; leave it out")
 
 
 def _wave_of(settings: Settings) -> int | None:

@@ -32,6 +32,7 @@ class Settings:
     std: str | None = None
     config: Path | None = None
     target: str | None = None
+    perturb: int = 0
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:

@@ -44,6 +44,8 @@ class Setup:
     """Who compiles for an AMD GPU; the other runtimes have one compiler."""
     arch: str | None = None
     """The AMD GPU whose macros sources see where kernels run on the host."""
+    perturb: int = 0
+    """The seed by which approximate instructions deviate; 0 for none."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""

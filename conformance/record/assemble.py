@@ -136,6 +136,7 @@ def _run(
         hip_python=(ready.hip_python or None) if executes else None,
         upstream_commit=specs.upstream_commit,
         arch=ready.arch or None,
+        perturb=setup.perturb or None,
         host=ready.description if executes else None,
         orders=setup.orders if kind is not None and kind.chooses_orders else (),
         patterns=tuple(patterns),

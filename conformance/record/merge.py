@@ -139,6 +139,7 @@ def _machine(record: Record) -> Hashable:
         run.compiler,
         run.emulator,
         run.target,
+        run.perturb,
         id(record) if run.missing_shards else None,  # a run with a gap is not filled up from another
     )
 

@@ -152,7 +152,8 @@ class RunInfo(Row):
     port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
     older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
     (``--arch``). ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the others are
-    ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined.
+    ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined. ``perturb``
+    is the seed by which approximate instructions deviated.
     """
 
     runtime: str
@@ -196,6 +197,7 @@ class RunInfo(Row):
     target: str | None = None
     shard: str | None = None
     missing_shards: tuple[str, ...] = ()
+    perturb: Count | None = None
 
 
 class Summary(Row):

@@ -89,7 +89,7 @@ def _called(record: Record) -> str:
 def _judged_alike(record: Record) -> Hashable:
     """What verdicts depend on; the same kernels judged alike have the same ones."""
     run = record.run
-    where = (run.runtime, run.arch, run.wave, run.orders, run.compiler, run.emulator, run.target)
+    where = (run.runtime, run.arch, run.wave, run.orders, run.compiler, run.emulator, run.target, run.perturb)
     return (
         where,
         run.kernels,

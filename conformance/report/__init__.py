@@ -2,9 +2,18 @@
 
 from conformance.record.files import write_text
 from conformance.report.csv_rows import render_csv
+from conformance.report.html import render_html
 from conformance.report.junit import render_junit
 from conformance.report.markdown import render_markdown
-from conformance.report.page import render_html
+from conformance.report.summary import render_summary
 from conformance.report.terminal import render_terminal
 
-__all__ = ["render_csv", "render_html", "render_junit", "render_markdown", "render_terminal", "write_text"]
+__all__ = [
+    "render_csv",
+    "render_html",
+    "render_junit",
+    "render_markdown",
+    "render_summary",
+    "render_terminal",
+    "write_text",
+]

@@ -95,6 +95,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
         target = run.arch if kind is not None and kind.arch_variable is not None else run.target
         if target:
             words += ["--arch", target]
+        words += ["--perturb", str(run.perturb)] if run.perturb else []
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):

@@ -13,13 +13,15 @@ NOT_RUN = (
     "nothing of results."
 )
 
+_COMPILES = "compiles"
+
 
 def compiles(rows: Sequence[KernelResult], target: str) -> str:
     """A cell: ``compiles`` when every kernel of ``rows`` does, with a count when some do, a dash when none does."""
     count = sum(target in row.compiles_for for row in rows)
     if count == 0 or not rows:
         return "–"
-    return "compiles" if count == len(rows) else f"{count} of {len(rows)} compile"
+    return _COMPILES if count == len(rows) else f"{count} of {len(rows)} compile"
 
 
 def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[str]]]:
@@ -32,6 +34,13 @@ def compile_table(record: Record, specs: Specs) -> tuple[list[str], list[list[st
         for name, part in [*parts, ("all", rows)]
     ]
     return ["Module", "Kernels", *targets], body
+
+
+def everything_compiles(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str | None:
+    """A sentence in place of the ``compile_table`` where each kernel compiles for each target, else ``None``."""
+    if any(cell != _COMPILES for row in body for cell in row[2:]):
+        return None
+    return f"All {body[-1][1]} kernels compile for {', '.join(heads[2:])}."
 
 
 def compilers(record: Record) -> list[str]:

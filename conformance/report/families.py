@@ -1,39 +1,92 @@
-"""The joined table: per kernel family where it is, where Candle has it, who asks for it, and how it fares."""
+"""The status table: per operation where the port has it, where Candle does, who asks for it, and how it fares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
-from conformance.report.tally import of_family, tally
-from conformance.spec.load import Specs
-from conformance.text import code, plain
+from conformance.report.tally import ABSENT, of_family, of_module, source_files, source_lines, tally
+from conformance.spec.load import Module, Specs
+from conformance.text import code, link, plain
 
-HEADS = ("Module", "Family", "Kernels", "Source", "Candle", "Wired at", "Compiles for")
+HEADS = ("Operation", "Kernels", "Port", "Candle", "Wired")
+_NAMED = 3
 
 
-def family_table(
+def status_table(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> tuple[list[str], list[list[str]]]:
-    """Heads and body: a row per family, and behind the common columns one with the verdict of each record.
+    """Heads and body, safe for Markdown: a row per module, one per family where it has several, one for all.
 
-    Places and targets come from whichever record knows them.
+    Runs in which every row is the same have one column together. Places come from whichever record knows them.
     """
-    heads = [*HEADS, *names]
-    body: list[list[str]] = []
+    lines: list[list[str]] = []
+    verdicts: list[list[str]] = []
+    known: list[int] = []
     for module in specs.modules.values():
-        for family in module.families:
+        parts = [of_module(part, module.name) for part in rows]
+        files, length = _port_source(found, parts)
+        known += [] if length is None else [length]
+        everything = [row for part in parts for row in part]
+        single = len(module.families) == 1
+        places = [_span(_sources(everything))] if single else list(map(code, files))
+        lines.append(
+            [
+                f"**{plain(module.name)}**: {plain(module.title)}",
+                str(len(parts[0])),
+                _lines([place for place in places if place != "–"], length),
+                _lines([_upstream(module, specs)], module.source_lines),
+                _wired(everything),
+            ]
+        )
+        verdicts.append([_verdict(part, specs, dtypes=single) for part in parts])
+        for family in () if single else module.families:
             parts = [of_family(part, module.name, family) for part in rows]
             everything = [row for part in parts for row in part]
-            candle = _span(row.upstream for row in parts[0])
-            first = [
-                plain(module.name),
-                plain(family),
-                str(len(parts[0])),
-                _span(row.source for row in everything if row.source),
-            ]
-            body.append([*first, candle, _wired(everything), _targets(found, parts), *map(_verdict, parts)])
-    return heads, body
+            places = [_span(_sources(everything)), _span(row.upstream for row in parts[0])]
+            lines.append([f"· {plain(family)}", str(len(parts[0])), *places, _wired(everything)])
+            verdicts.append([_verdict(part, specs, dtypes=True) for part in parts])
+    candle = sum(module.source_lines for module in specs.modules.values())
+    totals = [_lines([], sum(known) if known else None), _lines([], candle)]
+    lines.append(["**all**", str(len(rows[0])), *totals, _wired([row for part in rows for row in part])])
+    verdicts.append([_verdict(part, specs, dtypes=False) for part in rows])
+    columns = _columns(names, verdicts)
+    body = [[*line, *(verdict[at] for _, at in columns)] for line, verdict in zip(lines, verdicts, strict=True)]
+    return [*HEADS, *(title for title, _ in columns)], body
+
+
+def _columns(names: Sequence[str], verdicts: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
+    """The columns that differ: a title and the number of the first run that has it."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for at in range(len(names)):
+        groups.setdefault(tuple(row[at] for row in verdicts), []).append(at)
+    if len(groups) == 1:
+        return [("Status", 0)]
+    return [(plain(", ".join(names[at] for at in runs)), runs[0]) for runs in groups.values()]
+
+
+def _port_source(found: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
+    """The port's files and their length, from the first record that knows them."""
+    for record, part in zip(found, parts, strict=True):
+        files = source_files(part)
+        if files:
+            return files, source_lines(list(part), record.run.source_lines)
+    return [], None
+
+
+def _lines(places: Sequence[str], length: int | None) -> str:
+    told = [] if length is None else [f"{length:,} lines"]
+    return ", ".join([*places, *told]) or "–"
+
+
+def _upstream(module: Module, specs: Specs) -> str:
+    place = f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/candle-kernels/src"
+    return link(module.source, f"{place}/{module.source}")
+
+
+def _sources(rows: Iterable[KernelResult]) -> list[str]:
+    return [row.source for row in rows if row.source]
 
 
 def _span(places: Iterable[str]) -> str:
@@ -58,24 +111,34 @@ def _wired(rows: Sequence[KernelResult]) -> str:
     if not known:
         return "–"
     wired = {name: places for name, places in known.items() if places}
-    if not wired:
-        return f"0 of {len(known)}"
     places = sorted({place for found in wired.values() for place in found})
+    files = {place.rpartition(":")[0] for place in places}
+    count = f"{len(wired)} of {len(known)}"
+    if not places or len(files) > 1:
+        return count
     more = f" +{len(places) - 1}" if len(places) > 1 else ""
-    return f"{len(wired)} of {len(known)}: {code(places[0])}{more}"
+    return f"{count}: {code(places[0])}{more}"
 
 
-def _targets(found: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -> str:
-    """The AMD targets that every kernel of the family compiles for."""
-    targets = {
-        target
-        for record, part in zip(found, parts, strict=True)
-        for target in record.run.builds
-        if part and all(target in row.compiles_for for row in part)
-    }
-    return ", ".join(map(plain, sorted(targets))) or "–"
-
-
-def _verdict(part: Sequence[KernelResult]) -> str:
+def _verdict(part: Sequence[KernelResult], specs: Specs, *, dtypes: bool) -> str:
+    """``⚠️ 6/8 (fails: bf16; no source: u8)``."""
     count = tally(part)
-    return f"{count.mark} {count.passing}/{count.total}, {count.percent}%"
+    text = f"{count.mark} {count.passing}/{count.total}"
+    groups = (
+        ("fails", [row for row in part if row.status not in ("pass", *ABSENT)]),
+        ("no source", [row for row in part if row.status == "missing"]),
+        ("not run", [row for row in part if row.status == "not_run"]),
+    )
+    told = [f"{what}: {_which(rows, specs)}" for what, rows in groups if rows and len(rows) < len(part)]
+    if dtypes and told:
+        return f"{text} ({'; '.join(told)})"
+    return f"{text}, {count.percent}%" if not dtypes and count.total else text
+
+
+def _which(rows: Sequence[KernelResult], specs: Specs) -> str:
+    """The kernels by name where they are few, else by dtype."""
+    if len(rows) <= _NAMED:
+        return ", ".join(code(row.name) for row in rows)
+    met = {specs.kernels[row.name].variant.get("dtype", "") for row in rows}
+    dtypes = ", ".join(name for name in COLUMNS if name in met)
+    return f"{len(rows)} ({dtypes})" if dtypes else str(len(rows))

@@ -4,86 +4,91 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.builds import NOT_RUN, compile_table, compilers, failures, spilling
+from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
 from conformance.report.declared import choice_lines
 from conformance.report.failures import Told, failure_lines, missing_lines
-from conformance.report.families import family_table
-from conformance.report.remarks import remarks
+from conformance.report.families import status_table
+from conformance.report.remarks import shared_remarks
 from conformance.report.robustness import robustness_lines
-from conformance.report.tally import (
-    Tally,
-    grid,
-    of_module,
-    results,
-    source_files,
-    source_lines,
-    tally,
-    unknown,
-)
-from conformance.spec.load import Module, Specs
-from conformance.text import code, fence, link, plain
+from conformance.report.tally import results, tally, unknown
+from conformance.spec.load import Specs
+from conformance.text import code, fence, plain
+
+_ELSEWHERE = ("Executed", "Compiled for")
+"""Facts of a run that stand in the verdict or in a section of their own."""
 
 
 def render_markdown(records: Records, specs: Specs) -> str:
-    """The whole document; with several records a column for each."""
+    """The whole document: verdicts, the status table, causes, then details. What several runs share stands once."""
     found = listed(records)
     names = labels(found)
     rows = [results(record, specs) for record in found]
+    heads, body = status_table(found, names, rows, specs)
+    told: Told = {}
+    every = list(zip(names, found, rows, strict=True))
     lines = [
         "# Parity with Candle's CUDA kernels",
         "",
         "Written by `candle-parity` from recorded runs; do not edit.",
         "",
-        *(_headline(*column, specs) for column in zip(names, found, map(tally, rows), strict=True)),
+        *_headlines(found, names, rows, specs),
         *_remarks(found, names, rows, specs),
+        "",
+        "## Status",
+        "",
+        *table(heads, body, "lrlll" + "l" * (len(heads) - 5)),
+        "",
+        "✅ every kernel at parity, which is every case equal to the reference or within its bound, ⚠️ some, ❌ none. "
+        "Port and Candle: where the kernels are defined, and the lines of the files. Wired: how many Candle's Rust "
+        f"side asks for. Percentages are of all kernels{_of_candle(found, specs)}, whatever was selected or could not "
+        "be run, and rounded down.",
+        *_sections("Compiles for AMD targets", names, [_builds(record, specs) for record in found]),
         *cause_section(names, rows, specs),
         "",
         "## What was run",
         "",
         *_what_was_run(found, names, specs),
+        *_sections(
+            "Not at parity",
+            names,
+            [failure_lines(record, part, specs, name, told) for name, record, part in every],
+            "Nothing: no kernel that was judged failed.",
+        ),
+        *_sections("Missing or not run", names, [missing_lines(part, specs) for part in rows], "None."),
+        *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
+        *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
+        *_sections("Remarks", names, [_annotated(part) for part in rows]),
         "",
-        "## Modules",
+        "## What upstream gets wrong",
         "",
-        *_modules(found, names, rows, specs),
+        *_defects(specs),
         "",
-        "✅ every kernel at parity, ⚠️ some, ❌ none. Present: the port has a source for the kernel. Passing: every "
-        "case of it agreed with the reference. "
-        f"Percentages are of all kernels{_of_candle(found, specs)}, whatever was selected or could not be run, and "
-        "rounded down.",
+        "## Inputs that are not compared",
         "",
-        "## Families",
-        "",
-        *_families(found, names, rows, specs),
+        *_undefined(specs),
     ]
-    for name, record in zip(names, found, strict=True):
-        if record.run.builds:
-            lines += ["", f"## Compiles for AMD targets{_of(name, found)}", "", *_builds(record, specs)]
-    for name, record in zip(names, found, strict=True):
-        lines += ["", f"## Families and dtypes{_of(name, found)}", "", *_grid(record, specs), ""]
-        lines.append(
-            "✅ all at parity, ❌ not (passing/all), – no source or not run, blank: Candle has no such kernel."
-        )
-    told: Told = {}
-    for name, record, part in zip(names, found, rows, strict=True):
-        lines += ["", f"## Not at parity{_of(name, found)}", "", *failure_lines(record, part, specs, name, told)]
-        lines += ["", f"## Missing or not run{_of(name, found)}", "", *missing_lines(part, specs)]
-        own = choice_lines(part)
-        if own:
-            lines += ["", f"## The port's own choices{_of(name, found)}", "", *own]
-        if any(row.robustness for row in part):
-            lines += ["", f"## Robustness{_of(name, found)}", "", *robustness_lines(part, specs)]
-        annotated = [
-            f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message
-        ]
-        if annotated:
-            lines += ["", f"## Remarks{_of(name, found)}", "", *annotated]
-    lines += ["", "## What upstream gets wrong", "", *_defects(specs)]
-    lines += ["", "## Inputs that are not compared", "", *_undefined(specs)]
     return "\n".join(lines) + "\n"
+
+
+def _sections(title: str, names: Sequence[str], parts: Sequence[list[str]], nothing: str = "") -> list[str]:
+    """A section for each run that has something to say; runs with the same text share one.
+
+    ``nothing`` is what a run says that has nothing to say; where none of them has, it is said once.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, part in zip(names, parts, strict=True):
+        if part and part != [nothing]:
+            groups.setdefault(tuple(part), []).append(name)
+    if not groups:
+        return ["", f"## {title}", "", nothing] if nothing else []
+    lines: list[str] = []
+    for text, about in groups.items():
+        of = "" if len(about) == len(names) else f": {plain(', '.join(about))}"
+        lines += ["", f"## {title}{of}", "", *text]
+    return lines
 
 
 def table(heads: Sequence[str], body: Iterable[Sequence[str]], align: str) -> list[str]:
@@ -93,15 +98,18 @@ def table(heads: Sequence[str], body: Iterable[Sequence[str]], align: str) -> li
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def _of(name: str, found: Sequence[Record]) -> str:
-    return "" if len(found) == 1 else f": {plain(name)}"
-
-
-def _headline(name: str, record: Record, count: Tally, specs: Specs) -> str:
-    run = record.run
-    of = given_specs(run, specs)
-    headline = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
-    return f"- {plain(name)}: {headline}, {plain(executed(run))} ({plain(identity(run))})."
+def _headlines(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    """A sentence for each device; runs on it with the same status for every kernel have one together."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for name, record, part in zip(names, found, rows, strict=True):
+        count, run = tally(part), record.run
+        of = given_specs(run, specs)
+        headline = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
+        said = f"{headline}, {plain(executed(run))} ({plain(identity(run))})."
+        groups.setdefault((said, tuple(row.status for row in part)), []).append(name)
+    return [f"- {plain(', '.join(about))}: {said}" for (said, *_), about in groups.items()]
 
 
 def _of_candle(found: Sequence[Record], specs: Specs) -> str:
@@ -114,16 +122,25 @@ def _remarks(
 ) -> list[str]:
     """A block quote per remark, the kind in bold."""
     lines: list[str] = []
-    for name, record, part in zip(names, found, rows, strict=True):
-        for kind, text in remarks(record, part, specs):
-            lines += ["", f"> **{kind.capitalize()}{_of(name, found)}:** {plain(text)}"]
+    for remark, about in shared_remarks(found, names, rows, specs):
+        of = "" if len(names) == 1 else f": {plain(about)}"
+        lines += ["", f"> **{remark.kind.capitalize()}{of}:** {plain(remark.text)}"]
     return lines
 
 
 def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[str]:
-    cases = ["Cases", *(f"{record.summary.cases:,}, {record.summary.cases_failed:,} failed" for record in found)]
-    body = [[heading, *map(plain, texts)] for heading, texts in facts_table(found, specs.upstream_repository)]
-    lines = table(["", *map(plain, names)], [*body, cases], "l" * (len(found) + 1))
+    """What is the same for all runs, then a table of what differs."""
+    cases = ("Cases", [f"{record.summary.cases:,}, {record.summary.cases_failed:,} failed" for record in found])
+    facts = [
+        (title, list(map(plain, texts)))
+        for title, texts in [*facts_table(found, specs.upstream_repository), cases]
+        if title not in _ELSEWHERE and set(texts) != {"–"}
+    ]
+    same = [[title, texts[0]] for title, texts in facts if len(set(texts)) == 1]
+    differ = [[title, *texts] for title, texts in facts if len(set(texts)) > 1]
+    lines = table(["", plain(names[0]) if len(names) == 1 else "all runs"], same, "ll") if same else []
+    if differ:
+        lines += ["", *table(["", *map(plain, names)], differ, "l" * (len(names) + 1))]
     for name, record in zip(names, found, strict=True):
         if record.run.patterns:
             lines += ["", f"{plain(name)} was restricted to what is named under Selected; the rest counts as not run."]
@@ -133,68 +150,23 @@ def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -
     return lines
 
 
-def _modules(
-    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
-) -> list[str]:
-    heads = ["Module", "Operations", "Source", "Lines", "Candle", "Lines", "Kernels"]
-    for name in names:
-        mark = "" if len(names) == 1 else f" ({plain(name)})"
-        heads += [f"Present{mark}", f"Passing{mark}", "%", ""]
-    body = []
-    ports: list[int] = []
-    for module in specs.modules.values():
-        mine = [of_module(part, module.name) for part in rows]
-        files, lines = _port_source(found, mine)
-        ports += [] if lines is None else [lines]
-        body.append(
-            [
-                plain(module.name),
-                plain(module.title),
-                ", ".join(map(code, files)) or "–",
-                "–" if lines is None else f"{lines:,}",
-                _upstream_file(module, specs),
-                f"{module.source_lines:,}",
-                str(len(mine[0])),
-                *_figures(mine),
-            ]
-        )
-    candle = sum(module.source_lines for module in specs.modules.values())
-    total = ["**all**", "", "", f"{sum(ports):,}" if ports else "–", "", f"{candle:,}", str(len(rows[0]))]
-    return table(heads, [*body, [*total, *_figures(rows)]], "lllrlrr" + "rrrc" * len(found))
+def _robustness(part: Sequence[KernelResult], specs: Specs) -> list[str]:
+    """What failed without a part in the verdict; how many there were is said above."""
+    told = any(row.robustness and (row.robustness.failed or row.robustness.message) for row in part)
+    return robustness_lines(part, specs) if told else []
 
 
-def _families(
-    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
-) -> list[str]:
-    heads, body = family_table(found, list(map(plain, names)), rows, specs)
-    return table(heads, body, "llrllll" + "l" * len(found))
-
-
-def _port_source(found: Sequence[Record], mine: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
-    """The port's files and their length, from the first record that knows them."""
-    for record, part in zip(found, mine, strict=True):
-        files = source_files(part)
-        if files:
-            return files, source_lines(list(part), record.run.source_lines)
-    return [], None
-
-
-def _upstream_file(module: Module, specs: Specs) -> str:
-    place = f"https://github.com/{specs.upstream_repository}/blob/{specs.upstream_commit}/candle-kernels/src"
-    return link(module.source, f"{place}/{module.source}")
-
-
-def _figures(parts: Sequence[Sequence[KernelResult]]) -> list[str]:
-    figures = []
-    for part in parts:
-        count = tally(part)
-        figures += [f"{count.present}/{count.total}", f"{count.passing}/{count.total}", count.percent, count.mark]
-    return figures
+def _annotated(part: Sequence[KernelResult]) -> list[str]:
+    return [f"- {code(row.name)}: {plain(row.message)}" for row in part if row.status == "pass" and row.message]
 
 
 def _builds(record: Record, specs: Specs) -> list[str]:
+    if not record.run.builds:
+        return []
     heads, body = compile_table(record, specs)
-    lines = table(list(map(plain, heads)), [list(map(plain, row)) for row in body], "lr" + "c" * (len(heads) - 2))
+    every = everything_compiles(heads, body)
+    align = "lr" + "c" * (len(heads) - 2)
+    lines = [plain(every)] if every else table(list(map(plain, heads)), [list(map(plain, row)) for row in body], align)
     lines += ["", NOT_RUN, ""]
     lines += [f"- {plain(line)}" for line in compilers(record)]
     for what, error in failures(record):
@@ -203,11 +175,6 @@ def _builds(record: Record, specs: Specs) -> list[str]:
     if spills:
         lines += ["", f"Warning, registers spilled to memory: {plain(', '.join(spills))}."]
     return lines
-
-
-def _grid(record: Record, specs: Specs) -> list[str]:
-    body = [[plain(module), plain(family), *cells] for module, family, cells in grid(record, specs)]
-    return table(["Module", "Family", *COLUMNS], body, "ll" + "c" * len(COLUMNS))
 
 
 def _defects(specs: Specs) -> list[str]:

@@ -48,6 +48,18 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
     return [Remark(kind, text) for kind, text in found if text]
 
 
+def shared_remarks(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[tuple[Remark, str]]:
+    """The remarks on several runs, each once, with the names of the runs that it is about; warnings are first."""
+    said: dict[Remark, list[str]] = {}
+    for name, record, part in zip(names, found, rows, strict=True):
+        for remark in remarks(record, part, specs):
+            said.setdefault(remark, []).append(name)
+    told = [(remark, ", ".join(about)) for remark, about in said.items()]
+    return sorted(told, key=lambda item: item[0].kind != "warning")
+
+
 def _interrupted(record: Record, rows: Sequence[KernelResult]) -> str:
     judged = sum(row.status != "not_run" for row in rows)
     selected = len(rows) if record.run.selected is None else record.run.selected

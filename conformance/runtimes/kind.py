@@ -116,6 +116,10 @@ class RuntimeKind:
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""
 
+    perturb_variable: str | None = None
+    """The variable of the environment with the seed by which approximate instructions deviate, which ``--perturb``
+    sets; elsewhere they are the device's own."""
+
     executor_cores: int = 2
     """Host cores that a device's executor keeps busy next to the judges; 0 where it waits for its judge."""
 

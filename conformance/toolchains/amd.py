@@ -21,7 +21,7 @@ from conformance.processes.bounded import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
-from conformance.toolchains.targets import Target
+from conformance.toolchains.targets import Target, target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")
@@ -148,6 +148,15 @@ def find_toolchain(targets: Sequence[Target], kinds: Sequence[Kind] | None = Non
     raise AmdError(f"no compiler for AMD targets ({'; '.join(lacks)}); install ROCm or, {_PACKAGES}")
 
 
+def lacking() -> str:
+    """Why nothing can be compiled for AMD targets here, and what to install; empty where something can."""
+    try:
+        find_toolchain([target("gfx942")])
+    except AmdError as error:
+        return str(error)
+    return ""
+
+
 def rocm_roots() -> list[Path]:
     """Folders where ROCm may be installed, as they exist: its Python packages, what the environment names, /opt."""
     found = rocm_folders(("_rocm_sdk_devel", "_rocm_sdk_core"), ("ROCM_PATH", "ROCM_HOME", "HIP_PATH"))
@@ -159,7 +168,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
     for root in rocm_roots():
         for name in names:
             if os.access(root / name, os.X_OK) and (root / "include/hip/hip_runtime.h").is_file():
-                return _rocm_toolchain(root / name, (f"--rocm-path={root}",))
+                return _rocm_toolchain(root / name, (f"--rocm-path={root}", *_headers_of(root / "include")))
     for name in ("amdclang++", "hipcc"):
         found = shutil.which(name)
         # A distribution's hipcc in /usr/bin drives the distribution's clang, which is found below, with newer targets.
@@ -171,7 +180,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
 def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     version = _version((str(compiler),))
     name = f"ROCm's {compiler.name}, {version}"
-    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options]
+    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options[:1]]
     headers = "".join(f" {_of_file(file)}" for file in files if file.is_file())
     return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
@@ -194,15 +203,23 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     tree = completed(libraries, (clang,), targets, include)
     version = _version((clang,))
     # This clang writes version 5 by default but links the constant of version 4.
-    options = [f"--rocm-path={tree}", "-mcode-object-version=5", *_constants(version, tree)]
-    if include is None:
-        options[:1] = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN]
+    headers = [f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN]
+    if include is not None:
+        headers = [f"--rocm-path={tree}", *_headers_of(include)]
+    options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
     name = f"{version} with {_of_libraries(libraries)}"
     return Toolchain(
         "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
     )
 
 
+def _headers_of(include: Path) -> tuple[str, ...]:
+    """The options for HIP's headers in ``include``: clang itself looks for them behind /usr/include, where another
+    release of HIP may be."""
+    return () if include.resolve() == _USR_INCLUDE else ("-isystem", str(include))
+
+
+_USR_INCLUDE = Path("/usr/include")
 _OWN = ("-nogpuinc", "-isystem", str(OWN_HEADERS))
 
 

@@ -142,6 +142,11 @@ ROWS: list[tuple[str, Callable[[int], Any]]] = [
         lambda i: dot(word(i), word(i), 0xFFFFFFF0, 4, (False, False), True),
     ),
     ("__builtin_amdgcn_fmed3f(x, 3.0f, 9.0f)", lambda i: np.clip(number(i), np.float32(3), np.float32(9))),
+    ("__builtin_amdgcn_fmed3f(NAN, x + 1, x)", number),  # the least where one is NaN
+    (
+        "(float)__builtin_amdgcn_fmed3h((_Float16)NAN, (_Float16)(x + 1), (_Float16)x)",
+        lambda i: np.float32(np.float16(number(i))),
+    ),
     ("__builtin_amdgcn_fractf(-x)", lambda i: -number(i) - np.floor(-number(i))),
     ("__builtin_amdgcn_frexp_expf(x)", lambda i: math.frexp(number(i))[1] % WORD),
     ("__builtin_amdgcn_frexp_mantf(x)", near(lambda x: math.frexp(x)[0])),

@@ -45,6 +45,23 @@ def test_the_macro_of_the_size_of_waves_is_that_of_the_run(run: Run, tree: Path)
 
 
 @pytest.mark.parametrize(
+    ("arch", "type_name", "status"),
+    [
+        ("gfx942", "__hip_fp8_e4m3", "crash"),
+        ("gfx942", "__hip_fp8_e4m3_fnuz", "pass"),
+        ("gfx1201", "__hip_fp8_e4m3_fnuz", "crash"),
+        ("gfx1100", "__hip_fp8_e4m3", "pass"),
+    ],
+)
+def test_the_header_stops_at_an_8_bit_float_that_the_gpu_does_not_have(
+    run: Run, tree: Path, arch: str, type_name: str, status: str
+) -> None:
+    """As amd_hip_fp8.h does where conversions are instructions: gfx942 has FNUZ formats, gfx12 those of OCP."""
+    (tree / "which.h").write_text(f"#include <hip/hip_fp8.h>\n#define RIGHT (float({type_name}(1.0f)) == 1.0f)\n")
+    assert run(tree, CASE, "--arch", arch, *KEEPS).statuses() == {"ucopy_f32": status}
+
+
+@pytest.mark.parametrize(
     ("words", "why"),
     [
         (["--arch", "gfx942", "--wave", "32"], "gfx942 has waves of 64 lanes"),

@@ -58,7 +58,7 @@ def test_make_parity_writes_only_what_git_ignores() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a git checkout")
     files = written_by("parity")
-    assert len(files) == 6
+    assert len(files) == 7
     done = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == files
 

@@ -32,7 +32,9 @@ def test_every_file_of_the_tree_is_in_it(names: list[str], folder: str) -> None:
 
 
 def test_every_kind_of_data_is_in_it(names: list[str]) -> None:
-    assert {".yaml", ".json", ".hip", ".h", ".inc", ".cpp", ".xz"} <= {Path(name).suffix for name in names}
+    assert {".yaml", ".json", ".hip", ".h", ".inc", ".cpp", ".xz", ".j2", ".css", ".js"} <= {
+        Path(name).suffix for name in names
+    }
     for name in (
         "conformance/toolchains/include/hip/hip_runtime.h",
         "conformance/cli/doctor/kernels/right.hip",

@@ -23,8 +23,8 @@ HEAD = (
 )
 """Loads a pair of registers from each of four buffers, by thread: v[4:5], v[6:7], v[8:9], v[10:11]."""
 
-TAIL = (0xDC748000, 0x000E0A01, 0xBF810000)
-"""global_store_dwordx2 v1, v[10:11], s[14:15]; s_endpgm"""
+TAIL = (0xBF8C0070, 0xDC748000, 0x000E0A01, 0xBF810000)
+"""s_waitcnt vmcnt(0) lgkmcnt(0); global_store_dwordx2 v1, v[10:11], s[14:15]; s_endpgm"""
 
 FLAG_OF_VCC = (0xD100000A, 0x01A90280)
 """v_cndmask_b32 v10, 0, 1, vcc"""
@@ -66,6 +66,7 @@ def code_object(
     name: str = "k",
     target: str = "gfx942",
     mode: int = 0xF0,
+    nan_mode: int = 1 << 21 | 1 << 23,
     wave: int = 64,
 ) -> bytes:
     """A code object with one kernel, which gets its argument segment's address in s[0:1], the block's x in s2, and its
@@ -83,7 +84,7 @@ def code_object(
     header, place = 64 + 2 * 56, 4096
     descriptor_at, text_at = place, place + 256
     vgprs, users = 32, 2
-    rsrc1 = (vgprs // 8 - 1) | mode << 12
+    rsrc1 = (vgprs // 8 - 1) | mode << 12 | (0 if target.startswith("gfx12") else nan_mode)
     rsrc2 = users << 1 | 1 << 7
     properties = 8 | (1 << 10 if wave == 32 else 0)
     descriptor = struct.pack(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
+import os
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,7 +24,14 @@ def serve(connection: Connection, folder: str) -> None:
             request = connection.recv()
         except EOFError:
             return
-        connection.send(_launch(hip, *request))
+        connection.send(_capability(hip, request) if isinstance(request, str) else _launch(hip, *request))
+
+
+def _capability(hip: Any, target: str) -> tuple[int, int]:
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    assert hip.hipisaSetOption(b"target", target.encode()) == 0
+    assert hip.hipDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0) == 0
+    return major.value, minor.value
 
 
 def _launch(
@@ -70,23 +78,38 @@ class Machine:
         order: str = "forward",
         threads: int = 1,
         timeout_ms: int = 5000,
+        perturb: int = 0,
     ) -> tuple[int, str, list[NDArray[Any]]]:
         """The launch's code and message, and the buffers after it."""
+        options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
+        options["perturb"] = str(perturb)
+        answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options))
+        return answer
+
+    def capability(self, target: str) -> tuple[int, int]:
+        """The compute capability of the device as ``target``."""
+        answer: tuple[int, int] = self._ask(target)
+        return answer
+
+    def _ask(self, request: Any) -> Any:
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._connection, end = context.Pipe()
             self._process = context.Process(target=serve, args=(end, str(self._folder)), daemon=True)
             self._process.start()
             end.close()
-        options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
-        self._connection.send((code, arrays, grid, block, shared, options))
+        self._connection.send(request)
         try:
             assert self._connection.poll(60), "the process gave no answer within a minute"
-            answer: tuple[int, str, list[NDArray[Any]]] = self._connection.recv()
+            return self._connection.recv()
         except (EOFError, ConnectionResetError):
             self.close()
             raise AssertionError("the process did not survive") from None
-        return answer
+
+    def mapped(self) -> int:
+        """Bytes of addresses that the process has mapped."""
+        assert self._process is not None
+        return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def close(self) -> None:
         if self._process is not None:

@@ -10,7 +10,9 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.port.amd_cache import compile_cached
-from conformance.runtimes.isa.kind import ARCH, TARGETS
+from conformance.record.files import read_record
+from conformance.report.about import rerun
+from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
@@ -25,6 +27,7 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
 }
 """
 UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
+NO_WAIT = 'float x; asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(buf + i)); value += 0 * x;'
 BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
 
 
@@ -38,8 +41,9 @@ def toolchain() -> Toolchain:
 
 @pytest.fixture(autouse=True)
 def default_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``--arch`` sets the variable for the processes of a run; no other test is to see it."""
+    """``--arch`` and ``--perturb`` set variables for the processes of a run; no other test is to see it."""
     monkeypatch.setenv(ARCH, TARGETS[0])
+    monkeypatch.setenv(PERTURB, "0")
 
 
 @pytest.fixture
@@ -71,6 +75,15 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
+def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
+    run, kernel = judged(tmp_path, "--perturb", "7", "--kernels", str(port))
+    assert run["perturb"] == 7
+    assert "approximate instructions deviate, seed 7" in run["host"]
+    assert "--perturb 7" in kernel["failures"][0]["reproduce"]
+    assert "--perturb 7" in rerun(read_record(tmp_path / "r.json").run, "fill_f32")
+
+
 def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     source = tmp_path / "fill.hip"
     source.write_text(FILL.replace("WORK", ""))
@@ -84,7 +97,7 @@ def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tm
     (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert (kernel["status"], kernel["cases"]) == ("not_run", 0)
-    assert kernel["message"] == "kernel fill_f32: the emulator does not know v_mfma_f32_4x4x1_16b_f32"
+    assert kernel["message"] == "kernel fill_f32: the interpreter does not know v_mfma_f32_4x4x1_16b_f32"
 
 
 def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
@@ -95,11 +108,20 @@ def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, po
     assert "--runtime isa --arch gfx942" in kernel["failures"][0]["reproduce"]
 
 
+def test_a_load_by_inline_assembly_must_be_waited_for(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", NO_WAIT))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    assert kernel["status"] == "crash"
+    assert "before s_waitcnt vmcnt(0) for the global_load_dword at 0x" in kernel["failures"][0]["why"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--runtime", "isa", "--arch", "gfx803"], "the isa runtime does not know the instructions of gfx803"),
         (["--runtime", "cpu", "--arch", "gfx942", "--wave", "32"], "gfx942 has waves of 64 lanes"),
+        (["--runtime", "cpu", "--perturb", "1"], "--perturb is for --runtime isa; leave it out"),
+        (["--perturb", "1"], "--perturb is for --runtime isa; leave it out"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def fault(machine: Machine, *words: int, **options: int) -> tuple[int, str]:
 
 def test_an_instruction_that_is_not_known_is_named(machine: Machine) -> None:
     words = (0xD3C2000A, 0x042A0D04)  # v_mfma_f32_4x4x1_16b_f32
-    assert fault(machine, *words) == (NOT_SUPPORTED, "kernel k: the emulator does not know v_mfma_f32_4x4x1_16b_f32")
+    assert fault(machine, *words) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_mfma_f32_4x4x1_16b_f32")
 
 
 def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
@@ -35,7 +35,16 @@ def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
 
 def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None:
     failed, message = fault(machine, 0xFFFFFFFF)
-    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the emulator does not know the instruction word 0xffffffff")
+    assert (failed, message) == (
+        NOT_SUPPORTED,
+        "kernel k: the interpreter does not know the instruction word 0xffffffff",
+    )
+
+
+def test_a_scalar_result_has_no_parts(machine: Machine) -> None:
+    """v_readfirstlane_b32 s20, v4 with SDWA and dst_sel:BYTE_0, which no assembler writes."""
+    failed, message = fault(machine, 0x7E2804F9, 0x00060004)
+    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_readfirstlane_b32")
 
 
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:
@@ -77,6 +86,14 @@ def test_dynamic_shared_memory_comes_behind_the_static(machine: Machine) -> None
     assert fault(machine, *words, lds=512, shared=511)[0] == ILLEGAL_ADDRESS
 
 
+def test_cdna_4_has_more_shared_memory(machine: Machine) -> None:
+    """160 KiB."""
+    for target, most in (("gfx942", 64 * 1024), ("gfx950", 160 * 1024)):
+        for lds in (most, most + 1):
+            failed, message, _ = machine.launch(code_object([END], (), lds=lds, target=target))
+            assert (failed == 0) is (lds == most), message
+
+
 def test_scratch_memory_is_a_lanes_own_and_checked(machine: Machine) -> None:
     store = (0x7E080280, 0xDC706000, 0x007F0604)  # v_mov_b32 v4, 0; scratch_store_dword v4, v6, off
     assert fault(machine, *store, scratch=4)[0] == 0
@@ -103,7 +120,7 @@ def test_waves_meet_at_a_barrier(machine: Machine, order: str) -> None:
         *(0xD81A0000, 0x00000001),  # ds_write_b32 v1, v0
         *(0xBF8CC07F, 0xBF8A0000),  # s_waitcnt; s_barrier
         *(0x2A0402FF, 0x000003FC),  # v_xor_b32 v2, 1020, v1
-        *(0xD86C0000, 0x0A000002),  # ds_read_b32 v10, v2
+        *(0xD86C0000, 0x0A000002, 0xBF8CC07F),  # ds_read_b32 v10, v2; s_waitcnt lgkmcnt(0)
         *(0xDC708000, 0x000E0A01, END),  # global_store_dword v1, v10, s[14:15]
     ]
     out = np.zeros(256, np.uint32)
@@ -154,3 +171,10 @@ def test_what_cannot_be_loaded_says_why(machine: Machine, damage: object, why: s
     failed, message, _ = machine.launch(file)
     assert failed in (INVALID_IMAGE, 209)
     assert why in message
+
+
+@pytest.mark.parametrize(
+    ("target", "capability"), [("gfx1100", (11, 0)), ("gfx1030", (10, 3)), ("gfx90a", (9, 0)), ("gfx942", (9, 4))]
+)
+def test_the_compute_capability_is_the_targets(machine: Machine, target: str, capability: tuple[int, int]) -> None:
+    assert machine.capability(target) == capability

@@ -86,3 +86,18 @@ def test_a_product_of_bytes_with_and_without_sign(machine: Machine) -> None:
 @pytest.mark.parametrize("words", [[0xBEFC0085, 0x7E14027C]], ids=["null"])
 def test_null_takes_and_gives_nothing(machine: Machine, words: list[int]) -> None:
     same(run(machine, words, np.uint32)[:, 0], np.zeros(LANES))  # s_mov_b32 null, 5; v_mov_b32 v10, null
+
+
+def test_rdna_3_5_has_floats_in_scalar_registers(machine: Machine) -> None:
+    words = [
+        *(0xF4040200, 0xF8000000),  # s_load_b64 s[8:9], s[0:1], 0x0
+        *(0xA014F6F0, 0xA194F414),  # s_add_f32 s20, 0.5, 4.0; s_max_f32 s20, s20, 2.0
+        *(0x7E140214, 0x30020082, 0xBF89FC07),  # v_mov_b32 v10, s20; v_lshlrev_b32 v1, 2, v0; s_waitcnt lgkmcnt(0)
+        *(0xDC6A0000, 0x00080A01, 0xBFB00000),  # global_store_b32 v1, v10, s[8:9]; s_endpgm
+    ]
+    out = np.zeros(32, np.float32)
+    for target, known in (("gfx1151", True), ("gfx1100", False)):
+        file = code_object(words, ("global_buffer",), target=target, wave=32)
+        failed, message, after = machine.launch(file, out, block=32)
+        assert (failed == 0) is known, message
+        assert (after[0] == 4.5).all() == known

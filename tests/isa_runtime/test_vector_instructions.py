@@ -87,11 +87,11 @@ def slots(array: Array) -> Array:
     return np.ascontiguousarray(whole).view(np.uint64).ravel()
 
 
-def run(machine: Machine, words: list[int], result: Any, *sources: Array) -> Array:
+def run(machine: Machine, words: list[int], result: Any, *sources: Array, perturb: int = 0) -> Array:
     """The low bytes of v[10:11] after ``words``, as ``result``."""
     given = [slots(source) for source in sources] + [np.zeros(LANES, np.uint64)] * (3 - len(sources))
     out = np.full(LANES, 0x1111111111111111, np.uint64)
-    failed, message, after = machine.launch(code_object([*HEAD, *words, *TAIL]), *given, out)
+    failed, message, after = machine.launch(code_object([*HEAD, *words, *TAIL]), *given, out, perturb=perturb)
     assert failed == 0, message
     return after[3].view(result).reshape(LANES, -1)[:, 0]
 
@@ -108,9 +108,15 @@ def same(got: Array, expected: Array) -> None:
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """+0 above -0, a number before a NaN."""
+    """+0 above -0, a number before a NaN, a signalling NaN before all."""
     larger = np.where(a == b, np.where(np.signbit(a), b, a), np.where(a > b, a, b))
-    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, larger))
+    numbers = np.where(np.isnan(a), b, np.where(np.isnan(b), a, larger))
+    return np.where(signalling(a) | signalling(b), np.array(np.nan, a.dtype), numbers)
+
+
+def signalling(a: Array) -> Array:
+    bits = a.view(f"u{a.itemsize}")
+    return np.isnan(a) & (bits >> (np.finfo(a.dtype).nmant - 1) & 1 == 0)
 
 
 def minimum(a: Array, b: Array) -> Array:
@@ -207,8 +213,9 @@ def test_agrees_with_numpy(machine: Machine, row: Row) -> None:
     same(got, expected)
 
 
+@pytest.mark.parametrize("perturb", [0, 1, 2])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_division_rounds_once_whatever_is_subnormal(machine: Machine, kind: Any) -> None:
+def test_division_rounds_once_whatever_is_subnormal(machine: Machine, kind: Any, perturb: int) -> None:
     """LLVM's sequence: v_div_scale twice, v_rcp, four v_fma, v_mul, v_fma, v_div_fmas, v_div_fixup."""
     suffix = "f32" if kind is np.float32 else "f64"
     random = np.random.default_rng(5)
@@ -241,7 +248,7 @@ def test_division_rounds_once_whatever_is_subnormal(machine: Machine, kind: Any)
     ]
     with np.errstate(all="ignore"):
         expected = numerator / denominator
-    same(run(machine, words, kind, numerator, denominator), expected)
+    same(run(machine, words, kind, numerator, denominator, perturb=perturb), expected)
 
 
 def test_a_quotient_of_halves_is_fixed_up(machine: Machine) -> None:
@@ -294,3 +301,38 @@ def test_a_product_rounded_with_the_addend_zero_loses_the_sign(machine: Machine)
     a = np.full(LANES, -0.0, np.float32)
     mixlo = [0xD3A1000A, 0x02020D04]  # v_fma_mixlo_f16 v10, v4, v6, 0
     same(run(machine, mixlo, np.float16, a, np.ones(LANES, np.float32)), np.zeros(LANES, np.float16))
+
+
+def run_950(machine: Machine, words: list[int], result: Any, *sources: Array) -> Array:
+    """As ``run`` does, on gfx950."""
+    given = [slots(source) for source in sources] + [np.zeros(LANES, np.uint64)] * (4 - len(sources))
+    failed, message, after = machine.launch(code_object([*HEAD, *words, *TAIL], target="gfx950"), *given)
+    assert failed == 0, message
+    return after[3].view(result).reshape(LANES, -1)[:, 0]
+
+
+def test_cdna_4_has_any_function_of_three_bits(machine: Machine) -> None:
+    a, b, c = (values(U, seed) for seed in (1, 2, 3))
+    words = [0xD234020A, 0xD4220D04]  # v_bitop3_b32 v10, v4, v6, v8 bitop3:0x96
+    same(run_950(machine, words, U, a, b, c), a ^ b ^ c)
+    words = [0xD234000A, 0x54220D04]  # bitop3:0x82: both bits of the table alone
+    same(run_950(machine, words, U, a, b, c), (a & b & c) | (~a & ~b & c))
+
+
+def test_cdna_4_rounds_to_bf16(machine: Machine) -> None:
+    a, b = values(np.float32, 1), np.array([1.00390625, 1.01171875, -0.0, np.inf] * 16, np.float32)
+    got = run_950(machine, [0xD268000A, 0x00020D04], U, a, b)  # v_cvt_pk_bf16_f32 v10, v4, v6
+    assert (got >> 16)[:4].tolist() == [0x3F80, 0x3F82, 0x8000, 0x7F80]
+    back = (got << 16).view(np.float32)
+    near = np.isfinite(a) & (np.abs(a) < 3e38)
+    with np.errstate(invalid="ignore"):
+        assert (np.abs(back - a)[near] <= np.maximum(np.abs(a[near]) / 256, 1e-40)).all()
+    assert np.isnan(back[np.isnan(a)]).all()
+
+
+def test_cdna_4_rounds_to_pairs_of_f16(machine: Machine) -> None:
+    a, b = values(np.float32, 1), values(np.float32, 2)
+    got = run_950(machine, [0xD267000A, 0x00020D04], U, a, b)  # v_cvt_pk_f16_f32 v10, v4, v6
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = np.stack([a, b], 1).astype(np.float16)
+    same(np.ascontiguousarray(got).view(np.float16).reshape(LANES, 2), expected)

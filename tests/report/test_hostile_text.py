@@ -17,7 +17,7 @@ from markdown_it.token import Token
 
 from conformance.record import read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult
-from conformance.report import render_csv, render_html, render_junit, render_markdown, render_terminal
+from conformance.report import render_csv, render_html, render_junit, render_markdown, render_summary, render_terminal
 from conformance.report.bench.markdown import bench_markdown
 from conformance.report.bench.table import render_bench
 from conformance.report.explain import explain
@@ -70,7 +70,10 @@ class Tags(HTMLParser):
 
 @each_text
 def test_html_has_the_elements_of_a_record_with_harmless_text(text: str) -> None:
-    harmless, page = (Tags(render_html(hostile_record(SPECS, said), SPECS)) for said in ("harmless", text or "x"))
+    harmless, page = (
+        Tags(render_html(record, SPECS, baseline=record))
+        for record in (hostile_record(SPECS, said) for said in ("harmless", text or "x"))
+    )
     assert page.met == harmless.met
     assert page.links == harmless.links
 
@@ -99,6 +102,17 @@ def test_markdown_has_the_outline_of_a_record_with_harmless_text(text: str) -> N
     assert "html_inline" not in outline(page)
     outside = re.sub(r"(?ms)^ *(`{3,}).*?^ *\1$|`+[^`\n]*`+", "", page)
     assert "//evil" not in outside
+
+
+@each_text
+def test_the_summary_has_the_outline_of_a_record_with_harmless_text(text: str) -> None:
+    harmless, page = (
+        render_summary(hostile_record(SPECS, said), SPECS, baseline=hostile_record(SPECS, said))
+        for said in ("harmless", text or "x")
+    )
+    assert outline(page) == outline(harmless)
+    assert addresses(page) == addresses(harmless) == set()
+    assert page.count("<details>") == page.count("</details>") == harmless.count("<details>")
 
 
 @each_text

@@ -213,10 +213,29 @@ def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
     made_up_rocm(home)
     monkeypatch.delenv("ROCM_PATH", raising=False)
     monkeypatch.setenv("ROCM_HOME", str(home))
-    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={home}",)
+    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={home}", "-isystem", f"{home}/include")
     made_up_rocm(package)
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    assert find_toolchain([GFX942], ["rocm"]).options == (f"--rocm-path={package}",)
+    assert find_toolchain([GFX942], ["rocm"]).options[0] == f"--rocm-path={package}"
+
+
+def test_the_headers_of_the_installation_come_before_those_of_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By themselves clang and amdclang++ find <hip/...> in /usr/include first, of whatever release that is."""
+    of_kind("clang")
+    include = tmp_path / "rocm/include/hip"
+    include.mkdir(parents=True)
+    (include / "hip_runtime.h").write_text("#define __global__ __attribute__((global))\n")
+    (include / "hip_version.h").write_text("#define HIP_VERSION_MAJOR 99\n")
+    source = tmp_path / "a.hip"
+    source.write_text(
+        "#include <hip/hip_version.h>\n#if HIP_VERSION_MAJOR != 99\n#error another release\n#endif\n"
+        'extern "C" __global__ void k(int* out) { *out = HIP_VERSION_MAJOR; }\n'
+    )
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
+    found = find_toolchain([GFX942], ["clang"])
+    assert compile_cached(found, source, GFX942, []).code
 
 
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +248,7 @@ def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: py
     for part in ("rocm: no ROCm", "clang: no clang++", "zig: the PyPI package ziglang", "rocm-device-libs", "clang-19"):
         assert part in said
     assert "\n" not in said
+    assert toolchains.lacking() == said
 
 
 def test_the_kind_of_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

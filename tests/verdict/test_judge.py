@@ -169,7 +169,7 @@ def wrong(case, order):
 def test_what_the_runtime_cannot_launch_takes_no_failure_back():
     def answer(case, order):
         if case.id == "case(a=2)":
-            raise HipError("hipModuleLaunchKernel", 801, "hipErrorNotSupported", "the emulator does not know v_x")
+            raise HipError("hipModuleLaunchKernel", 801, "hipErrorNotSupported", "the interpreter does not know v_x")
         return wrong(case, order)
 
     cases = [trial_case(f"case(a={n})") for n in range(4)]

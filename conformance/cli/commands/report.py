@@ -58,13 +58,14 @@ def command(arguments: argparse.Namespace) -> int:
     one = _of_one_run(arguments, gating, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
-    if not write_reports(arguments, records, specs) and arguments.json is None:
-        for record in records:
-            print(render_terminal(record, specs))
+    written = write_reports(arguments, records, specs, gating.standing)
     if arguments.badge is not None:
         write_text(arguments.badge, render_badge(records, specs))
     if arguments.annotations:
         print(render_annotations(records, specs), end="")
+    if not (written or arguments.json or arguments.badge or arguments.annotations):
+        for record in records:
+            print(render_terminal(record, specs))
     for sentence in contradictions(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     missing = gaps(records)

@@ -1,4 +1,4 @@
-"""Causes as a section of the Markdown and the HTML report; those that several runs share stand there once."""
+"""Causes as a section of the Markdown report, and by kernel; those that several runs share stand there once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.record import KernelResult
 from conformance.report.causes.find import UNKNOWN, Finding, find_causes
 from conformance.report.causes.lines import described, heading
 from conformance.spec.load import Specs
-from conformance.text import html, plain
+from conformance.text import plain
 
 Rows = Sequence[Sequence[KernelResult]]
 
@@ -16,7 +16,7 @@ Rows = Sequence[Sequence[KernelResult]]
 def cause_section(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
     """The Markdown section; empty where no kernel fails."""
     lines: list[str] = []
-    for name, findings in _shared(names, rows, specs):
+    for name, findings in shared_causes(names, rows, specs):
         lines += [
             "",
             f"## Causes{f': {plain(name)}' if len(names) > 1 else ''}",
@@ -26,21 +26,8 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
         ]
         for finding in findings:
             first, *rest = described(finding)
-            lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*rest, *_names(finding)])]
+            lines += [f"- **{plain(first)}**", *(f"  - {plain(text)}" for text in [*rest, *every_name(finding)])]
     return lines
-
-
-def cause_page(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
-    """The same in HTML."""
-    parts: list[str] = []
-    for name, findings in _shared(names, rows, specs):
-        parts += [f"<h2>Causes: {html(name)}</h2>", f"<p>{html(heading(findings))}:</p>", "<ul>"]
-        for finding in findings:
-            first, *rest = described(finding)
-            items = "".join(f"<li>{html(text)}</li>" for text in [*rest, *_names(finding)])
-            parts.append(f"<li><b>{html(first)}</b><ul>{items}</ul></li>")
-        parts.append("</ul>")
-    return parts
 
 
 def causes_by_kernel(rows: Sequence[KernelResult], specs: Specs) -> dict[str, str]:
@@ -53,7 +40,7 @@ def causes_by_kernel(rows: Sequence[KernelResult], specs: Specs) -> dict[str, st
     return {name: "; ".join(titles) for name, titles in found.items()}
 
 
-def _shared(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
+def shared_causes(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
     """The causes of each run; runs with the same ones are named together."""
     found: list[tuple[str, list[Finding]]] = []
     for name, part in zip(names, rows, strict=True):
@@ -78,7 +65,7 @@ def _told(findings: Sequence[Finding]) -> list[tuple[str, ...]]:
     ]
 
 
-def _names(finding: Finding) -> list[str]:
+def every_name(finding: Finding) -> list[str]:
     """Every kernel, where ``described`` only counts them."""
     names = [share.kernel.name for share in finding.shares]
     return [", ".join(names)] if names[0] not in described(finding)[1] else []

@@ -18,23 +18,26 @@ class IsaRuntime:
     guards_memory = True
     compile_options: tuple[str, ...] = ()
 
-    def __init__(self, folder: Path, target: str, threads: int | None) -> None:
+    def __init__(self, folder: Path, target: str, threads: int | None, perturb: int = 0) -> None:
         self.identity = f"isa {folder.name} {target}"
         self.library = folder / "libamdhip64.so"
         self.target = target
+        self.perturb = perturb
         self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         bind(self.library, folder / "libhiprtc.so")
         self._library.hipisaLastMessage.restype = ctypes.c_char_p
         self._library.hipisaExecuted.restype = ctypes.c_ulong
         self.set_option("target", target)
+        self.set_option("perturb", perturb)
         if threads is not None:
             self.set_option("threads", threads)
         self.set_option("timeout_ms", 60000)
 
     @property
     def description(self) -> str:
-        return f"AMD machine code for {self.target}, interpreted on {processor()}"
+        deviating = f"; approximate instructions deviate, seed {self.perturb}" if self.perturb else ""
+        return f"AMD machine code for {self.target}, interpreted on {processor()}{deviating}"
 
     def set_option(self, key: str, value: object) -> None:
         """Set a runtime option (``hipisa.h`` lists them); raises ``ValueError`` with the runtime's message."""
@@ -66,6 +69,6 @@ class IsaRuntime:
         return None
 
 
-def open_isa_runtime(target: str, threads: int | None = None) -> IsaRuntime:
+def open_isa_runtime(target: str, threads: int | None = None, perturb: int = 0) -> IsaRuntime:
     """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``."""
-    return IsaRuntime(build(isa_plan()), target, threads)
+    return IsaRuntime(build(isa_plan()), target, threads, perturb)

@@ -8,7 +8,8 @@ from conformance.runtimes.choice import Choice
 from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
-TARGETS = ("gfx942", "gfx90a", "gfx906", "gfx1100", "gfx1201", "gfx1030")
+PERTURB = "CANDLE_PARITY_ISA_PERTURB"
+TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
 
@@ -27,7 +28,7 @@ def _find() -> Choice:
 def _open(wave: int | None, threads: int | None) -> Runtime:
     from conformance.runtimes.isa.control import open_isa_runtime
 
-    return open_isa_runtime(_target(), threads)
+    return open_isa_runtime(_target(), threads, int(os.environ.get(PERTURB) or 0))
 
 
 KIND = RuntimeKind(
@@ -40,6 +41,7 @@ KIND = RuntimeKind(
     chooses_orders=True,
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,
+    perturb_variable=PERTURB,
     asynchronous=False,
     executor_cores=0,
     code="amd",

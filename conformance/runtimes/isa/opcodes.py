@@ -2,13 +2,18 @@
 
 For each encoding every opcode is written as words and disassembled; what comes out as an instruction is a row of the
 table: encoding, opcode, mnemonic. Nothing of the project needs llvm-mc but this.
+
+Of a target that llvm-mc 19 does not know, the assembler of a newer LLVM (the one in ziglang) says which instructions of
+an older target it has with the same opcode, and what the opcodes of some new ones are.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -73,6 +78,34 @@ _RDNA4: dict[str, _Row] = {
 }
 """Likewise for RDNA 4, whose memory instructions have a third word."""
 
+_LATER = {"gfx950": "gfx942"}
+"""Targets that llvm-mc 19 does not know, by the one whose instructions they are asked for."""
+
+_NEW = {
+    "gfx950": {
+        "v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], v[0:3]": "VOP3P",
+        "v_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]": "VOP3P",
+        "v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]": "VOP3P",
+        "v_mfma_f32_32x32x16_bf16 v[0:15], v[16:19], v[20:23], v[0:15]": "VOP3P",
+        "v_mfma_i32_16x16x64_i8 v[0:3], v[4:7], v[8:11], v[0:3]": "VOP3P",
+        "v_mfma_i32_32x32x32_i8 v[0:15], v[16:19], v[20:23], v[0:15]": "VOP3P",
+        "v_prng_b32 v1, v2": "VOP1",
+        "v_permlane16_swap_b32 v1, v2": "VOP1",
+        "v_permlane32_swap_b32 v1, v2": "VOP1",
+        "v_bitop3_b32 v1, v2, v3, v4 bitop3:1": "VOP3",
+        "v_bitop3_b16 v1, v2, v3, v4 bitop3:1": "VOP3",
+        "v_cvt_pk_bf16_f32 v1, v2, v3": "VOP3",
+        "v_cvt_pk_f16_f32 v1, v2, v3": "VOP3",
+        "v_minimum3_f32 v1, v2, v3, v4": "VOP3",
+        "v_maximum3_f32 v1, v2, v3, v4": "VOP3",
+        "v_ashr_pk_i8_i32 v1, v2, v3, v4": "VOP3",
+        "v_ashr_pk_u8_i32 v1, v2, v3, v4": "VOP3",
+        "v_pk_minimum3_f16 v1, v2, v3, v4": "VOP3P",
+        "v_pk_maximum3_f16 v1, v2, v3, v4": "VOP3P",
+    }
+}
+"""Instructions that only the later target has, and their encodings."""
+
 _THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0)}
 
 
@@ -83,11 +116,19 @@ def _rows(target: str) -> dict[str, _Row]:
 
 
 _SUFFIX = re.compile(r"_(e32|e64)$")
-_LINE = re.compile(r"^\s+(\S+).*encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
+_LINE = re.compile(r"^\s+(\S+)(.*?)\s*(?://|;) encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
+_WRONG = re.compile(r"\.s:(\d+):\d+: error")
 
 
 def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, str]]:
     """The rows for ``target``, in the order of encodings and opcodes; raises ``OSError`` without an assembler."""
+    if target in _LATER:
+        return _later(target, assembler)
+    return [(*row, _SUFFIX.sub("", text.split()[0])) for row, (text, _) in _disassembled(target, assembler).items()]
+
+
+def _disassembled(target: str, assembler: str) -> dict[tuple[str, int], tuple[str, int]]:
+    """An instruction with its first word by encoding and opcode, in their order."""
     asked = {
         _text(first | opcode << shift, second, *third): (encoding, opcode)
         for encoding, (firsts, shift, count, seconds) in _rows(target).items()
@@ -104,13 +145,80 @@ def table(target: str, assembler: str = "llvm-mc-19") -> list[tuple[str, int, st
         text=True,
         check=False,
     )
-    found: dict[tuple[str, int], str] = {}
+    found: dict[tuple[str, int], tuple[str, int]] = {}
     short = {text[:19]: row for text, row in asked.items()}
-    for mnemonic, text in _LINE.findall(done.stdout):
+    for mnemonic, operands, text in _LINE.findall(done.stdout):
         row = asked.get(text) or short.get(text)
         if row is not None:
-            found[row] = _SUFFIX.sub("", mnemonic)
-    return [(*row, found[row]) for row in dict.fromkeys(asked.values()) if row in found]
+            first = int.from_bytes(bytes(int(byte, 16) for byte in text.split(",")[:4]), "little")
+            found[row] = (mnemonic + operands, first)
+    return {row: found[row] for row in dict.fromkeys(asked.values()) if row in found}
+
+
+def _later(target: str, assembler: str) -> list[tuple[str, int, str]]:
+    """The rows of ``_LATER`` that are those of ``target`` too, and the new ones."""
+    encodings = _rows(target)
+    known = _disassembled(_LATER[target], assembler)
+    words = _assembled(target, [_valid(text) for text, _ in known.values()])
+    rows = []
+    for ((encoding, opcode), (text, first)), word in zip(known.items(), words, strict=True):
+        _, shift, count, _ = encodings[encoding]
+        if word is not None and not (word ^ first) & (0xFC000000 | _field(count) << shift):
+            rows.append((encoding, opcode, _SUFFIX.sub("", text.split()[0])))
+    for (text, encoding), word in zip(_NEW[target].items(), _assembled(target, list(_NEW[target])), strict=True):
+        _, shift, count, _ = encodings[encoding]
+        if word is None:
+            raise ValueError(f"the assembler does not know {text} of {target}")
+        rows.append((encoding, word >> shift & _field(count), text.split()[0]))
+    return rows
+
+
+def _field(count: int) -> int:
+    """The bits of an opcode of ``count``."""
+    return (1 << (count - 1).bit_length()) - 1
+
+
+def _valid(text: str) -> str:
+    """An instruction as an assembler takes it: scalar operands where they must be, and no overlapping registers."""
+    text = re.sub(r"v(\[\d+:\d+\])/\*.*?\*/", r"s\1", text)
+    text = re.sub(r"v\d+/\*.*?\*/", "s4", text)
+    text = re.sub(r" (abid:\d+|op_sel_hi:\S+)", "", text)
+    if text.startswith("v_mfma"):
+        text = re.sub(r", v\[4:(\d+)\]$", lambda last: f", v[64:{60 + int(last[1])}]", text)
+    return text
+
+
+def _assembled(target: str, lines: list[str]) -> list[int | None]:
+    """The first word of each instruction; ``None`` for those that the assembler refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, built = Path(folder, "a.s"), Path(folder, "a.o")
+
+        def assemble(texts: list[str]) -> str:
+            source.write_text("".join(f"{text}\n.fill 16 - ((. - .text) & 15), 1, 0\n" for text in texts))
+            command = [sys.executable, "-m", "ziglang", "cc", "-target", "amdgcn-amdhsa", f"-mcpu={target}", "-c"]
+            done = subprocess.run(
+                [*command, source.name, "-o", built.name], cwd=folder, capture_output=True, text=True, check=False
+            )
+            return done.stderr
+
+        refused = {(int(line) - 1) // 2 for line in _WRONG.findall(assemble(lines))}
+        taken = [number for number in range(len(lines)) if number not in refused]
+        assemble([lines[number] for number in taken])
+        text = _section(built.read_bytes(), b".text")
+    words: list[int | None] = [None] * len(lines)
+    for place, number in enumerate(taken):
+        words[number] = int.from_bytes(text[16 * place : 16 * place + 4], "little")
+    return words
+
+
+def _section(file: bytes, name: bytes) -> bytes:
+    """The content of a section of an ELF file."""
+    table_at, (size, count, names) = struct.unpack_from("<Q", file, 40)[0], struct.unpack_from("<HHH", file, 58)
+    headers = [struct.unpack_from("<II16xQQ", file, table_at + size * number) for number in range(count)]
+    for at, _, offset, length in headers:
+        if file[headers[names][2] + at :].split(b"\0", 1)[0] == name:
+            return file[offset : offset + length]
+    raise ValueError(f"the assembler wrote no {name.decode()}")
 
 
 def _thirds(target: str, encoding: str) -> list[tuple[int, ...]]:
@@ -124,10 +232,11 @@ def _text(*words: int) -> str:
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"]:
+    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201"]:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
-        head = f"// Made by conformance/runtimes/isa/opcodes.py from llvm-mc for {target}.\n"
+        tool = "a newer LLVM's assembler" if target in _LATER else "llvm-mc"
+        head = f"// Made by conformance/runtimes/isa/opcodes.py from {tool} for {target}.\n"
         (HERE / "runtime" / f"opcodes_{target}.inc").write_text(head + "\n".join(lines) + "\n")
 
 

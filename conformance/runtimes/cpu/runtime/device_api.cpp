@@ -32,8 +32,6 @@ constexpr Attribute attributes[] = {
     {3, 1},   // CanMapHostMemory
     {8, 0},   // ConcurrentKernels
     {16, 1},  // Integrated
-    {23, 9},
-    {61, 4},  // ComputeCapability
     {24, 1},  // ManagedMemory
     {25, 2},  // MaxBlocksPerMultiProcessor
     {26, SIMT_MAX_THREADS},
@@ -56,7 +54,7 @@ constexpr Attribute attributes[] = {
     {10002, SIMT_MAX_DYNAMIC_SHARED},  // MaxSharedMemoryPerMultiprocessor
 };
 constexpr int attribute_warp_size = 87, attribute_multiprocessors = 63, attribute_physical_multiprocessors = 10015;
-constexpr int attribute_total_memory = 84;
+constexpr int attribute_total_memory = 84, attribute_major = 23, attribute_minor = 61;
 
 }  // namespace
 
@@ -85,8 +83,9 @@ SIMT_API int hipDeviceGetName(char *name, int bytes, int device) {
   return Success;
 }
 SIMT_API int hipDeviceComputeCapability(int *major, int *minor, int device) {
-  if (major) *major = 9;
-  if (minor) *minor = 4;
+  const HostDevice host = host_device();
+  if (major) *major = host.major;
+  if (minor) *minor = host.minor;
   return check_device("hipDeviceComputeCapability", device);
 }
 SIMT_API int hipDeviceTotalMem(std::size_t *bytes, int device) {
@@ -111,8 +110,8 @@ SIMT_API int hipGetDevicePropertiesR0600(void *out, int device) {
   p.maxGridSize[0] = max_grid_x;
   p.maxGridSize[1] = p.maxGridSize[2] = max_grid_yz;
   p.totalConstMem = max_grid_x;
-  p.major = 9;
-  p.minor = 4;
+  p.major = host.major;
+  p.minor = host.minor;
   p.multiProcessorCount = static_cast<int>(options().threads());
   p.maxThreadsPerMultiProcessor = 2 * SIMT_MAX_THREADS;
   p.maxBlocksPerMultiProcessor = 2;
@@ -129,6 +128,10 @@ SIMT_API int hipDeviceGetAttribute(int *value, int attribute, int device) {
     *value = a->value;
   else if (attribute == attribute_warp_size)
     *value = host_device().wave;
+  else if (attribute == attribute_major)
+    *value = host_device().major;
+  else if (attribute == attribute_minor)
+    *value = host_device().minor;
   else if (attribute == attribute_multiprocessors || attribute == attribute_physical_multiprocessors)
     *value = static_cast<int>(options().threads());
   else if (attribute == attribute_total_memory)

@@ -7,7 +7,8 @@ namespace simt {
 
 struct HostDevice {
   std::string name, architecture;
-  int wave;  // lanes
+  int wave;                  // lanes
+  int major = 9, minor = 4;  // the compute capability
 };
 
 HostDevice host_device();

@@ -1,4 +1,5 @@
 // v_cmp and v_cmpx.
+#include "predicates.h"
 #include "vector.h"
 
 namespace isa {
@@ -18,13 +19,9 @@ struct Row {
 #define ROW(name, T, ...)                                       \
   {name, with<T, [](T a, T b) -> bool { return __VA_ARGS__; }>, \
    with_exec<T, [](T a, T b) -> bool { return __VA_ARGS__; }>}
-#define FLOATS(type, T)                                                                                      \
-  ROW("f_" type, T, a != a && a == b), ROW("lt_" type, T, a < b), ROW("eq_" type, T, a == b),                \
-      ROW("le_" type, T, a <= b), ROW("gt_" type, T, a > b), ROW("lg_" type, T, a<b || a> b),                \
-      ROW("ge_" type, T, a >= b), ROW("o_" type, T, a == a && b == b), ROW("u_" type, T, a != a || b != b),  \
-      ROW("nge_" type, T, !(a >= b)), ROW("nlg_" type, T, !(a < b || a > b)), ROW("ngt_" type, T, !(a > b)), \
-      ROW("nle_" type, T, !(a <= b)), ROW("neq_" type, T, !(a == b)), ROW("nlt_" type, T, !(a < b)),         \
-      ROW("tru_" type, T, a == b || true)
+#define FLOAT(name, condition, type, T) ROW(name "_" type, T, condition)
+#define FLOATS(type, T) \
+  ROW("f_" type, T, a != a && a == b), FLOAT_PREDICATES(FLOAT, type, T), ROW("tru_" type, T, a == b || true)
 #define INTEGERS(type, T)                                                                                            \
   ROW("f_" type, T, a == b && false), ROW("lt_" type, T, a < b), ROW("eq_" type, T, a == b),                         \
       ROW("le_" type, T, a <= b), ROW("gt_" type, T, a > b), ROW("ne_" type, T, a != b), ROW("ge_" type, T, a >= b), \
@@ -61,5 +58,6 @@ Run find_compare(const char *name) {
 }  // namespace isa
 
 #undef ROW
+#undef FLOAT
 #undef FLOATS
 #undef INTEGERS

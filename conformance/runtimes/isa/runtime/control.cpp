@@ -1,4 +1,4 @@
-// Branches, calls, barriers, traps, and what has no effect on an emulator: caches, waits, priorities.
+// Branches, calls, barriers, traps, and what has no effect on an interpreter: caches, priorities.
 #include "machine.h"
 
 namespace isa {
@@ -28,9 +28,22 @@ void get_register(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, static_cast<u32>(mode >> offset & ((u64{1} << size) - 1)));
 }
 
+// Scalar registers that a message or a clock fills, some time later.
+template <u32 count, auto f>
+void answers(Wave &w, const Inst &i) {
+  const u64 value = f(w);
+  for (u32 n = 0; n < count; ++n) w.load_scalar(static_cast<u16>(i.dst + n), static_cast<u32>(value >> 32 * n));
+  if (i.dst + count <= exec) w.waits.add(Counter::Scalar, i.index, i.dst, count);
+}
+
+// Caches are none here, but the instructions are counted: stores and loads before them have to be waited for.
+template <Counter counter>
+void counted(Wave &w, const Inst &i) {
+  w.waits.add(counter, i.index, 0, 0);
+}
+
 constexpr Semantics control_rows[] = {
     {"s_nop", nothing},
-    {"s_waitcnt", nothing},
     {"s_sleep", nothing},
     {"s_setprio", nothing},
     {"s_icache_inv", nothing},
@@ -41,10 +54,6 @@ constexpr Semantics control_rows[] = {
     {"s_clause", nothing},
     {"s_code_end", nothing},
     {"s_waitcnt_depctr", nothing},
-    {"s_waitcnt_vscnt", nothing},
-    {"s_waitcnt_vmcnt", nothing},
-    {"s_waitcnt_expcnt", nothing},
-    {"s_waitcnt_lgkmcnt", nothing},
     {"s_set_inst_prefetch_distance", nothing},
     {"s_inst_prefetch", nothing},
     {"s_sendmsg", nothing},
@@ -54,7 +63,7 @@ constexpr Semantics control_rows[] = {
     {"s_incperflevel", nothing},
     {"s_decperflevel", nothing},
     {"s_ttracedata", nothing},
-    {"buffer_wbl2", nothing},
+    {"buffer_wbl2", &counted<Counter::Vector>},
     {"buffer_inv", nothing},
     {"buffer_wbinvl1", nothing},
     {"buffer_wbinvl1_vol", nothing},
@@ -63,18 +72,9 @@ constexpr Semantics control_rows[] = {
     {"s_endpgm", [](Wave &w, const Inst &) { w.ended = true; }},
     {"s_barrier_signal", nothing},  // a wave goes on to wait for the others
     {"s_barrier_wait", [](Wave &w, const Inst &) { w.at_barrier = true; }},
-    {"s_wait_loadcnt", nothing},
-    {"s_wait_storecnt", nothing},
-    {"s_wait_samplecnt", nothing},
-    {"s_wait_bvhcnt", nothing},
-    {"s_wait_expcnt", nothing},
-    {"s_wait_dscnt", nothing},
-    {"s_wait_kmcnt", nothing},
-    {"s_wait_loadcnt_dscnt", nothing},
-    {"s_wait_storecnt_dscnt", nothing},
     {"s_wait_alu", nothing},
     {"global_wb", nothing},
-    {"global_inv", nothing},
+    {"global_inv", &counted<Counter::Vector>},
     {"global_wbinv", nothing},
     {"s_setreg_b32",
      [](Wave &w, const Inst &i) {  // the registers with the address of scratch memory, which has none here
@@ -109,9 +109,9 @@ constexpr Semantics control_rows[] = {
        const i64 words = static_cast<i16>(i.constant);
        w.pc = w.launch->code->index_at(back + static_cast<u64>(4 * words));
      }},
-    {"s_sendmsg_rtn_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, 0); }},  // asked for before a trap
-    {"s_memtime", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.executed); }},
-    {"s_memrealtime", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.executed); }},
+    {"s_sendmsg_rtn_b32", &answers<1, [](const Wave &) { return u64{0}; }>},  // asked for before a trap
+    {"s_memtime", &answers<2, [](const Wave &w) { return w.executed; }>},
+    {"s_memrealtime", &answers<2, [](const Wave &w) { return w.executed; }>},
 };
 
 }  // namespace

@@ -21,11 +21,17 @@ constexpr Opcode gfx90a[] = {
 constexpr Opcode gfx942[] = {
 #include "opcodes_gfx942.inc"
 };
+constexpr Opcode gfx950[] = {
+#include "opcodes_gfx950.inc"
+};
 constexpr Opcode gfx1030[] = {
 #include "opcodes_gfx1030.inc"
 };
 constexpr Opcode gfx1100[] = {
 #include "opcodes_gfx1100.inc"
+};
+constexpr Opcode gfx1151[] = {
+#include "opcodes_gfx1151.inc"
 };
 constexpr Opcode gfx1201[] = {
 #include "opcodes_gfx1201.inc"
@@ -99,33 +105,35 @@ constexpr Rename renames[] = {
     {"_nc_u32", "_u32"},
     {"_nc_i32", "_i32"},
     {"_nc_u16", "_u16"},
+    {"_nc_i16", "_i16"},
     {"v_clz_i32_u32", "v_ffbh_u32"},
     {"v_ctz_i32_b32", "v_ffbl_b32"},
     {"v_cls_i32", "v_ffbh_i32"},
 };
 
 Run find(const char *name) {
-  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_integer, find_packed,
-                     find_memory, find_lds})
+  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
+                     find_integer, find_packed, find_memory, find_lds, find_wait, find_dot, find_matrix})
     if (const Run run = look(name)) return run;
   return nullptr;
 }
 
-Run find_renamed(std::string name) {
-  if (const Run run = find(name.c_str())) return run;
+// `name`, or what it is renamed to.
+std::string renamed(std::string name) {
+  if (find(name.c_str())) return name;
   for (const Rename &rename : renames) {
     const std::size_t at = name.find(rename.from);
     if (at == std::string::npos) continue;
     name.replace(at, rename.from.size(), rename.to);
-    return find(name.c_str());
+    return name;
   }
-  return nullptr;
+  return name;
 }
 
 template <std::size_t n>
 Table *make(const Opcode (&rows)[n]) {
   auto *table = new Table;
-  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find_renamed(row.name)};
+  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find(renamed(row.name).c_str())};
   return table;
 }
 
@@ -138,8 +146,9 @@ struct Target {
 const Target *target_of(std::string_view name) {
   static const Target targets[] = {
       {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
-      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
-      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
+      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx950", Generation::Gfx9, make(gfx950)},
+      {"gfx1030", Generation::Gfx10, make(gfx1030)}, {"gfx1100", Generation::Gfx11, make(gfx1100)},
+      {"gfx1151", Generation::Gfx11, make(gfx1151)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
   };
   for (const Target &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return &target;
@@ -147,6 +156,8 @@ const Target *target_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::string plain_name(const char *name) { return renamed(name); }
 
 const char *mnemonic(const std::string &target, const Inst &i) {
   const Target *found = target_of(target);
@@ -158,6 +169,7 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   const Target *target = target_of(name);
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   code.target = name;
+  code.generation = static_cast<u32>(target->generation);
   const std::size_t words = bytes / 4;
   code.index_of.assign(words, ~0u);
   code.insts.reserve(words);

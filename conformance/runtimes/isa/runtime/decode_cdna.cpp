@@ -18,19 +18,16 @@ class CdnaDecoder : public Decoder {
         scalar_memory(i, w, next);
         break;
       case 0x34:
-        if ((w >> 23 & 7) == 7)
+        if ((w >> 23 & 7) == 7 && is_matrix(w >> 16 & 127))
+          matrix(i, w, next);
+        else if ((w >> 23 & 7) == 7)
           vop3p(i, at);
         else
           vop3(i, at);
         break;
       case 0x36:
         name(i, Encoding::DS, w >> 17 & 255);
-        i.words = 2;
-        i.constant = w & 0xffff;
-        i.src[0] = static_cast<u16>(vgpr + (next & 255));
-        i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
-        i.src[2] = static_cast<u16>(vgpr + (next >> 16 & 255));
-        i.dst = static_cast<u16>(vgpr + (next >> 24));
+        lds(i, w, next);
         if (w >> 16 & 1 || w >> 25 & 1) i.run = unknown;  // GDS, and accumulation registers
         break;
       case 0x37:
@@ -49,6 +46,24 @@ class CdnaDecoder : public Decoder {
       default:
         i.run = no_instruction;
     }
+  }
+
+  bool is_matrix(u32 opcode) {
+    const char *name = table_.at(Encoding::VOP3P, opcode).name;
+    return name && (std::strncmp(name, "v_mfma", 6) == 0 || std::strncmp(name, "v_smfmac", 8) == 0);
+  }
+
+  // VOP3P with operands in accumulation registers where bits say so.
+  void matrix(Inst &i, u32 w, u32 next) {
+    name(i, Encoding::VOP3P, w >> 16 & 127);
+    i.words = 2;
+    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, (w >> 15 & 1) != 0};
+    i.dst = static_cast<u16>(vgpr + (w & 255) + (accumulated[2] ? 256 : 0));
+    for (int n = 0; n < 3; ++n) {
+      i.src[n] = operand(next >> 9 * n & 511);
+      if (i.src[n] >= vgpr && accumulated[n]) i.src[n] = static_cast<u16>(i.src[n] + 256);
+    }
+    if (w >> 8 & 0x7f || next >> 29) i.run = unknown;  // broadcasts and permutations of blocks
   }
 
   void scalar_memory(Inst &i, u32 w, u32 next) {
@@ -74,8 +89,8 @@ class CdnaDecoder : public Decoder {
     const u16 base = next >> 16 & 127;
     if (segment && base != 127) i.src[2] = base;
     if (segment == 1) {
-      // CDNA 3 has a bit that says whether lanes have an address of their own, and one bit less of offset.
-      const bool cdna3 = code_.target.starts_with("gfx94");
+      // CDNA 3 and 4 have a bit that says whether lanes have an address of their own, and one bit less of offset.
+      const bool cdna3 = (code_.target.starts_with("gfx94") || code_.target.starts_with("gfx95"));
       const bool own_address = cdna3 ? w >> 13 & 1 : i.src[2] == none;
       if (cdna3) i.constant = static_cast<u32>(static_cast<i32>(w << 20) >> 20);
       if (!own_address) i.src[0] = none;

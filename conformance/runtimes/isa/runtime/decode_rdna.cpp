@@ -10,10 +10,9 @@ namespace {
 void run_dual(Wave &w, const Inst &i) {
   const Dual &both = w.launch->code->duals[i.constant];
   u32 *result = w.v[temporary - vgpr + 3];
-  std::memcpy(result, w.v[both.x.dst - vgpr], sizeof(u32) * lanes);
+  std::memcpy(result, w.out(both.x.dst - vgpr), sizeof(u32) * lanes);
   Inst x = both.x;
   x.dst = temporary + 3;
-  if (x.src[2] == both.x.dst) x.src[2] = temporary + 3;
   x.run(w, x);
   both.y.run(w, both.y);
   put_words(w, w.exec_, both.x.dst - vgpr, result);
@@ -53,11 +52,7 @@ class RdnaDecoder : public Decoder {
         break;
       case 0x36:
         name(i, Encoding::DS, w >> 18 & 255);
-        i.constant = w & 0xffff;
-        i.src[0] = static_cast<u16>(vgpr + (next & 255));
-        i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
-        i.src[2] = static_cast<u16>(vgpr + (next >> 16 & 255));
-        i.dst = static_cast<u16>(vgpr + (next >> 24));
+        lds(i, w, next);
         if (w >> 17 & 1) i.run = unknown;  // GDS
         break;
       case 0x37:
@@ -144,7 +139,7 @@ class RdnaDecoder : public Decoder {
     const char *found = opcode < std::size(dual_names) ? dual_names[opcode] : nullptr;
     i.run = found ? find_float(found) : nullptr;
     if (found && !i.run) i.run = find_integer(found);
-    if (opcode == 0) i.src[2] = i.dst;
+    if (found && !i.run) i.run = find_dot(found);
     if (opcode == 1) i.src[2] = literal;
     if (opcode == 2) {
       i.src[2] = i.src[1];

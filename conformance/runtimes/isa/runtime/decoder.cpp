@@ -1,6 +1,7 @@
 #include "decoder.h"
 
 #include <cstdio>
+#include <string_view>
 
 namespace isa {
 
@@ -37,6 +38,21 @@ void Decoder::name(Inst &i, Encoding e, u32 opcode) {
   i.run = known.run ? known.run : known.name ? unknown : no_instruction;
   name_ = known.name ? known.name : "";
 }
+
+namespace {
+
+bool is_known(const Inst &i) { return i.run != unknown && i.run != no_instruction; }
+
+// Whether an instruction's result is floats, which the clamp bit holds between 0 and 1.
+bool clamps_floats(const std::string &name) {
+  if (name.starts_with("v_s_")) return false;
+  if (name.starts_with("v_pk_")) return name.ends_with("_f16") || name.ends_with("_f32");
+  const bool to_integer = name.starts_with("v_cvt_i") || name.starts_with("v_cvt_pk") || name.starts_with("v_cvt_u") ||
+                          name.starts_with("v_frexp_exp");
+  return (find_float(name.c_str()) || find_approximate(name.c_str())) && !to_integer;
+}
+
+}  // namespace
 
 u16 Decoder::operand(u32 code) const {
   if (generation_ == Generation::Gfx10 && code == 125) return null_operand;
@@ -88,6 +104,7 @@ void Decoder::scalar(Inst &i, std::size_t at) {
         i.src[1] = literal;
       }
   }
+  if (std::strstr(name_, "_i64")) i.flags |= SignedLiteral;
   with_literal(i, at);
 }
 
@@ -130,12 +147,32 @@ void Decoder::vector(Inst &i, std::size_t at) {
   }
 }
 
+// Floats are held between 0 and 1, sums and differences of integers at the ends of their type. Of other instructions
+// it is not known what the bit does.
+void Decoder::clamp(Inst &i, Run &run) {
+  i.flags |= Clamp;
+  if (!is_known(i)) return;
+  const std::string plain = plain_name(name_);
+  if (const Run saturating = find_saturating(plain.c_str()))
+    run = saturating;
+  else if (!clamps_floats(plain))
+    i.run = run = unknown;
+}
+
+void Decoder::lds(Inst &i, u32 w, u32 next) {
+  i.words = 2;
+  i.constant = w & 0xffff;
+  i.src[0] = static_cast<u16>(vgpr + (next & 255));
+  i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
+  i.src[2] = static_cast<u16>(vgpr + (next >> 16 & 255));
+  i.dst = static_cast<u16>(vgpr + (next >> 24));
+}
+
 void Decoder::sdwa(Inst &i, u32 word) {
   i.words = 2;
   i.constant = word;
   i.inner = i.run;
-  if (i.run != unknown && i.run != no_instruction) i.run = run_sdwa;
-  i.flags |= Sdwa;
+  if (is_known(i)) i.run = begins("v_readfirstlane") ? unknown : run_sdwa;  // its result is no vector register
   i.src[0] = static_cast<u16>((word & 255) + (word >> 23 & 1 ? 0 : vgpr));
   if (i.encoding != Encoding::VOP1 && word >> 31) i.src[1] = static_cast<u16>(i.src[1] - vgpr);
   i.neg = static_cast<u8>((word >> 20 & 1) | (word >> 28 & 1) << 1);
@@ -143,8 +180,8 @@ void Decoder::sdwa(Inst &i, u32 word) {
   if (i.encoding == Encoding::VOPC) {
     if (word >> 15 & 1) i.sdst = operand(word >> 8 & 127);
   } else {
-    if (word >> 13 & 1) i.flags |= Clamp;
     i.omod = word >> 14 & 3;
+    if (word >> 13 & 1) clamp(i, i.inner);
   }
 }
 
@@ -152,9 +189,16 @@ void Decoder::dpp(Inst &i, u32 word, bool signs) {
   i.constant = word;
   i.inner = i.run;
   if (std::strstr(name_, "64")) i.run = unknown;  // pairs of registers
-  if (i.run != unknown && i.run != no_instruction) i.run = run_dpp;
+  // A 16-bit operand above v127 is a high half (RDNA 3), which op_sel says of the moved word.
+  if (signs && i.flags & Halves && (word & 255) >= 128 && std::strstr(name_, "16")) {
+    const std::string_view name(name_);
+    if (!name.ends_with("16") || name.find("dot") != name.npos || name.find("pk") != name.npos) i.run = unknown;
+    i.op_sel |= 1;
+    i.constant &= ~u32{128};
+  }
+  if (is_known(i)) i.run = run_dpp;
   i.flags |= Dpp;
-  i.src[0] = static_cast<u16>(vgpr + (word & 255));
+  i.src[0] = static_cast<u16>(vgpr + (i.constant & 255));
   if (!signs) return;
   i.neg = static_cast<u8>((word >> 20 & 1) | (word >> 22 & 1) << 1);
   i.abs = static_cast<u8>((word >> 21 & 1) | (word >> 23 & 1) << 1);
@@ -168,7 +212,8 @@ void Decoder::vop3(Inst &i, std::size_t at) {
   for (int n = 0; n < 3; ++n) i.src[n] = operand(next >> 9 * n & 511);
   i.neg = next >> 29 & 7;
   i.omod = next >> 27 & 3;
-  if (w >> 15 & 1) i.flags |= Clamp;
+  if (w >> 15 & 1) clamp(i, i.run);
+  if (i.omod && generation_ == Generation::Gfx12) i.run = unknown;  // what RDNA 4 does is not known
   const u8 d = w & 255;
   i.dst = static_cast<u16>(vgpr + d);
   i.sdst = vcc;
@@ -185,7 +230,6 @@ void Decoder::vop3(Inst &i, std::size_t at) {
     if (begins("v_cmp")) i.sdst = is_rdna() && begins("v_cmpx") ? none : operand(d);
     if (begins("v_readlane") || begins("v_readfirstlane") || begins("v_s_")) i.dst = operand(d);
   }
-  if ((begins("v_mad_u") || begins("v_mad_i")) && i.flags & Clamp) i.run = unknown;  // saturation of integers
   if (!is_rdna()) return;
   if (i.src[0] == 250) {
     dpp(i, word(at + 2), false);
@@ -208,7 +252,7 @@ void Decoder::vop3p(Inst &i, std::size_t at) {
   i.neg_hi = w >> 8 & 7;
   i.op_sel = w >> 11 & 7;
   i.op_sel_hi = static_cast<u8>((next >> 27 & 3) | (w >> 14 & 1) << 2);
-  if (w >> 15 & 1) i.flags |= Clamp;
+  if (w >> 15 & 1) clamp(i, i.run);
   if (is_rdna()) with_literal(i, at);
 }
 

@@ -52,6 +52,7 @@ class Decoder {
   void dpp(Inst &i, u32 word, bool signs);
   void vop3(Inst &i, std::size_t at);
   void vop3p(Inst &i, std::size_t at);
+  void lds(Inst &i, u32 first, u32 second);
 
   Table &table_;
   Generation generation_;
@@ -64,6 +65,7 @@ class Decoder {
   void scalar(Inst &i, std::size_t at);
   void vector(Inst &i, std::size_t at);
   void sdwa(Inst &i, u32 word);
+  void clamp(Inst &i, Run &run);
 };
 
 std::unique_ptr<Decoder> cdna_decoder(Table &, Code &, const u8 *text, std::size_t bytes);

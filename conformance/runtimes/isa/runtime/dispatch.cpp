@@ -18,10 +18,10 @@ using simt::fail;
 
 constexpr u32 most_threads = 1024;
 constexpr std::size_t most_arguments = 128;
-constexpr u32 lds_limit = 65536;
 constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
 constexpr u32 keeps_subnormals = 0xf0 << 12;
 constexpr u32 float_mode = 0xff << 12;
+constexpr u32 nan_mode = 1u << 21 | 1u << 23;  // DX10_CLAMP and IEEE, bits that RDNA 4 does not have
 
 std::mutex &launch_mutex() {
   static std::mutex &instance = *new std::mutex;
@@ -29,6 +29,7 @@ std::mutex &launch_mutex() {
 }
 
 std::atomic<u64> executed_total{0};
+std::atomic<u32> perturb_seed{0};
 
 // The pointers among the arguments of the launch in progress, for messages.
 simt::Memory::Argument pointers[most_arguments];
@@ -57,6 +58,7 @@ Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) 
                 "kernel %s: grid (%u,%u,%u): at most 2147483647 x 65536 x 65536 blocks, and "
                 "fewer than 2^32 threads in a dimension",
                 name, grid.x, grid.y, grid.z);
+  const u32 lds_limit = kernel.object->lds_limit();
   if (lds_bytes > lds_limit)
     return fail(simt::InvalidValue, "kernel %s: %u bytes of shared memory; at most %u", name, lds_bytes, lds_limit);
   return simt::Success;
@@ -94,7 +96,7 @@ Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, v
       continue;
     }
     const void *from = extra ? packed + a.offset : params ? params[number] : nullptr;
-    if (!from || (extra && a.offset + a.size > packed_bytes))
+    if (!from || (extra && u64{a.offset} + a.size > packed_bytes))
       return fail(simt::InvalidValue, "kernel %s: argument %u is not given", kernel.name.c_str(), number);
     std::memcpy(segment.data() + a.offset, from, a.size);
     if (a.kind == "global_buffer" && pointer_count < most_arguments) {
@@ -155,13 +157,19 @@ std::string located(u64 address) {
 
 u64 executed_instructions() { return executed_total; }
 
+void set_perturb(u32 seed) { perturb_seed = seed; }
+
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
-  const u32 lds_bytes = kernel.lds_bytes + dynamic_bytes;
+  const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
   if (const Error error = check_shape(kernel, grid, block, lds_bytes)) return error;
   if ((kernel.rsrc1 & float_mode) != keeps_subnormals)
-    return fail(simt::NotSupported, "kernel %s: the emulator does not know the float mode %#x", kernel.name.c_str(),
+    return fail(simt::NotSupported, "kernel %s: the interpreter does not know the float mode %#x", kernel.name.c_str(),
                 kernel.rsrc1 >> 12 & 0xff);
+  if (!kernel.object->code().target.starts_with("gfx12") && (kernel.rsrc1 & nan_mode) != nan_mode)
+    return fail(simt::NotSupported,
+                "kernel %s: the interpreter does not know the float mode without IEEE or DX10_CLAMP",
+                kernel.name.c_str());
   Launch l{};
   l.code = &kernel.object->code();
   l.kernel = kernel.name.c_str();
@@ -169,6 +177,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
   l.wave = kernel.wave();
   l.lds_bytes = lds_bytes;
+  l.perturb = perturb_seed;
   l.scratch_bytes = kernel.scratch_bytes;
   l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
   std::vector<u8> segment;
@@ -188,6 +197,8 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const simt::Options &settings = simt::options();
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
+  // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
+  l.poison = order.reversed() ? 0x01 : 0xff;
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;

@@ -16,6 +16,9 @@ struct Shape {
 // hipModuleLaunchKernel.
 simt::Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra);
 
+// The seed by which approximate instructions deviate in the next launches; 0 for none.
+void set_perturb(u32 seed);
+
 // Instructions that waves have executed in this process.
 u64 executed_instructions();
 

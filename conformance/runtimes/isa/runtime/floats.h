@@ -1,6 +1,7 @@
 // Arithmetic as the manuals and the hardware have it where C++ has it otherwise.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -19,20 +20,53 @@ T quiet(T x) {
   return x + x;
 }
 
-// v_max and v_min: a number before a NaN, and +0 above -0.
 template <class T>
-T maximum(T a, T b) {
+bool negative(T x) {
+  return bits_of(x) >> (8 * sizeof(T) - 1);
+}
+template <class T>
+bool signalling(T x) {
+  constexpr int quiet_bit = sizeof(T) == 2 ? 9 : sizeof(T) == 4 ? 22 : 51;
+  return x != x && !(bits_of(x) >> quiet_bit & 1);
+}
+
+// v_max_num and v_min_num of RDNA 4: a number before a NaN, and +0 above -0.
+template <class T>
+T maximum_number(T a, T b) {
   if (a != a) return b != b ? quiet(a) : b;
   if (b != b) return a;
-  if (a == b) return std::signbit(static_cast<f64>(a)) ? b : a;
+  if (a == b) return negative(a) ? b : a;
   return a > b ? a : b;
 }
 template <class T>
-T minimum(T a, T b) {
+T minimum_number(T a, T b) {
   if (a != a) return b != b ? quiet(a) : b;
   if (b != b) return a;
-  if (a == b) return std::signbit(static_cast<f64>(a)) ? a : b;
+  if (a == b) return negative(a) ? a : b;
   return a < b ? a : b;
+}
+
+// v_max and v_min before: a signalling NaN before a number, made quiet (mode IEEE, which all kernels have).
+template <class T>
+T maximum(T a, T b) {
+  return signalling(a) ? quiet(a) : signalling(b) ? quiet(b) : maximum_number(a, b);
+}
+template <class T>
+T minimum(T a, T b) {
+  return signalling(a) ? quiet(a) : signalling(b) ? quiet(b) : minimum_number(a, b);
+}
+
+// v_med3: with a NaN among the three it is v_min3.
+template <class T, auto least, auto most>
+T median(T a, T b, T c) {
+  if (a != a || b != b || c != c) return least(least(a, b), c);
+  return most(least(a, b), least(most(a, b), c));
+}
+
+// `x` held at the ends of an integer type.
+template <class I, class X>
+I saturated(X x) {
+  return static_cast<I>(std::clamp<X>(x, std::numeric_limits<I>::min(), std::numeric_limits<I>::max()));
 }
 
 // To nearest even in one step: through float, rounded to odd.
@@ -93,6 +127,11 @@ T mantissa_of(T x) {
 inline f32 fraction(f32 x) {
   if (!std::isfinite(x)) return std::numeric_limits<f32>::quiet_NaN();
   return std::fmin(x - std::floor(x), 0x1.fffffep-1f);
+}
+inline f16 fraction(f16 x) {
+  if (!std::isfinite(static_cast<f32>(x))) return std::numeric_limits<f32>::quiet_NaN();
+  const f32 wide = static_cast<f32>(x);
+  return static_cast<f16>(std::fmin(wide - std::floor(wide), 0x1.ffcp-1f));
 }
 inline f64 fraction(f64 x) {
   if (!std::isfinite(x)) return std::numeric_limits<f64>::quiet_NaN();

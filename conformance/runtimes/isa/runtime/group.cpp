@@ -52,11 +52,12 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.executed = 0;
   w.masked_for = 0;
   w.hot = 0;
+  w.waits.clear();
   std::fill(std::begin(w.windows), std::end(w.windows), Window{});
   std::memset(w.mask, 0, sizeof w.mask);
-  std::memset(w.v, 0xff, sizeof w.v[0] * launch.vgprs);
-  std::fill(std::begin(w.s), std::end(w.s), ~0u);
-  w.scratch.assign(u64{launch.scratch_bytes} * lanes, 0xff);
+  std::memset(w.v, launch.poison, sizeof w.v[0] * launch.vgprs);
+  std::memset(w.s, launch.poison, sizeof w.s);
+  w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison);
   const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
   for (u32 l = 0; l < lanes; ++l) {
@@ -104,7 +105,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   std::string text;
   int lane = w.exec_ ? std::countr_zero(w.exec_) : 0;
   if (fault.kind == Fault::Unknown) {
-    text = "the emulator does not know " + std::string(fault.what());
+    text = "the interpreter does not know " + std::string(fault.what());
     if (name != fault.what() && !text.ends_with(name) && i.run != no_instruction) text += " (" + name + ")";
   } else if (const auto *access = dynamic_cast<const AddressFault *>(&fault)) {
     if (access->lane >= 0) lane = access->lane;
@@ -147,7 +148,7 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&
   while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());
   group_.launch = &launch;
   std::copy(std::begin(id), std::end(id), group_.id);
-  group_.lds.assign(launch.lds_bytes, 0xff);
+  group_.lds.assign(launch.lds_bytes, launch.poison);
   for (u32 n = 0; n < count; ++n) start(*waves_[n], launch, kernel, n);
   const Inst *code = launch.code->insts.data();
   for (;;) {

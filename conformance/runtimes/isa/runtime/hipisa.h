@@ -8,6 +8,7 @@ extern "C" {
 
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message. Those of the cpu runtime (hipcpu.h), and
 //   target      gfx942, ...     the device that is interpreted
+//   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: none
 int hipisaSetOption(const char *key, const char *value);
 
 // Message of the last HIP call on this thread that failed. Never null.

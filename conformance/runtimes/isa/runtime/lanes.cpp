@@ -49,7 +49,7 @@ void run_dpp(Wave &w, const Inst &i) {
   const u32 word = i.constant, control = word >> 8 & 0x1ff;
   const bool zero_outside = word >> 19 & 1, fetches_inactive = word >> 18 & 1;
   const u32 banks = word >> 24 & 15, rows = word >> 28;
-  const u32 *from = w.v[word & 255];
+  const u32 *from = w.in(word & 255);
   u32 *to = w.v[temporary - vgpr];
   u32 moved[lanes];
   w.write_exec = w.exec_;
@@ -69,13 +69,13 @@ void run_dpp(Wave &w, const Inst &i) {
 void run_sdwa(Wave &w, const Inst &i) {
   const u32 word = i.constant;
   Inst inner = i;
-  inner.flags &= static_cast<u8>(~Sdwa);
   const auto take = [&](int n, u32 sel, bool extends) {
     u32 *to = w.v[temporary - vgpr + n];
     const u16 code = i.src[n];
-    if (code >= vgpr)
-      for (int l = 0; l < lanes; ++l) to[l] = selected(w.v[code - vgpr][l], sel, extends);
-    else
+    if (code >= vgpr) {
+      const u32 *from = w.in(code - vgpr);
+      for (int l = 0; l < lanes; ++l) to[l] = selected(from[l], sel, extends);
+    } else
       for (int l = 0; l < lanes; ++l) to[l] = selected(w.scalar(code, i), sel, extends);
     inner.src[n] = static_cast<u16>(temporary + n);
   };
@@ -86,7 +86,7 @@ void run_sdwa(Wave &w, const Inst &i) {
     i.inner(w, inner);
     return;
   }
-  u32 *result = w.v[temporary - vgpr + 2], *to = w.v[i.dst - vgpr];
+  u32 *result = w.v[temporary - vgpr + 2], *to = w.out(i.dst - vgpr);
   std::memcpy(result, to, sizeof(u32) * lanes);
   inner.dst = temporary + 2;
   i.inner(w, inner);

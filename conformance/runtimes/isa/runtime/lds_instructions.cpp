@@ -9,10 +9,15 @@ u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
 
 // The address of each lane, kept apart from the registers, which a load may overwrite; only active lanes have one.
 struct Addresses {
-  explicit Addresses(const Wave &w, const Inst &i) { std::memcpy(bytes, w.v[i.src[0] - vgpr], sizeof bytes); }
+  explicit Addresses(const Wave &w, const Inst &i) { std::memcpy(bytes, w.in(i.src[0] - vgpr), sizeof bytes); }
   u64 operator[](int lane) const { return bytes[lane]; }
   u32 bytes[lanes];
 };
+
+// The instruction fills `count` registers, some time later.
+void arrives(Wave &w, const Inst &i, u32 count) {
+  w.waits.add(Counter::Lds, i.index, count ? i.dst - vgpr : 0u, count);
+}
 
 template <class T, int count, Half half = Half::Whole>
 void read(Wave &w, const Inst &i) {
@@ -20,14 +25,17 @@ void read(Wave &w, const Inst &i) {
   each_active(w, [&](int l) {
     load_words<T, count, half>(w, i.dst - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
   });
+  arrives(w, i, count);
 }
 
 template <class T, int count, bool high = false>
 void write(Wave &w, const Inst &i) {
   const Addresses a(w, i);
+  w.read(i.src[1] - vgpr, count);
   each_active(w, [&](int l) {
     store_words<T, count, high>(w, i.src[1] - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
   });
+  arrives(w, i, 0);
 }
 
 // Two places, whose offsets count in `unit` bytes; both are checked before either is used.
@@ -41,26 +49,32 @@ void read_two(Wave &w, const Inst &i) {
     load_words<u32, words, Half::Whole>(w, to, l, first);
     load_words<u32, words, Half::Whole>(w, to + words, l, second);
   });
+  arrives(w, i, 2 * words);
 }
 template <int words, u32 unit>
 void write_two(Wave &w, const Inst &i) {
   const Addresses a(w, i);
+  w.read(i.src[1] - vgpr, words);
+  w.read(i.src[2] - vgpr, words);
   each_active(w, [&](int l) {
     u8 *first = w.lds_at(a[l] + first_offset(i) * unit, 4 * words, l);
     u8 *second = w.lds_at(a[l] + second_offset(i) * unit, 4 * words, l);
     store_words<u32, words>(w, i.src[1] - vgpr, l, first);
     store_words<u32, words>(w, i.src[2] - vgpr, l, second);
   });
+  arrives(w, i, 0);
 }
 
 // `f` gives the value before from the place of a lane, and changes it.
 template <class T, bool returns, class F>
 void exchange(Wave &w, const Inst &i, F f) {
   const Addresses a(w, i);
+  w.read(i.src[1] - vgpr, sizeof(T) / 4);
   each_active(w, [&](int l) {
     const T old = f(w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T), l), l);
     if (returns) write_lane(w, i.dst - vgpr, l, old);
   });
+  arrives(w, i, returns ? sizeof(T) / 4 : 0);
 }
 template <class T, auto f, bool returns>
 void atomic(Wave &w, const Inst &i) {
@@ -70,6 +84,7 @@ void atomic(Wave &w, const Inst &i) {
 // ds_cmpst: what is expected comes first, the new value second.
 template <class T, bool returns>
 void compare_store(Wave &w, const Inst &i) {
+  w.read(i.src[2] - vgpr, sizeof(T) / 4);
   exchange<T, returns>(w, i, [&](u8 *p, int l) {
     const T old = load_as<T>(p);
     if (old == read_lane<T>(w, i.src[1] - vgpr, l)) store_as<T>(p, read_lane<T>(w, i.src[2] - vgpr, l));
@@ -80,7 +95,7 @@ void compare_store(Wave &w, const Inst &i) {
 // What a lane that is not active would give is 0.
 void swizzle(Wave &w, const Inst &i) {
   u32 from[lanes], r[lanes];
-  std::memcpy(from, w.v[i.src[0] - vgpr], sizeof from);
+  std::memcpy(from, w.in(i.src[0] - vgpr), sizeof from);
   const u32 control = i.constant & 0xffff;
   if (control >= 0xe000) throw Fault(Fault::Unknown, "ds_swizzle in FFT mode");
   for (int l = 0; l < lanes; ++l) {
@@ -98,24 +113,27 @@ void swizzle(Wave &w, const Inst &i) {
     }
     r[l] = w.exec_ >> s & 1 ? from[s] : 0;
   }
-  put_words(w, w.exec_, i.dst - vgpr, r);
+  put_lanes(w, w.exec_, w.v[i.dst - vgpr], r);
+  arrives(w, i, 1);
 }
 
 void bpermute(Wave &w, const Inst &i) {
-  const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
+  const u32 *a = w.in(i.src[0] - vgpr), *from = w.in(i.src[1] - vgpr);
   u32 r[lanes];
   for (int l = 0; l < lanes; ++l) {
     const u32 s = (a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave;
     r[l] = w.exec_ >> s & 1 ? from[s] : 0;
   }
-  put_words(w, w.exec_, i.dst - vgpr, r);
+  put_lanes(w, w.exec_, w.v[i.dst - vgpr], r);
+  arrives(w, i, 1);
 }
 void permute(Wave &w, const Inst &i) {
-  const u32 *a = w.v[i.src[0] - vgpr], *from = w.v[i.src[1] - vgpr];
+  const u32 *a = w.in(i.src[0] - vgpr), *from = w.in(i.src[1] - vgpr);
   u32 r[lanes] = {};
   for (int l = 0; l < lanes; ++l)
     if (w.exec_ >> l & 1) r[(a[l] + (i.constant & 0xffff)) / 4 % w.launch->wave] = from[l];
-  put_words(w, w.exec_, i.dst - vgpr, r);
+  put_lanes(w, w.exec_, w.v[i.dst - vgpr], r);
+  arrives(w, i, 1);
 }
 
 #define ATOMIC(name, suffix, T, f) \

@@ -5,10 +5,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "waits.h"
 
 namespace isa {
 
@@ -77,8 +80,8 @@ struct Inst;
 using Run = void (*)(Wave &, const Inst &);
 
 // Halves: 16-bit operands in v128 to v255 are the high halves of v0 to v127 (RDNA 3). Keeps: 16-bit results leave the
-// other half of their register alone (RDNA).
-enum Flag : u8 { Dpp = 1, Sdwa = 2, Clamp = 4, Halves = 8, Returns = 16, Promoted = 32, Keeps = 64 };
+// other half of their register alone (RDNA). SignedLiteral: a literal of 32 bits is extended by its sign to 64.
+enum Flag : u8 { Dpp = 1, SignedLiteral = 2, Clamp = 4, Halves = 8, Returns = 16, Promoted = 32, Keeps = 64 };
 
 // A decoded instruction. `index` is its own place in the decoded code.
 struct Inst {
@@ -130,12 +133,14 @@ enum class Half { Whole, Low, High };
 // What the waves of a launch have in common.
 struct Launch {
   const Code *code;
-  Window fixed[4];  // the loaded image, the arguments, the dispatch packet
+  Window fixed[3];  // the loaded image, the arguments, the dispatch packet
   const char *kernel;
   u32 grid[3], block[3];
   u32 wave;                      // lanes, 32 or 64
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
+  u8 poison;    // in every byte of registers, LDS and scratch memory that nothing has written
+  u32 perturb;  // the seed of deviations of approximate instructions, 0 for none
   u64 kernarg, dispatch_packet;
 };
 
@@ -165,11 +170,33 @@ struct Wave {
   std::vector<u8> scratch;
   Window windows[4];
   u32 hot;  // the window of the last access
+  Waits waits;
+
+  // Vector register `r`, read or written by what is not a load; raises Fault where a load into it is in flight.
+  const u32 *in(u32 r) const {
+    if (waits.late[r]) [[unlikely]]
+      too_early(r, false, false);
+    return v[r];
+  }
+  u32 *out(u32 r) {
+    if (waits.late[r]) [[unlikely]]
+      too_early(r, false, true);
+    return v[r];
+  }
+  void read(u32 first, u32 count) const {
+    for (u32 r = first; r < first + count; ++r) in(r);
+  }
+  void check_scalar(u32 r, bool written) const {
+    if (waits.late_scalar[r]) [[unlikely]]
+      too_early(r, true, written);
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void too_early(u32 r, bool scalar, bool written) const;
 
   u32 scalar(u16 code, const Inst &i) const;
   u64 scalar64(u16 code, const Inst &i) const;
   void set_scalar(u16 code, u32 value);
   void set_scalar64(u16 code, u64 value);
+  void load_scalar(u16 code, u32 value);  // by a load, whatever is in flight
   // A bit for each lane, in one register or two.
   u64 mask_at(u16 code, const Inst &i) const { return launch->wave == 32 ? scalar(code, i) : scalar64(code, i); }
   void set_mask(u16 code, u64 bits) {
@@ -179,7 +206,10 @@ struct Wave {
     else
       set_scalar64(code, bits);
   }
-  u64 vcc_mask() const { return launch->wave == 32 ? s[vcc] : u64{s[vcc + 1]} << 32 | s[vcc]; }
+  u64 vcc_mask() const {
+    check_scalar(vcc, false);
+    return launch->wave == 32 ? s[vcc] : u64{s[vcc + 1]} << 32 | s[vcc];
+  }
   const u32 *masks(u64 bits) {
     if (bits != masked_for) {
       for (int l = 0; l < lanes; ++l) mask[l] = bits >> l & 1 ? ~0u : 0u;
@@ -210,6 +240,7 @@ struct Code {
   std::vector<u32> index_of, offsets;
   u64 address = 0;  // of the first word, in the loaded image
   std::string target;
+  u32 generation = 0;  // of the instruction set: 9 to 12
 
   u64 address_of(u32 index) const { return address + offsets[index]; }
   u32 index_at(u64 where) const;  // raises Fault
@@ -251,10 +282,19 @@ Run find_scalar_float(const char *name);
 Run find_control(const char *name);
 Run find_compare(const char *name);
 Run find_float(const char *name);
+Run find_approximate(const char *name);
 Run find_integer(const char *name);
 Run find_packed(const char *name);
+// Sums and differences of integers held at the ends of their type, as the clamp bit asks for.
+Run find_saturating(const char *name);
+Run find_saturating_packed(const char *name);
+// A mnemonic as the functions above know it: CDNA's where RDNA has another.
+std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
+Run find_wait(const char *name);
+Run find_dot(const char *name);
+Run find_matrix(const char *name);
 void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
 

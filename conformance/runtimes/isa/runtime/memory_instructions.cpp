@@ -36,17 +36,31 @@ u8 *place(Wave &w, u64 address, u32 bytes, int lane) {
 template <Space space>
 void addresses(const Wave &w, const Inst &i, u64 *out) {
   const u64 offset = static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
-  const u32 *low = i.src[0] == none ? nullptr : w.v[i.src[0] - vgpr];
+  const u32 *low = i.src[0] == none ? nullptr : w.in(i.src[0] - vgpr);
   if constexpr (space == Space::Scratch) {
     const u64 base = i.src[2] == none ? 0 : w.scalar(i.src[2], i);
     for (int l = 0; l < lanes; ++l) out[l] = static_cast<u32>(base + offset + (low ? low[l] : 0));
   } else if (i.src[2] == none) {
-    const u32 *high = w.v[i.src[0] - vgpr + 1];
+    const u32 *high = w.in(i.src[0] - vgpr + 1);
     for (int l = 0; l < lanes; ++l) out[l] = (u64{high[l]} << 32 | low[l]) + offset;
   } else {
     const u64 base = w.scalar64(i.src[2], i) + offset;
     for (int l = 0; l < lanes; ++l) out[l] = base + low[l];
   }
+}
+
+// The instruction fills `count` registers, some time later. A generic address counts both ways, and the data comes from
+// where it points to.
+template <Space space>
+void arrives(Wave &w, const Inst &i, const u64 *a, u32 count) {
+  const u32 first = count ? i.dst - vgpr : 0u;
+  bool lds = false, memory = space != Space::Generic;
+  if constexpr (space == Space::Generic) {
+    each_active(w, [&](int l) { (a[l] >> 32 == shared_aperture >> 32 ? lds : memory) = true; });
+    w.waits.add(Counter::Lds, i.index, first, lds ? count : 0);
+  }
+  // Stores of RDNA have a counter of their own, which no register waits for.
+  if (count || w.launch->code->generation == 9) w.waits.add(Counter::Vector, i.index, first, memory ? count : 0);
 }
 
 template <Space space, class T, int count, Half half = Half::Whole>
@@ -55,25 +69,30 @@ void load(Wave &w, const Inst &i) {
   addresses<space>(w, i, a);
   each_active(
       w, [&](int l) { load_words<T, count, half>(w, i.dst - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l)); });
+  arrives<space>(w, i, a, count);
 }
 
 template <Space space, class T, int count, bool high = false>
 void store(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
+  w.read(i.src[1] - vgpr, count);
   each_active(w, [&](int l) {
     store_words<T, count, high>(w, i.src[1] - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l));
   });
+  arrives<space>(w, i, a, 0);
 }
 
 template <Space space, class T, auto f, bool compares = false>
 void atomic(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
+  w.read(i.src[1] - vgpr, (compares ? 2 : 1) * sizeof(T) / 4);
   each_active(w, [&](int l) {
     const T old = change<T, f, compares>(place<space>(w, a[l], sizeof(T), l), w, i.src[1] - vgpr, l);
     if (i.flags & Returns) write_lane(w, i.dst - vgpr, l, old);
   });
+  arrives<space>(w, i, a, i.flags & Returns ? sizeof(T) / 4 : 0);
 }
 
 u64 scalar_address(Wave &w, const Inst &i) {
@@ -81,15 +100,22 @@ u64 scalar_address(Wave &w, const Inst &i) {
   return i.src[1] == none ? address : address + w.scalar(i.src[1], i);
 }
 
+void scalars_arrive(Wave &w, const Inst &i, u32 count) {
+  const bool filled = i.dst + count <= exec;
+  w.waits.add(Counter::Scalar, i.index, filled ? i.dst : 0u, filled ? count : 0);
+}
+
 template <int count>
 void scalar_load(Wave &w, const Inst &i) {
   const u8 *p = w.at(scalar_address(w, i) & ~u64{3}, 4 * count, -1);
-  for (u32 n = 0; n < count; ++n) w.set_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
+  for (u32 n = 0; n < count; ++n) w.load_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
+  scalars_arrive(w, i, count);
 }
 
 template <class T>
 void scalar_load_part(Wave &w, const Inst &i) {
-  w.set_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(scalar_address(w, i), sizeof(T), -1))));
+  w.load_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(scalar_address(w, i), sizeof(T), -1))));
+  scalars_arrive(w, i, 1);
 }
 
 #define SPACES(row, ...) row("flat_", Space::Generic, __VA_ARGS__), row("global_", Space::Global, __VA_ARGS__)

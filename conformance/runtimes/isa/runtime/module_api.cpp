@@ -1,5 +1,9 @@
 // Modules, launches and function attributes of the HIP API.
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -23,11 +27,10 @@ struct Dim3 {
 
 class Loaded {
  public:
-  Error load(const void *image, std::size_t limit, void **out) {
-    if (!image || !out) return fail(InvalidValue, "hipModuleLoadData: image and output pointer must not be null");
+  template <class Read>
+  Error load(Read read, void **out) {
     try {
-      const auto *bytes = static_cast<const char *>(image);
-      auto object = std::make_unique<isa::Object>(std::string_view(bytes, limit));
+      auto object = std::make_unique<isa::Object>(read());
       const std::lock_guard lock(mutex_);
       for (const auto &[name, kernel] : object->kernels()) kernels_.insert(&kernel);
       for (const auto &[name, window] : object->globals())
@@ -37,10 +40,12 @@ class Loaded {
       return Success;
     } catch (const isa::Fault &fault) {
       return fail(fault.kind == isa::Fault::Unknown ? NoBinaryForGpu : InvalidImage, "the code object %s%s",
-                  fault.kind == isa::Fault::Unknown ? "cannot be interpreted: the emulator does not know " : "",
+                  fault.kind == isa::Fault::Unknown ? "cannot be interpreted: the interpreter does not know " : "",
                   fault.what());
     } catch (const std::bad_alloc &) {
       return fail(OutOfMemory, "the code object does not fit the memory");
+    } catch (const std::exception &error) {
+      return fail(InvalidImage, "the code object cannot be read: %s", error.what());
     }
   }
   isa::Object *find(const void *handle) {
@@ -85,11 +90,36 @@ Loaded &loaded() {
   return instance;
 }
 
-// The size of an ELF file, from its own headers: hipModuleLoadData is not told it.
-std::size_t size_of(const void *image) {
-  const auto *p = static_cast<const unsigned char *>(image);
-  if (!image || p[0] != 0x7f || p[1] != 'E' || p[2] != 'L' || p[3] != 'F') return 4;
-  return isa::load_as<isa::u64>(p + 40) + std::size_t{isa::load_as<isa::u16>(p + 58)} * isa::load_as<isa::u16>(p + 60);
+// What can be read of `bytes` bytes at `from`: the kernel copies them, so that what is not mapped costs no fault.
+std::string readable(const void *from, std::size_t bytes) {
+  constexpr std::size_t step = 1 << 20;
+  std::string found;
+  while (found.size() < bytes) {
+    const std::size_t wanted = std::min(step, bytes - found.size()), at = found.size();
+    found.resize(at + wanted);
+    iovec to{found.data() + at, wanted}, source{static_cast<char *>(const_cast<void *>(from)) + at, wanted};
+    const ssize_t got = process_vm_readv(getpid(), &to, 1, &source, 1, 0);
+    if (got < 0 && (errno == ENOSYS || errno == EPERM))  // a sandbox forbids it
+      std::memcpy(to.iov_base, source.iov_base, wanted);
+    else if (got != static_cast<ssize_t>(wanted)) {
+      found.resize(at + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      break;
+    }
+  }
+  return found;
+}
+
+// An ELF file in memory, as long as its own headers say: hipModuleLoadData is not told its size.
+std::string file_at(const void *image) {
+  constexpr isa::u64 largest = isa::u64{1} << 30;
+  const std::string head = readable(image, 64);
+  if (head.size() < 64 || !head.starts_with("\x7f"
+                                            "ELF"))
+    return head;
+  const auto end = isa::load_as<isa::u64>(head.data() + 40);
+  const std::size_t table =
+      std::size_t{isa::load_as<isa::u16>(head.data() + 58)} * isa::load_as<isa::u16>(head.data() + 60);
+  return readable(image, std::min(largest, std::min(end, largest) + table));
 }
 
 Error find_kernel(const char *call, const void *handle, const isa::Kernel *&kernel) {
@@ -110,7 +140,8 @@ void unload_all_modules() { loaded().unload_all(); }
 }  // namespace simt
 
 SIMT_API int hipModuleLoadData(void **module, const void *image) {
-  return loaded().load(image, size_of(image), module);
+  if (!image || !module) return fail(InvalidValue, "hipModuleLoadData: image and output pointer must not be null");
+  return loaded().load([image] { return file_at(image); }, module);
 }
 SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, void *, void **) {
   return hipModuleLoadData(module, image);
@@ -118,8 +149,8 @@ SIMT_API int hipModuleLoadDataEx(void **module, const void *image, unsigned, voi
 SIMT_API int hipModuleLoad(void **module, const char *path) {
   std::ifstream file(path ? path : "", std::ios::binary);
   if (!file) return fail(FileNotFound, "hipModuleLoad: %s cannot be read", path ? path : "(null)");
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  return loaded().load(bytes.data(), bytes.size(), module);
+  if (!module) return fail(InvalidValue, "hipModuleLoad: the output pointer must not be null");
+  return loaded().load([&file] { return std::string{std::istreambuf_iterator<char>(file), {}}; }, module);
 }
 SIMT_API int hipModuleUnload(void *module) {
   const auto lock = lock_launches();
@@ -172,8 +203,9 @@ SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
                          : attribute == SharedBytes      ? kernel->lds_bytes
                          : attribute == LocalBytes       ? kernel->scratch_bytes
                          : attribute == Registers        ? kernel->vgprs()
-                         : attribute == MaxDynamicShared ? 65536 - kernel->lds_bytes
-                                                         : 0;
+                         : attribute == MaxDynamicShared
+                             ? kernel->object->lds_limit() - std::min(kernel->lds_bytes, kernel->object->lds_limit())
+                             : 0;
   *value = static_cast<int>(found);
   return Success;
 }

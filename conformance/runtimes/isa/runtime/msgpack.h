@@ -36,12 +36,13 @@ class Packed {
     damaged();
   }
 
-  void skip() {
+  void skip(u32 depth = 0) {
+    if (depth > deepest) damaged();
     const u8 b = peek();
     if ((b & 0xf0) == 0x80 || b == 0xde || b == 0xdf) {
-      for (u32 n = 2 * map(); n; --n) skip();
+      for (u64 n = 2 * u64{map()}; n; --n) skip(depth + 1);
     } else if ((b & 0xf0) == 0x90 || b == 0xdc || b == 0xdd) {
-      for (u32 n = array(); n; --n) skip();
+      for (u32 n = array(); n; --n) skip(depth + 1);
     } else if ((b & 0xe0) == 0xa0 || (b >= 0xd9 && b <= 0xdb)) {
       text();
     } else if (b < 0x80 || (b >= 0xcc && b <= 0xd3)) {
@@ -54,6 +55,8 @@ class Packed {
   }
 
  private:
+  static constexpr u32 deepest = 32;  // a code object's own has 4
+
   [[noreturn]] static void damaged() { throw Fault(Fault::Other, "has metadata that cannot be read"); }
   u8 peek() const {
     if (rest_.empty()) damaged();

@@ -10,6 +10,9 @@ namespace {
 
 constexpr u64 page = 4096;
 constexpr u64 largest = u64{1} << 30;
+constexpr u32 most_kernarg_bytes = 1 << 16;
+// Of a lane: 8 MiB of a wave of 64, which is what targets before RDNA 3 have (LLVM, GCNSubtarget.h).
+constexpr u32 most_scratch_bytes = 1 << 17;
 constexpr u16 machine_amdgpu = 224;
 constexpr u32 note_metadata = 32;
 enum Relocation : u32 { Abs64 = 3, Relative64 = 13 };
@@ -23,6 +26,7 @@ std::string_view part(std::string_view file, u64 offset, u64 size) {
   if (offset > file.size() || size > file.size() - offset) throw Fault(Fault::Other, "is cut short");
   return file.substr(offset, size);
 }
+bool lies_in(u64 offset, u64 bytes, u64 size) { return offset <= size && bytes <= size - offset; }
 std::string_view text_at(std::string_view names, u64 offset) {
   if (offset >= names.size()) throw Fault(Fault::Other, "has a name outside of its table");
   const std::string_view rest = names.substr(offset);
@@ -38,7 +42,7 @@ void each_section(std::string_view file, Visit visit) {
 
 }  // namespace
 
-Object::Object(std::string_view file) {
+Object::Object(const std::string &file) {
   if (!file.starts_with(ELFMAG)) throw Fault(Fault::Other, "is not an ELF file");
   const auto header = read<Elf64_Ehdr>(file, 0);
   if (header.e_machine != machine_amdgpu) throw Fault(Fault::Other, "is not for an AMD GPU");
@@ -66,13 +70,21 @@ Object::Object(std::string_view file) {
     if (section.sh_type != SHT_PROGBITS || !(section.sh_flags & SHF_EXECINSTR)) return;
     if (!code_.insts.empty()) throw Fault(Fault::Other, "has code in two sections");
     const std::string_view text = part(file, section.sh_offset, section.sh_size);
-    code_.address = base_ + section.sh_addr;
+    if (!lies_in(section.sh_addr, section.sh_size, image_.size)) throw Fault(Fault::Other, "has code outside of it");
+    code_.address = image_.base + section.sh_addr;
     decode(code_, reinterpret_cast<const u8 *>(text.data()), text.size(), target_);
   });
 }
 
-Object::~Object() {
-  if (base_) munmap(reinterpret_cast<void *>(base_), size_);
+Mapping::~Mapping() {
+  if (base) munmap(reinterpret_cast<void *>(base), size);
+}
+
+void Mapping::make(u64 bytes) {
+  void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) throw Fault(Fault::Other, "does not fit the memory");
+  base = reinterpret_cast<u64>(map);
+  size = bytes;
 }
 
 void Object::load_segments(std::string_view file) {
@@ -88,14 +100,10 @@ void Object::load_segments(std::string_view file) {
     end = std::max(end, segment.p_vaddr + segment.p_memsz);
   }
   if (!end) throw Fault(Fault::Other, "has nothing to load");
-  const u64 size = (end + page - 1) / page * page;
-  void *map = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (map == MAP_FAILED) throw Fault(Fault::Other, "does not fit the memory");
-  base_ = reinterpret_cast<u64>(map);
-  size_ = size;
+  image_.make((end + page - 1) / page * page);
   for (const Elf64_Phdr &segment : segments) {
     const std::string_view content = part(file, segment.p_offset, segment.p_filesz);
-    std::memcpy(reinterpret_cast<void *>(base_ + segment.p_vaddr), content.data(), content.size());
+    std::memcpy(reinterpret_cast<void *>(image_.base + segment.p_vaddr), content.data(), content.size());
   }
 }
 
@@ -109,11 +117,13 @@ void Object::read_symbols(std::string_view file) {
       const std::string name(text_at(names, symbol.st_name));
       if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
         throw Fault(Fault::Other, "has the undefined symbol " + name);
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_value >= size_) continue;
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF) continue;
+      if (!lies_in(symbol.st_value, symbol.st_size, image_.size))
+        throw Fault(Fault::Other, "has the symbol " + name + " outside of it");
       if (name.ends_with(".kd"))
         descriptors_[name.substr(0, name.size() - 3)] = symbol.st_value;
       else
-        globals_[name] = {base_ + symbol.st_value, base_ + symbol.st_value + symbol.st_size};
+        globals_[name] = {image_.base + symbol.st_value, image_.base + symbol.st_value + symbol.st_size};
     }
   });
 }
@@ -124,16 +134,15 @@ void Object::relocate(std::string_view file) {
     const auto symbols = read<Elf64_Shdr>(file, header.e_shoff + u64{section.sh_link} * sizeof(Elf64_Shdr));
     for (u64 n = 0; n < section.sh_size / sizeof(Elf64_Rela); ++n) {
       const auto entry = read<Elf64_Rela>(file, section.sh_offset + n * sizeof(Elf64_Rela));
-      if (entry.r_offset + 8 > size_ || entry.r_offset > size_)
-        throw Fault(Fault::Other, "has a relocation outside of it");
-      u64 value = base_ + static_cast<u64>(entry.r_addend);
+      if (!lies_in(entry.r_offset, 8, image_.size)) throw Fault(Fault::Other, "has a relocation outside of it");
+      u64 value = image_.base + static_cast<u64>(entry.r_addend);
       if (ELF64_R_TYPE(entry.r_info) == Abs64) {
         const auto symbol = read<Elf64_Sym>(file, symbols.sh_offset + ELF64_R_SYM(entry.r_info) * sizeof(Elf64_Sym));
         value += symbol.st_value;
       } else if (ELF64_R_TYPE(entry.r_info) != Relative64) {
         throw Fault(Fault::Other, "has a relocation of a kind that is not known");
       }
-      store_as<u64>(reinterpret_cast<void *>(base_ + entry.r_offset), value);
+      store_as<u64>(reinterpret_cast<void *>(image_.base + entry.r_offset), value);
     }
   });
 }
@@ -144,7 +153,10 @@ void Object::read_metadata(std::string_view note) {
     const std::string key = packed.text();
     if (key == "amdhsa.target") {
       const std::string triple = packed.text();
-      target_ = triple.substr(triple.rfind("--") + 2);
+      const std::size_t at = triple.rfind("--");
+      if (at == std::string::npos)
+        throw Fault(Fault::Other, "has the target " + triple + ", not amdgcn-amd-amdhsa--gfx...");
+      target_ = triple.substr(at + 2);
     } else if (key == "amdhsa.kernels") {
       for (u32 count = packed.array(); count; --count) {
         Kernel kernel;
@@ -183,17 +195,20 @@ void Object::read_metadata(std::string_view note) {
 }
 
 void Object::read_descriptor(Kernel &kernel, u64 address) {
-  if (address + 64 > size_) throw Fault(Fault::Other, "has a descriptor outside of it");
-  const u8 *d = reinterpret_cast<const u8 *>(base_ + address);
+  if (!lies_in(address, 64, image_.size)) throw Fault(Fault::Other, "has a descriptor outside of it");
+  const u8 *d = reinterpret_cast<const u8 *>(image_.base + address);
   kernel.lds_bytes = load_as<u32>(d);
   kernel.scratch_bytes = load_as<u32>(d + 4);
   kernel.kernarg_bytes = load_as<u32>(d + 8);
-  kernel.entry = base_ + address + load_as<u64>(d + 16);
-  kernel.rsrc3 = load_as<u32>(d + 44);
+  if (kernel.kernarg_bytes > most_kernarg_bytes || kernel.scratch_bytes > most_scratch_bytes)
+    throw Fault(Fault::Other, "has kernel " + kernel.name + " with " + std::to_string(kernel.kernarg_bytes) +
+                                  " bytes of arguments and " + std::to_string(kernel.scratch_bytes) +
+                                  " of scratch memory; at most " + std::to_string(most_kernarg_bytes) + " and " +
+                                  std::to_string(most_scratch_bytes));
+  kernel.entry = image_.base + address + load_as<u64>(d + 16);
   kernel.rsrc1 = load_as<u32>(d + 48);
   kernel.rsrc2 = load_as<u32>(d + 52);
   kernel.properties = load_as<u16>(d + 56);
-  kernel.preload = load_as<u16>(d + 58);
 }
 
 }  // namespace isa

@@ -20,8 +20,8 @@ struct Kernel {
   std::string name;
   std::vector<Argument> arguments;
   u32 lds_bytes = 0, scratch_bytes = 0, kernarg_bytes = 0, most_threads = 1024;
-  u32 rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
-  u16 properties = 0, preload = 0;
+  u32 rsrc1 = 0, rsrc2 = 0;
+  u16 properties = 0;
   u64 entry = 0;  // an address in the loaded image
   const class Object *object = nullptr;
 
@@ -30,18 +30,29 @@ struct Kernel {
   u32 user_registers() const { return rsrc2 >> 1 & 31; }
 };
 
+// Memory that holds a loaded image.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping();
+  Mapping(const Mapping &) = delete;
+  Mapping &operator=(const Mapping &) = delete;
+
+  void make(u64 bytes);  // raises Fault
+
+  u64 base = 0, size = 0;
+};
+
 class Object {
  public:
   // Loads the ELF file in `file`; raises Fault, whose text says what is wrong with it.
-  explicit Object(std::string_view file);
-  ~Object();
-  Object(const Object &) = delete;
-  Object &operator=(const Object &) = delete;
+  explicit Object(const std::string &file);
 
   const std::map<std::string, Kernel, std::less<>> &kernels() const { return kernels_; }
   const std::map<std::string, Window, std::less<>> &globals() const { return globals_; }
   const Code &code() const { return code_; }
-  Window image() const { return {base_, base_ + size_}; }
+  u32 lds_limit() const { return target_.starts_with("gfx950") ? 160 * 1024 : 64 * 1024; }
+  Window image() const { return {image_.base, image_.base + image_.size}; }
 
  private:
   void load_segments(std::string_view file);
@@ -50,7 +61,7 @@ class Object {
   void relocate(std::string_view file);
   void read_descriptor(Kernel &kernel, u64 address);
 
-  u64 base_ = 0, size_ = 0;
+  Mapping image_;
   std::map<std::string, Kernel, std::less<>> kernels_;
   std::map<std::string, Window, std::less<>> globals_;
   std::map<std::string, u64, std::less<>> descriptors_;

@@ -28,10 +28,20 @@ T inline_constant(u16 code) {
   } else if constexpr (sizeof(T) == 4) {
     const u32 bits = code == two_pi ? 0x3e22f983 : std::bit_cast<u32>(static_cast<f32>(values[code - first_float]));
     return std::bit_cast<T>(bits);
-  } else {
+  } else if constexpr (is_float<T>) {
     const u16 bits = code == two_pi ? 0x3118 : std::bit_cast<u16>(static_cast<f16>(values[code - first_float]));
     return std::bit_cast<T>(bits);
+  } else {
+    return std::bit_cast<T>(static_cast<u16>(inline_constant<u32>(code)));  // the low half of an f32
   }
+}
+
+// What is above an inline constant of 16 bits in its register: integers are extended by their sign, floats of f16
+// instructions by zeros, those of integer instructions are f32 (LLVM, AMDGPUBaseInfo.cpp, getInlineEncodingV216).
+template <class T>
+T inline_constant_above(u16 code) {
+  if (is_float<T> && code >= first_float) return T{0};
+  return std::bit_cast<T>(static_cast<u16>(inline_constant<u32>(code) >> 16));
 }
 
 inline bool is_inline(u16 code) { return (code >= 128 && code <= 208) || (code >= first_float && code <= two_pi); }
@@ -81,12 +91,12 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
       if (high && !is_inline(code)) value = std::bit_cast<T>(static_cast<u16>(w.scalar(code, i) >> 16));
     for (int l = 0; l < lanes; ++l) buffer[l] = value;
   } else {
-    const u32 *low = w.v[code - vgpr];
+    const u32 *low = w.in(code - vgpr);
     if constexpr (sizeof(T) == 4) {
       if (!is_float<T> || !((i.neg | i.abs) >> n & 1)) return reinterpret_cast<const T *>(low);
       std::memcpy(buffer, low, sizeof(u32) * lanes);
     } else if constexpr (sizeof(T) == 8) {
-      const u32 *high = w.v[code - vgpr + 1];
+      const u32 *high = w.in(code - vgpr + 1);
       u64 *out = reinterpret_cast<u64 *>(buffer);
       for (int l = 0; l < lanes; ++l) out[l] = u64{high[l]} << 32 | low[l];
     } else {
@@ -101,9 +111,8 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
 
 inline u64 writable(const Wave &w, const Inst &i) { return i.flags & Dpp ? w.write_exec : w.exec_; }
 
-// 32 bits of every active lane into register `r`.
-inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
-  u32 *to = w.v[r];
+// 32 bits of every lane in `bits` into a register.
+[[gnu::always_inline]] inline void put_lanes(Wave &w, u64 bits, u32 *to, const u32 *value) {
   if (bits == ~u64{0}) {
     std::memcpy(to, value, sizeof(u32) * lanes);
     return;
@@ -111,17 +120,22 @@ inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
   const u32 *mask = w.masks(bits);
   for (int l = 0; l < lanes; ++l) to[l] = (value[l] & mask[l]) | (to[l] & ~mask[l]);
 }
+[[gnu::always_inline]] inline void put_words(Wave &w, u64 bits, u32 r, const u32 *value) {
+  put_lanes(w, bits, w.out(r), value);
+}
 
+// What the clamp bit does to a float; NaN becomes 0, as descriptors ask for (DX10_CLAMP).
+template <class T>
+void clamp(const Inst &i, T *r) {
+  if (i.flags & Clamp)
+    for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
+}
+
+// Output modifiers (omod) are ignored where subnormals are kept or the mode is IEEE (RDNA3 ISA document, 7.2.3.1), as
+// in every mode that launches are made in.
 template <class T>
 void finish(const Inst &i, T *r) {
-  if constexpr (is_float<T>) {
-    if (i.omod) {
-      const f32 by = i.omod == 1 ? 2.0f : i.omod == 2 ? 4.0f : 0.5f;
-      for (int l = 0; l < lanes; ++l) r[l] = static_cast<T>(r[l] * static_cast<T>(by));
-    }
-    if (i.flags & Clamp)
-      for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
-  }
+  if constexpr (is_float<T>) clamp(i, r);
 }
 
 // A result of every active lane into the destination. `keeps` says that 16-bit results leave the other half alone.

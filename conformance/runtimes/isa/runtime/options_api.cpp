@@ -1,4 +1,5 @@
 // The device and the options of the isa runtime.
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -23,7 +24,13 @@ std::string &target() {
 namespace simt {
 
 // The size of waves is that of code which does not say otherwise.
-HostDevice host_device() { return {"candle-parity isa runtime", target(), target().starts_with("gfx9") ? 64 : 32}; }
+HostDevice host_device() {
+  const std::string &name = target();  // gfx, major, and a digit each for minor and stepping
+  const std::size_t minor = name.size() < 6 ? 0 : name.size() - 2;
+  const auto digits = [&](std::size_t from, std::size_t to) { return std::atoi(name.substr(from, to - from).c_str()); };
+  return {"candle-parity isa runtime", name, name.starts_with("gfx9") ? 64 : 32, minor ? digits(3, minor) : 0,
+          minor ? digits(minor, minor + 1) : 0};
+}
 
 }  // namespace simt
 
@@ -31,6 +38,14 @@ SIMT_API int hipisaSetOption(const char *key, const char *value) {
   const auto lock = lock_launches();
   if (key && value && std::strcmp(key, "target") == 0) {
     target() = value;
+    return Success;
+  }
+  if (key && value && std::strcmp(key, "perturb") == 0) {
+    char *end = nullptr;
+    const unsigned long seed = std::strtoul(value, &end, 10);
+    if (end == value || *end || *value == '-' || seed > UINT32_MAX)
+      return fail(InvalidValue, "option perturb: '%s' is not a whole number from 0 to %u", value, UINT32_MAX);
+    isa::set_perturb(static_cast<isa::u32>(seed));
     return Success;
   }
   return options().set(key, value);

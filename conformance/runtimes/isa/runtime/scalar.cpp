@@ -7,7 +7,10 @@ namespace isa {
 
 u32 Wave::scalar(u16 code, const Inst &i) const {
   if (code == null_operand) return 0;
-  if (code < exec) return s[code];
+  if (code < exec) {
+    check_scalar(code, false);
+    return s[code];
+  }
   if (code == exec) return static_cast<u32>(exec_);
   if (code == exec + 1) return static_cast<u32>(exec_ >> 32);
   if (code == literal) return i.constant;
@@ -29,10 +32,15 @@ u32 Wave::scalar(u16 code, const Inst &i) const {
 }
 
 u64 Wave::scalar64(u16 code, const Inst &i) const {
-  if (code < exec) return u64{s[code + 1]} << 32 | s[code];
+  if (code < exec) {
+    check_scalar(code, false);
+    check_scalar(code + 1u, false);
+    return u64{s[code + 1]} << 32 | s[code];
+  }
   if (code == exec) return exec_;
   if (code == null_operand) return 0;
-  if (code == literal) return static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
+  if (code == literal)
+    return i.flags & SignedLiteral ? static_cast<u64>(i64{static_cast<i32>(i.constant)}) : i.constant;
   if (code <= 208 && code >= zero) return inline_constant<u64>(code);
   if (code == shared_base) return shared_aperture;
   if (code == private_base) return private_aperture;
@@ -43,6 +51,11 @@ u64 Wave::scalar64(u16 code, const Inst &i) const {
 }
 
 void Wave::set_scalar(u16 code, u32 value) {
+  if (code < exec) check_scalar(code, true);
+  load_scalar(code, value);
+}
+
+void Wave::load_scalar(u16 code, u32 value) {
   if (code < exec)
     s[code] = value;
   else if (code == exec)
@@ -96,10 +109,10 @@ void shift64(Wave &w, const Inst &i) {
   w.scc_ = r != 0;
 }
 template <auto f>
-void carry(Wave &w, const Inst &i) {  // SCC: bit 32
+void carry(Wave &w, const Inst &i) {  // SCC: what does not fit 32 bits
   const u64 r = f(u64{s0(w, i)}, u64{s1(w, i)}, u64{w.scc_});
   w.set_scalar(i.dst, static_cast<u32>(r));
-  w.scc_ = r >> 32 & 1;
+  w.scc_ = r >> 32 != 0;
 }
 template <auto f>
 void overflow(Wave &w, const Inst &i) {  // SCC: signed overflow

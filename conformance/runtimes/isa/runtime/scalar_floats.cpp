@@ -1,5 +1,6 @@
-// Floats and 64-bit integers in scalar registers, which RDNA 4 has.
+// Floats and 64-bit integers in scalar registers, which RDNA 3.5 and 4 have.
 #include "operands.h"
+#include "predicates.h"
 
 namespace isa {
 namespace {
@@ -34,20 +35,8 @@ template <auto f>
 void wide(Wave &w, const Inst &i) {  // SCC as it was
   w.set_scalar64(i.dst, f(w.scalar64(i.src[0], i), w.scalar64(i.src[1], i)));
 }
-// v_s_: an approximate function of the vector unit on a scalar register.
-template <auto f>
-void vector_one(Wave &w, const Inst &i) {
-  f32 a = float_at(w, i, 0);
-  if (i.abs & 1) a = std::fabs(a);
-  if (i.neg & 1) a = -a;
-  if (i.omod || i.flags & Clamp) unknown(w, i);
-  w.set_scalar(i.dst, bits_of(static_cast<f32>(f(a))));
-}
-
-#define BOTH(name, ...)                                                                        \
-  {"s_cmp_" name "_f32", &compare_floats<[](f32 a, f32 b) -> bool { return __VA_ARGS__; }>}, { \
-    "s_cmp_" name "_f16", &compare_halves<[](f32 a, f32 b) -> bool { return __VA_ARGS__; }>    \
-  }
+#define COMPARE(name, condition, type, run) \
+  {"s_cmp_" name "_" type, &run<[](f32 a, f32 b) -> bool { return condition; }>}
 #define TWO(name, ...)                                                         \
   {"s_" name "_f32", &float_two<[](f32 a, f32 b) { return __VA_ARGS__; }>}, {  \
     "s_" name "_f16", &half_two<[](f16 a, f16 b) { return f16(__VA_ARGS__); }> \
@@ -57,8 +46,10 @@ constexpr Semantics scalar_float_rows[] = {
     TWO("add", a + b),
     TWO("sub", a - b),
     TWO("mul", a *b),
-    TWO("min", minimum(a, b)),
+    TWO("min", minimum(a, b)),  // RDNA 3.5
     TWO("max", maximum(a, b)),
+    TWO("min_num", minimum_number(a, b)),
+    TWO("max_num", maximum_number(a, b)),
     {"s_fmac_f32",
      [](Wave &w, const Inst &i) {
        const f32 c = std::bit_cast<f32>(w.scalar(i.dst, i));
@@ -88,32 +79,18 @@ constexpr Semantics scalar_float_rows[] = {
     {"s_cvt_i32_f32",
      [](Wave &w, const Inst &i) { w.set_scalar(i.dst, static_cast<u32>(to_integer<i32>(float_at(w, i, 0)))); }},
     {"s_cvt_u32_f32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, to_integer<u32>(float_at(w, i, 0))); }},
-    BOTH("lt", a < b),
-    BOTH("eq", a == b),
-    BOTH("le", a <= b),
-    BOTH("gt", a > b),
-    BOTH("lg", a<b || a> b),
-    BOTH("ge", a >= b),
-    BOTH("o", a == a && b == b),
-    BOTH("u", a != a || b != b),
-    BOTH("nge", !(a >= b)),
-    BOTH("nlg", !(a < b || a > b)),
-    BOTH("ngt", !(a > b)),
-    BOTH("nle", !(a <= b)),
-    BOTH("neq", !(a == b)),
-    BOTH("nlt", !(a < b)),
+    FLOAT_PREDICATES(COMPARE, "f32", compare_floats),
+    FLOAT_PREDICATES(COMPARE, "f16", compare_halves),
     {"s_add_nc_u64", &wide<[](u64 a, u64 b) { return a + b; }>},
     {"s_sub_nc_u64", &wide<[](u64 a, u64 b) { return a - b; }>},
     {"s_mul_u64", &wide<[](u64 a, u64 b) { return a * b; }>},
-    {"v_s_rcp_f32", &vector_one<[](f32 a) { return 1.0f / a; }>},
-    {"v_s_sqrt_f32", &vector_one<[](f32 a) { return std::sqrt(a); }>},
 };
 
 }  // namespace
 
 Run find_scalar_float(const char *name) { return find_row(scalar_float_rows, name); }
 
-#undef BOTH
+#undef COMPARE
 #undef TWO
 
 }  // namespace isa

@@ -4,13 +4,6 @@
 namespace isa {
 namespace {
 
-template <class T>
-constexpr auto reciprocal = [](T x) { return static_cast<T>(T{1} / x); };
-
-// The documented error of these is an ulp; what is computed here is rounded correctly, or nearly so.
-inline f32 log2_of(f32 x) { return static_cast<f32>(std::log2(static_cast<f64>(x))); }
-inline f32 exp2_of(f32 x) { return static_cast<f32>(std::exp2(static_cast<f64>(x))); }
-inline f32 rsq_of(f32 x) { return static_cast<f32>(1 / std::sqrt(static_cast<f64>(x))); }
 // In turns, not radians.
 inline f32 sin_of(f32 x) { return static_cast<f32>(std::sin(static_cast<f64>(x) * 6.283185307179586)); }
 inline f32 cos_of(f32 x) { return static_cast<f32>(std::cos(static_cast<f64>(x) * 6.283185307179586)); }
@@ -107,6 +100,13 @@ f64 trig_preop(f64 x, u32 segment) {
   return std::ldexp(static_cast<f64>(top >> 11), scale);
 }
 
+u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
+// To nearest even.
+u32 brain_float(f32 x) {
+  const u32 bits = bits_of(x);
+  return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 #define F1(name, T, ...) {name, &unary<T, T, [](T a) -> T { return __VA_ARGS__; }>}
 #define F2(name, T, ...) {name, &binary<T, T, T, [](T a, T b) -> T { return __VA_ARGS__; }>}
 #define F3(name, T, keeps, ...) {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return __VA_ARGS__; }, keeps>}
@@ -118,6 +118,8 @@ f64 trig_preop(f64 x, u32 segment) {
   F2("v_add_" type, T, static_cast<T>(a + b)), F2("v_mul_" type, T, static_cast<T>(a * b)), \
       F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),             \
       F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
+
+#define NUMBERS(type, T) F2("v_max_num_" type, T, maximum_number(a, b)), F2("v_min_num_" type, T, minimum_number(a, b))
 
 constexpr Semantics float_rows[] = {
     ARITHMETIC("f32", f32),
@@ -133,10 +135,17 @@ constexpr Semantics float_rows[] = {
     F3("v_fma_legacy_f16", f16, false, fused(a, b, c)),
     F3("v_max3_f32", f32, false, maximum(maximum(a, b), c)),
     F3("v_min3_f32", f32, false, minimum(minimum(a, b), c)),
+    NUMBERS("f16", f16),
+    NUMBERS("f32", f32),
+    NUMBERS("f64", f64),
+    F3("v_max3_num_f32", f32, false, maximum_number(maximum_number(a, b), c)),
+    F3("v_min3_num_f32", f32, false, minimum_number(minimum_number(a, b), c)),
+    F3("v_max3_num_f16", f16, true, maximum_number(maximum_number(a, b), c)),
+    F3("v_min3_num_f16", f16, true, minimum_number(minimum_number(a, b), c)),
     F3("v_max3_f16", f16, true, maximum(maximum(a, b), c)),
     F3("v_min3_f16", f16, true, minimum(minimum(a, b), c)),
-    F3("v_med3_f32", f32, false,
-       a != a || b != b || c != c ? minimum(minimum(a, b), c) : maximum(minimum(a, b), minimum(maximum(a, b), c))),
+    F3("v_med3_f32", f32, false, median<f32, minimum<f32>, maximum<f32>>(a, b, c)),
+    F3("v_med3_num_f32", f32, false, median<f32, minimum_number<f32>, maximum_number<f32>>(a, b, c)),
     {"v_fmac_f32", &accumulate<f32, f32, f32, [](f32 a, f32 b, f32 c) { return fused(a, b, c); }>},
     {"v_fmac_f64", &accumulate<f64, f64, f64, [](f64 a, f64 b, f64 c) { return fused(a, b, c); }>},
     {"v_fmac_f16", &accumulate<f16, f16, f16, [](f16 a, f16 b, f16 c) { return fused(a, b, c); }, true>},
@@ -148,25 +157,11 @@ constexpr Semantics float_rows[] = {
     F3("v_fmamk_f32", f32, false, fused(a, b, c)),
     F3("v_fmaak_f16", f16, true, fused(a, b, c)),
     F3("v_fmamk_f16", f16, true, fused(a, b, c)),
-    F1("v_rcp_f32", f32, 1.0f / a),
-    F1("v_rcp_iflag_f32", f32, 1.0f / a),
-    F1("v_rcp_f64", f64, 1.0 / a),
-    F1("v_rcp_f16", f16, static_cast<f16>(1.0f / static_cast<f32>(a))),
-    F1("v_rsq_f32", f32, rsq_of(a)),
-    F1("v_rsq_f64", f64, 1.0 / std::sqrt(a)),
-    F1("v_rsq_f16", f16, static_cast<f16>(rsq_of(a))),
-    F1("v_sqrt_f32", f32, std::sqrt(a)),
-    F1("v_sqrt_f64", f64, std::sqrt(a)),
-    F1("v_sqrt_f16", f16, static_cast<f16>(std::sqrt(static_cast<f32>(a)))),
-    F1("v_exp_f32", f32, exp2_of(a)),
-    F1("v_log_f32", f32, log2_of(a)),
-    F1("v_exp_f16", f16, static_cast<f16>(exp2_of(a))),
-    F1("v_log_f16", f16, static_cast<f16>(log2_of(a))),
     F1("v_sin_f32", f32, sin_of(a)),
     F1("v_cos_f32", f32, cos_of(a)),
     F1("v_fract_f32", f32, fraction(a)),
     F1("v_fract_f64", f64, fraction(a)),
-    F1("v_fract_f16", f16, static_cast<f16>(fraction(static_cast<f32>(a)))),
+    F1("v_fract_f16", f16, fraction(a)),
     F1("v_frexp_mant_f32", f32, mantissa_of(a)),
     F1("v_frexp_mant_f64", f64, mantissa_of(a)),
     {"v_frexp_exp_i32_f32", &unary<i32, f32, [](f32 a) { return exponent_of(a); }>},
@@ -185,6 +180,8 @@ constexpr Semantics float_rows[] = {
     {"v_fma_mix_f32", &fma_mix},
     {"v_fma_mixlo_f16", &fma_mix_half<false>},
     {"v_fma_mixhi_f16", &fma_mix_half<true>},
+    {"v_cvt_pk_f16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return half_bits(a) | half_bits(b) << 16; }>},
+    {"v_cvt_pk_bf16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return brain_float(a) | brain_float(b) << 16; }>},
     {"v_cvt_f16_f32", &unary<f16, f32, [](f32 a) { return static_cast<f16>(a); }>},
     {"v_cvt_f32_f16", &unary<f32, f16, [](f16 a) { return static_cast<f32>(a); }>},
     {"v_cvt_f32_f64", &unary<f32, f64, [](f64 a) { return static_cast<f32>(a); }>},
@@ -218,3 +215,4 @@ Run find_float(const char *name) { return find_row(float_rows, name); }
 #undef F3
 #undef ROUNDINGS
 #undef ARITHMETIC
+#undef NUMBERS

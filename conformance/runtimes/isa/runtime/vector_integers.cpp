@@ -27,17 +27,19 @@ constexpr auto plus = [](u64 a, u64 b, u64 c) { return a + b + c; };
 constexpr auto minus = [](u64 a, u64 b, u64 c) { return a - b - c; };
 constexpr auto minus_reversed = [](u64 a, u64 b, u64 c) { return b - a - c; };
 
-// v_mad_u64_u32, v_mad_i64_i32: with a carry out of 64 bits.
-template <class T, class Wide>
+// v_mad_u64_u32, v_mad_i64_i32: the carry is bit 64 of the whole sum.
+template <class T, class Addend, class Wide>
 void multiply_add_wide(Wave &w, const Inst &i) {
   T a_[lanes], b_[lanes];
-  u64 c_[lanes], r[lanes];
+  Addend c_[lanes];
+  u64 r[lanes];
   u8 out[lanes];
   const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
-  const u64 *c = source(w, i, 2, c_);
+  const Addend *c = source(w, i, 2, c_);
   for (int l = 0; l < lanes; ++l) {
-    r[l] = static_cast<u64>(static_cast<Wide>(a[l]) * b[l]) + c[l];
-    out[l] = r[l] < c[l];
+    const Wide sum = Wide{a[l]} * b[l] + c[l];
+    r[l] = static_cast<u64>(sum);
+    out[l] = sum >> 64 & 1;
   }
   const u64 bits = packed(out) & w.exec_;
   put(w, i, r);
@@ -65,7 +67,7 @@ void readlane(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, a[w.scalar(i.src[1], i) % w.launch->wave]);
 }
 void writelane(Wave &w, const Inst &i) {
-  w.v[i.dst - vgpr][w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
+  w.out(i.dst - vgpr)[w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
 }
 
 // v_mbcnt: the bits of the mask below each lane.
@@ -84,7 +86,7 @@ void mask_count(Wave &w, const Inst &i) {
 constexpr u16 accumulation = 256;
 void from_accumulation(Wave &w, const Inst &i) {
   u32 r[lanes];
-  std::memcpy(r, w.v[i.src[0] - vgpr + accumulation], sizeof r);
+  std::memcpy(r, w.in(i.src[0] - vgpr + accumulation), sizeof r);
   put_words(w, w.exec_, i.dst - vgpr, r);
 }
 void to_accumulation(Wave &w, const Inst &i) {
@@ -110,34 +112,20 @@ u32 permute_bytes(u32 a, u32 b, u32 selectors) {
   return r;
 }
 
-// v_dot4_i32_iu8: neg says of each of the first two sources whether its bytes are signed.
-void dot4_mixed(Wave &w, const Inst &i) {
-  u32 a_[lanes], b_[lanes];
-  i32 c_[lanes], r[lanes];
-  if (i.flags & Clamp) unknown(w, i);
-  Inst plain = i;
-  plain.neg = plain.op_sel = 0;
-  const u32 *a = source(w, plain, 0, a_), *b = source(w, plain, 1, b_);
-  const i32 *c = source(w, plain, 2, c_);
-  const auto byte = [](u32 x, int n, bool with_sign) {
-    return with_sign ? i32{static_cast<i8>(x >> 8 * n)} : static_cast<i32>(x >> 8 * n & 255);
-  };
+// v_bitop3: a table of truth of the three operands' bits, whose index has the first operand's bit on top.
+template <class T>
+void bit_operation(Wave &w, const Inst &i) {
+  T a_[lanes], b_[lanes], c_[lanes], r[lanes];
+  const T *a = source(w, i, 0, a_), *b = source(w, i, 1, b_), *c = source(w, i, 2, c_);
+  const u32 truth = u32{i.omod} << 6 | u32{i.abs} << 3 | i.neg;
   for (int l = 0; l < lanes; ++l) {
-    i64 sum = c[l];
-    for (int n = 0; n < 4; ++n) sum += byte(a[l], n, i.neg & 1) * byte(b[l], n, i.neg & 2);
-    r[l] = static_cast<i32>(sum);
+    u32 bits = 0;
+    for (u32 n = 0; n < 8; ++n)
+      if (truth >> n & 1)
+        bits |= (n & 4 ? a[l] : ~u32{a[l]}) & (n & 2 ? b[l] : ~u32{b[l]}) & (n & 1 ? c[l] : ~u32{c[l]});
+    r[l] = static_cast<T>(bits);
   }
-  put(w, plain, r);
-}
-
-i32 dot4(u32 a, u32 b, i32 c) {
-  i64 sum = c;
-  for (int n = 0; n < 4; ++n) sum += static_cast<i8>(a >> 8 * n) * static_cast<i8>(b >> 8 * n);
-  return static_cast<i32>(sum);
-}
-u32 dot4_unsigned(u32 a, u32 b, u32 c) {
-  for (int n = 0; n < 4; ++n) c += (a >> 8 * n & 255) * (b >> 8 * n & 255);
-  return c;
+  put<T, true>(w, i, r);
 }
 
 u32 leading_zeros(u32 a) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }
@@ -156,8 +144,18 @@ u32 low24u(u32 a) { return a & 0xffffff; }
 #define I3(name, ...) {name, &ternary<i32, i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return __VA_ARGS__; }>}
 #define H2(name, ...) {name, &binary<u16, u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(__VA_ARGS__); }>}
 #define S2(name, ...) {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }>}
+#define K2(name, ...) \
+  {name, &binary<i16, i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(__VA_ARGS__); }, true>}
 #define H3(name, T, keeps, ...) \
   {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }, keeps>}
+
+constexpr Semantics saturating_rows[] = {
+    U2("v_add_u32", saturated<u32>(i64{a} + b)),    U2("v_sub_u32", saturated<u32>(i64{a} - b)),
+    U2("v_subrev_u32", saturated<u32>(i64{b} - a)), I2("v_add_i32", saturated<i32>(i64{a} + b)),
+    I2("v_sub_i32", saturated<i32>(i64{a} - b)),    H2("v_add_u16", saturated<u16>(i32{a} + b)),
+    H2("v_sub_u16", saturated<u16>(i32{a} - b)),    H2("v_subrev_u16", saturated<u16>(i32{b} - a)),
+    K2("v_add_i16", saturated<i16>(i32{a} + b)),    K2("v_sub_i16", saturated<i16>(i32{a} - b)),
+};
 
 constexpr Semantics integer_rows[] = {
     U1("v_mov_b32", a),
@@ -180,6 +178,8 @@ constexpr Semantics integer_rows[] = {
     {"v_addc_co_u32", &with_carry<plus, true>},
     {"v_subb_co_u32", &with_carry<minus, true>},
     {"v_subbrev_co_u32", &with_carry<minus_reversed, true>},
+    {"v_bitop3_b32", &bit_operation<u32>},
+    {"v_bitop3_b16", &bit_operation<u16>},
     U2("v_and_b32", a &b),
     U2("v_or_b32", a | b),
     U2("v_xor_b32", a ^ b),
@@ -209,8 +209,8 @@ constexpr Semantics integer_rows[] = {
     I2("v_mul_hi_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) >> 32)),
     U3("v_mad_u32_u24", low24u(a) * low24u(b) + c),
     I3("v_mad_i32_i24", static_cast<i32>(i64{low24(a)} * low24(b) + c)),
-    {"v_mad_u64_u32", &multiply_add_wide<u32, u64>},
-    {"v_mad_i64_i32", &multiply_add_wide<i32, i64>},
+    {"v_mad_u64_u32", &multiply_add_wide<u32, u64, unsigned __int128>},
+    {"v_mad_i64_i32", &multiply_add_wide<i32, i64, __int128>},
     U3("v_add3_u32", a + b + c),
     U3("v_lshl_add_u32", (a << (b & 31)) + c),
     U3("v_add_lshl_u32", (a + b) << (c & 31)),
@@ -229,11 +229,7 @@ constexpr Semantics integer_rows[] = {
     U3("v_alignbyte_b32", static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3)))),
     U3("v_perm_b32", permute_bytes(a, b, c)),
     U3("v_sad_u32", (a > b ? a - b : b - a) + c),
-    {"v_dot4_i32_i8", &ternary<i32, u32, u32, i32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
-    {"v_dot4_u32_u8", &ternary<u32, u32, u32, u32, [](u32 a, u32 b, u32 c) { return dot4_unsigned(a, b, c); }>},
-    {"v_dot4_i32_iu8", &dot4_mixed},
     U3("v_xor3_b32", a ^ b ^ c),
-    {"v_dot4c_i32_i8", &accumulate<i32, u32, u32, [](u32 a, u32 b, i32 c) { return dot4(a, b, c); }>},
     {"v_cndmask_b32", &select<f32>},
     {"v_readfirstlane_b32", &readfirstlane},
     {"v_readlane_b32", &readlane},
@@ -241,6 +237,8 @@ constexpr Semantics integer_rows[] = {
     {"v_mbcnt_lo_u32_b32", &mask_count<false>},
     {"v_mbcnt_hi_u32_b32", &mask_count<true>},
     H2("v_add_u16", a + b),
+    K2("v_add_i16", a + b),
+    K2("v_sub_i16", a - b),
     H2("v_sub_u16", a - b),
     H2("v_subrev_u16", b - a),
     H2("v_mul_lo_u16", u32{a} * b),
@@ -263,6 +261,10 @@ constexpr Semantics integer_rows[] = {
 }  // namespace
 
 Run find_integer(const char *name) { return find_row(integer_rows, name); }
+Run find_saturating(const char *name) {
+  const Run run = find_row(saturating_rows, name);
+  return run ? run : find_saturating_packed(name);
+}
 
 }  // namespace isa
 
@@ -273,4 +275,5 @@ Run find_integer(const char *name) { return find_row(integer_rows, name); }
 #undef I3
 #undef H2
 #undef S2
+#undef K2
 #undef H3

@@ -16,8 +16,7 @@ const T *half(Wave &w, const Inst &i, int n, bool high, T *buffer) {
   one.neg = high ? i.neg_hi : i.neg;
   const u16 code = i.src[n];
   if (is_inline(code) && (one.op_sel >> n & 1)) {
-    const bool negative = code > 192 && code <= 208;  // an integer, with its sign in all bits above
-    const T above = std::bit_cast<T>(static_cast<u16>(negative ? 0xffff : 0));
+    const T above = inline_constant_above<T>(code);
     for (int l = 0; l < lanes; ++l) buffer[l] = above;
     modify(one, n, buffer);
     return buffer;
@@ -37,9 +36,7 @@ void packed_halves(Wave &w, const Inst &i) {
         r[l] = f(s[0][l], s[1][l]);
       else
         r[l] = f(s[0][l], s[1][l], s[2][l]);
-    if constexpr (is_float<T>)
-      if (i.flags & Clamp)
-        for (int l = 0; l < lanes; ++l) r[l] = r[l] > T{1} ? T{1} : r[l] > T{0} ? r[l] : T{0};
+    if constexpr (is_float<T>) clamp(i, r);
     for (int l = 0; l < lanes; ++l) {
       const u32 bits = std::bit_cast<u16>(r[l]);
       both[l] = high ? both[l] | bits << 16 : bits;
@@ -73,6 +70,7 @@ void packed_floats(Wave &w, const Inst &i) {
         r[high][l] = f(s[0][l], s[1][l]);
       else
         r[high][l] = f(s[0][l], s[1][l], s[2][l]);
+    clamp(i, r[high]);
   }
   for (int high = 0; high < 2; ++high)
     put_words(w, w.exec_, i.dst - vgpr + high, reinterpret_cast<const u32 *>(r[high]));
@@ -84,7 +82,6 @@ void packed_move(Wave &w, const Inst &i) {
   Inst plain = i;
   plain.neg = plain.neg_hi = 0;
   const f32 *a = element(w, plain, 0, false, a_);
-  plain.op_sel_hi = static_cast<u8>(i.op_sel);
   const f32 *b = element(w, plain, 1, false, b_);
   std::memcpy(low, a, sizeof low);
   f32 high[lanes];
@@ -96,12 +93,21 @@ void packed_move(Wave &w, const Inst &i) {
 #define P2(name, T, ...) {name, &packed_halves<T, 2, [](T a, T b) -> T { return static_cast<T>(__VA_ARGS__); }>}
 #define P3(name, T, ...) {name, &packed_halves<T, 3, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }>}
 
+constexpr Semantics saturating_packed_rows[] = {
+    P2("v_pk_add_u16", u16, saturated<u16>(i32{a} + b)),
+    P2("v_pk_sub_u16", u16, saturated<u16>(i32{a} - b)),
+    P2("v_pk_add_i16", i16, saturated<i16>(i32{a} + b)),
+    P2("v_pk_sub_i16", i16, saturated<i16>(i32{a} - b)),
+};
+
 constexpr Semantics packed_rows[] = {
     P2("v_pk_add_f16", f16, a + b),
     P2("v_pk_mul_f16", f16, a *b),
     P3("v_pk_fma_f16", f16, fused(a, b, c)),
     P2("v_pk_max_f16", f16, maximum(a, b)),
     P2("v_pk_min_f16", f16, minimum(a, b)),
+    P2("v_pk_max_num_f16", f16, maximum_number(a, b)),
+    P2("v_pk_min_num_f16", f16, minimum_number(a, b)),
     P2("v_pk_add_u16", u16, a + b),
     P2("v_pk_sub_u16", u16, a - b),
     P2("v_pk_add_i16", i16, a + b),
@@ -125,6 +131,7 @@ constexpr Semantics packed_rows[] = {
 }  // namespace
 
 Run find_packed(const char *name) { return find_row(packed_rows, name); }
+Run find_saturating_packed(const char *name) { return find_row(saturating_packed_rows, name); }
 
 }  // namespace isa
 

@@ -101,11 +101,6 @@ template <class T>
 SIMT_INLINE T clamped(T x, T largest) {
   return x > largest ? largest : x < -largest ? -largest : x;
 }
-template <class T>
-SIMT_INLINE T median(T a, T b, T c) {
-  const float x = static_cast<float>(a), y = static_cast<float>(b), z = static_cast<float>(c);
-  return static_cast<T>(::fmaxf(::fminf(::fmaxf(x, y), z), ::fminf(x, y)));
-}
 
 // ---- lanes of a wave
 
@@ -253,7 +248,7 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_ldexpf(x, n) (::ldexpf((x), (n)))
 #define __builtin_amdgcn_ldexph(x, n) (static_cast<_Float16>(::ldexpf(static_cast<float>(x), (n))))
 #define __builtin_amdgcn_fmed3h(a, b, c) \
-  (::simt::amdgcn::median(static_cast<_Float16>(a), static_cast<_Float16>(b), static_cast<_Float16>(c)))
+  (static_cast<_Float16>(::simt::median(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c))))
 
 #define __builtin_amdgcn_update_dpp(old, value, control, rows, banks, bound) \
   (::simt::amdgcn::update_dpp((old), (value), (control), (rows), (banks), (bound)))

@@ -11,10 +11,29 @@ typedef unsigned char __hip_fp8_storage_t;
 typedef unsigned short int __hip_fp8x2_storage_t;
 typedef unsigned int __hip_fp8x4_storage_t;
 
+// The formats that AMD's header converts in code for the GPU of --arch; with the others it stops at an assert
+// (amd_hip_fp8.h of ROCm 6.4 and 7.2).
+#if !defined(SIMT_CUDA) && defined(__gfx942__)
+#define HIP_FP8_TYPE_OCP 0
+#define HIP_FP8_TYPE_FNUZ 1
+#elif !defined(SIMT_CUDA) && (defined(__gfx950__) || defined(__gfx1200__) || defined(__gfx1201__))
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 0
+#else
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 1
+#endif
+
 namespace simt {
 SIMT_INLINE const Format8 &format8(__hip_fp8_interpretation_t interpretation) {
   static constexpr Format8 formats[] = {e4m3, e5m2, e4m3_fnuz, e5m2_fnuz};
-  return formats[interpretation];
+  const bool fnuz = interpretation == __HIP_E4M3_FNUZ || interpretation == __HIP_E5M2_FNUZ;
+  if (fnuz ? HIP_FP8_TYPE_FNUZ : HIP_FP8_TYPE_OCP) return formats[interpretation];
+#if defined(NDEBUG)
+  return formats[interpretation ^ 2];  // without the assert the instruction takes the GPU's own format
+#else
+  __builtin_trap();
+#endif
 }
 }  // namespace simt
 
@@ -87,5 +106,3 @@ SIMT_FLOAT8(__hip_fp8_e4m3_fnuz, __HIP_E4M3_FNUZ)
 SIMT_FLOAT8(__hip_fp8_e5m2_fnuz, __HIP_E5M2_FNUZ)
 #undef SIMT_FLOAT8
 #undef SIMT_FLOAT8_EXPLICIT
-#define HIP_FP8_TYPE_OCP 1
-#define HIP_FP8_TYPE_FNUZ 1

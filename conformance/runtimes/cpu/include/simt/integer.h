@@ -129,9 +129,15 @@ SIMT_INLINE int amd_mixed_dot(int a, int b, int c, bool clamp) { return simt::do
 #define __builtin_amdgcn_rsqf(x) (::rsqrtf(x))
 #define __builtin_amdgcn_exp2f(x) (::exp2f(x))
 #define __builtin_amdgcn_logf(x) (::log2f(x))
-#define __builtin_amdgcn_fmed3f(a, b, c) (::fmaxf(::fminf(::fmaxf((a), (b)), (c)), ::fminf((a), (b))))
+#define __builtin_amdgcn_fmed3f(a, b, c) \
+  (::simt::median(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)))
 #define __builtin_amdgcn_ubfe(x, offset, width) (::__bitextract_u32((x), (offset), (width)))
 namespace simt {
+/// v_med3: with a NaN among the three it is v_min3.
+SIMT_INLINE float median(float a, float b, float c) {
+  const float least = ::fminf(a, b);
+  return a != a || b != b || c != c ? ::fminf(least, c) : ::fmaxf(::fminf(::fmaxf(a, b), c), least);
+}
 /// v_perm_b32: selectors 0-3 read the second word, 4-7 the first, 12 is zero, 13 and above all ones.
 SIMT_INLINE uint32_t amd_perm(uint32_t a, uint32_t b, uint32_t s) {
   uint64_t bytes = static_cast<uint64_t>(a) << 32 | b;

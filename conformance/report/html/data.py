@@ -1,0 +1,226 @@
+"""What the page's script shows of each kernel, as lists and dictionaries that JSON can hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from conformance.outcome import Failure, Robustness
+from conformance.record import KernelResult, Record, Resources
+from conformance.report.about import executed, rerun
+from conformance.report.causes import find_causes
+from conformance.report.changes import Changes
+from conformance.report.declared import choices
+from conformance.report.failures import SHOWN_MESSAGE, upstream_url
+from conformance.report.html.grid import place
+from conformance.report.html.matrix import Matrices
+from conformance.report.tally import tally
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import Specs
+from conformance.text import url, visible
+
+SHOWN_FAILURES = 4
+"""Failing cases of a kernel that are written out for each run."""
+
+_LONGEST = 600
+"""Characters of what a failure says."""
+
+_FAILURE_BUDGET = 1_000_000
+"""Characters of failures in a page; of later kernels less is written out, and what is left out is counted."""
+
+
+class Pool:
+    """Values that many kernels share, each kept once; what is shared is referred to by its number."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, value: Any) -> int:
+        """The number of ``value``."""
+        key = json.dumps(value)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.values)
+            self.values.append(value)
+        return self._numbers[key]
+
+
+def page_data(
+    found: Sequence[Record],
+    names: Sequence[str],
+    rows: Sequence[Sequence[KernelResult]],
+    specs: Specs,
+    changed: Changes | None,
+    source_url: str | None,
+) -> dict[str, Any]:
+    """Everything that the script needs; texts are visible, and not escaped for HTML."""
+    pools = {
+        name: Pool() for name in ("params", "bounds", "notes", "wired", "matrices", "messages", "causes", "builds")
+    }
+    budget = [_FAILURE_BUDGET]
+    matrices = Matrices(specs)
+    causes = [_causes(part, specs, pools["causes"]) for part in rows]
+    changes: dict[str, list[list[str]]] = {}
+    for change in changed.kernels if changed else ():
+        changes.setdefault(change.kernel, []).append(
+            [change.label, change.kind, change.before, change.after, change.cases]
+        )
+    kernels = []
+    for columns in zip(*rows, strict=True):
+        kernel = specs.kernels[columns[0].name]
+        entry = _kernel(kernel, columns, specs, pools)
+        told: list[KernelResult] = []
+        for number, (record, row) in enumerate(zip(found, columns, strict=True)):
+            entry["runs"].append(_result(record, row, matrices, pools, causes[number], told, budget))
+            told.append(row)
+        if kernel.name in changes:
+            entry["changes"] = changes[kernel.name]
+        kernels.append(entry)
+    data = {
+        "source": source_url,
+        "runs": [_run(record, name, part) for record, name, part in zip(found, names, rows, strict=True)],
+        **{name: pool.values for name, pool in pools.items()},
+        "kernels": kernels,
+    }
+    return _visible(data)  # type: ignore[no-any-return]
+
+
+def _run(record: Record, name: str, part: Sequence[KernelResult]) -> dict[str, Any]:
+    count = tally(part)
+    return {
+        "name": name,
+        "executed": executed(record.run),
+        "passing": count.passing,
+        "total": count.total,
+        "percent": count.percent,
+        "rerun": rerun(record.run, "KERNEL").removesuffix("KERNEL"),
+    }
+
+
+def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools: dict[str, Pool]) -> dict[str, Any]:
+    row, column = place(kernel, specs)
+    wired = next((result.wired_at for result in columns if result.wired_at is not None), None)
+    targets = {target: _figures(found) for result in columns for target, found in result.compiles_for.items()}
+    notes = [*kernel.notes, *(f"Upstream: {text}" for text in kernel.upstream_defects)]
+    entry: dict[str, Any] = {
+        "name": kernel.name,
+        "module": kernel.module,
+        "op": row,
+        "dtype": column,
+        "upstream": kernel.upstream,
+        "link": url(upstream_url(columns[0], specs)),
+        "params": pools["params"].number(
+            [[one.name, f"{one.dtype}{'*' if one.pointer else ''}", one.role] for one in kernel.params]
+        ),
+        "bound": pools["bounds"].number([kernel.tolerance.ulp, kernel.tolerance.library_ulp, kernel.tolerance.source]),
+        "runs": [],
+    }
+    if notes:
+        entry["notes"] = pools["notes"].number(notes)
+    if wired is not None:
+        entry["wired"] = pools["wired"].number(list(wired))
+    if targets:
+        entry["builds"] = pools["builds"].number(targets)
+    return entry
+
+
+def _figures(resources: Resources) -> list[int]:
+    """The figures of a kernel in a code object: registers of both kinds, spills, shared memory, scratch, wave."""
+    return [getattr(resources, name) for name in ("vgpr", "sgpr", "spills", "lds", "scratch", "wave")]
+
+
+def _result(
+    record: Record,
+    row: KernelResult,
+    matrices: Matrices,
+    pools: dict[str, Pool],
+    causes: dict[str, list[int]],
+    told: Sequence[KernelResult],
+    budget: list[int],
+) -> dict[str, Any]:
+    matrix = matrices.of(row, record.run)
+    robust = row.robustness
+    entry: dict[str, Any] = {
+        "status": row.status,
+        "cases": max(row.planned, row.cases) if row.cases else 0,
+        "failed": row.failed,
+        "missed": max(row.planned - row.cases, 0) if row.cases else 0,
+        "source": row.source,
+        "seconds": None if row.seconds is None else round(row.seconds, 3),
+        "said": choices(row),
+        "causes": causes.get(row.name, []),
+        "left_out": row.left_out,
+        "compiler": row.compiler,
+        "robust": None if robust is None or not robust.planned else [robust.planned, robust.failed, _first(robust)],
+    }
+    entry = {key: value for key, value in entry.items() if value not in (None, 0, [])}
+    if row.cases and (row.max_ulp or (row.max_ulp == 0 and row.status == "pass")):
+        entry["ulp"] = row.max_ulp  # of values without a distance, such as NaN for a number, the record has 0
+    if matrix:
+        entry["matrix"] = pools["matrices"].number(matrix)
+    if row.message:
+        entry["message"] = pools["messages"].number(row.message[:SHOWN_MESSAGE])
+    if row.failures:
+        same = next((at for at, other in enumerate(told) if _alike(row, other)), None)
+        if same is not None:
+            entry["as"] = same
+        else:
+            entry["failures"] = _failures(row, budget)
+    return entry
+
+
+def _first(robust: Robustness) -> str:
+    """The first failure among cases without a part in the verdict."""
+    first = next(iter(robust.failures), None)
+    return "" if first is None else f"{first.case}: {first.why}"[:_LONGEST]
+
+
+def _alike(one: KernelResult, other: KernelResult) -> bool:
+    return one.failed == other.failed and [replace(item, reproduce="") for item in one.failures] == [
+        replace(item, reproduce="") for item in other.failures
+    ]
+
+
+def _failures(row: KernelResult, budget: list[int]) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = []
+    for failure in row.failures[:SHOWN_FAILURES]:
+        entry = _failure(failure)
+        budget[0] -= len(str(entry))
+        if budget[0] < 0 and shown:
+            break
+        shown.append(entry)
+    return shown
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    entry = asdict(failure)
+    del entry["evidence"], entry["index"]
+    return {
+        key: value[:_LONGEST] if isinstance(value, str) and key != "reproduce" else value
+        for key, value in entry.items()
+        if value not in (None, "")
+    }
+
+
+def _causes(rows: Sequence[KernelResult], specs: Specs, pool: Pool) -> dict[str, list[int]]:
+    """The causes of each failing kernel, as numbers."""
+    found: dict[str, list[int]] = {}
+    for finding in find_causes(rows, specs):
+        cause = finding.cause
+        number = pool.number([cause.title, cause.bug_class, cause.advice, finding.detail[:_LONGEST]])
+        for share in finding.shares:
+            found.setdefault(share.kernel.name, []).append(number)
+    return found
+
+
+def _visible(value: Any) -> Any:
+    """``value`` with every text in it, keys too, made visible."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(key): _visible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_visible(item) for item in value]
+    return value

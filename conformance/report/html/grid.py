@@ -1,0 +1,129 @@
+"""The map of all kernels: a table for each module, a row for each operation, a column for each dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.dtypes import COLUMNS
+from conformance.outcome import Status
+from conformance.record import KernelResult
+from conformance.spec.kernel import FIXED, Kernel
+from conformance.spec.load import Specs
+
+SIGNS: dict[Status, str] = {
+    "pass": "✓",
+    "fail": "F",
+    "crash": "C",
+    "timeout": "T",
+    "compile_error": "E",
+    "signature": "S",
+    "known_failure": "K",
+    "missing": "–",
+    "not_run": "○",
+}
+"""A sign for each status, so that a cell can be read without its colour."""
+
+WORDS: dict[Status, str] = {
+    "pass": "at parity",
+    "fail": "wrong answers",
+    "crash": "crash",
+    "timeout": "time-out",
+    "compile_error": "does not compile",
+    "signature": "other parameters",
+    "known_failure": "known failure",
+    "missing": "no source",
+    "not_run": "not run",
+}
+
+_WORST: tuple[Status, ...] = (
+    *("crash", "timeout", "compile_error", "signature", "fail", "known_failure", "missing", "pass", "not_run"),
+)
+_AXES = {"src_dtype": "from {}", "idx_dtype": "by {}", "ncols_y": "× {}"}
+"""How a row names what its kernels have in common, where it is not the operation."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kernel in the map, with its worst status over all runs."""
+
+    kernel: str
+    status: Status
+    title: str
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.status]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A module's part of the map; a cell holds no kernel, one or several."""
+
+    module: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[Cell, ...], ...]], ...]
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """Every kernel of the module."""
+        return (cell for _, row in self.rows for cells in row for cell in cells)
+
+    @property
+    def passing(self) -> int:
+        return sum(cell.status == "pass" for cell in self.cells)
+
+    @property
+    def total(self) -> int:
+        return sum(1 for _ in self.cells)
+
+
+def worst(statuses: Sequence[Status]) -> Status:
+    """The status that says least for a kernel; one that a run did not put on trial counts where none did."""
+    return min(statuses, key=_WORST.index)
+
+
+def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
+    """The row and the column of ``kernel`` in its module's table."""
+    variant = {axis: value for axis, value in kernel.variant.items() if axis != FIXED}
+    across = next((axis for axis in ("qtype", "dst_dtype", "dtype") if axis in variant), None)
+    column = variant.pop(across) if across else ""
+    dtype = variant.pop("dtype", None)
+    if dtype is not None and "src_dtype" not in variant and len(_dtypes(kernel, specs)) > 1:
+        variant["dtype"] = dtype
+    words = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items()]
+    family = [] if kernel.family == kernel.module and words else [kernel.family]
+    return " ".join([*family, *words]), column
+
+
+def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
+    mine = (other for other in specs.kernels.values() if (other.module, other.family) == (kernel.module, kernel.family))
+    return {other.variant.get("dtype") for other in mine}
+
+
+def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[Table]:
+    """The whole map. ``rows`` has each run's results over every kernel of the specs."""
+    found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in specs.modules}
+    for results in zip(*rows, strict=True):
+        kernel = specs.kernels[results[0].name]
+        row, column = place(kernel, specs)
+        status = worst([result.status for result in results])
+        cell = Cell(kernel.name, status, f"{kernel.name}: {WORDS[status]}")
+        found[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
+    return [_table(name, specs.modules[name].title, operations) for name, operations in found.items() if operations]
+
+
+def _table(module: str, title: str, operations: dict[str, dict[str, list[Cell]]]) -> Table:
+    met = dict.fromkeys(column for row in operations.values() for column in row)
+    columns = tuple(sorted(met, key=lambda name: COLUMNS.index(name) if name in COLUMNS else -1))
+    families = list(dict.fromkeys(name.partition(" ")[0] for name in operations))
+    ordered = sorted(operations, key=lambda name: _row_order(name, families))
+    rows = ((name, tuple(tuple(operations[name].get(column, ())) for column in columns)) for name in ordered)
+    return Table(module, title, columns, tuple(rows))
+
+
+def _row_order(name: str, families: list[str]) -> tuple[int, int]:
+    """Rows of a family that differ in a dtype only stand in the order of the columns, all others as in the specs."""
+    last = name.rpartition(" ")[2]
+    return families.index(name.partition(" ")[0]), COLUMNS.index(last) if last in COLUMNS else 0

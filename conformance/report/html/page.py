@@ -1,0 +1,200 @@
+"""The page: one HTML file with its data, style and script, readable without the script."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from conformance.outcome import STATUSES
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
+from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
+from conformance.report.causes import shared_causes
+from conformance.report.causes.lines import described, heading
+from conformance.report.changes import KINDS, changes
+from conformance.report.html.data import page_data
+from conformance.report.html.grid import SIGNS, WORDS, tables
+from conformance.report.remarks import shared_remarks
+from conformance.report.tally import of_module, results, tally
+from conformance.spec.load import Specs
+from conformance.text import visible
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = ("dom.js", "state.js", "views.js", "panel.js", "main.js")
+
+
+def render_html(records: Records, specs: Specs, baseline: Record | None = None, source_url: str | None = None) -> str:
+    """A self-contained HTML 5 document.
+
+    ``baseline`` is the record to compare with. ``source_url`` is the address of the folder that the port's sources are
+    in, as far as they are named by the record; without it they are not linked.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    found = listed(records)
+    names = labels(found)
+    rows = [results(record, specs) for record in found]
+    changed = changes(found, baseline, specs)
+    data = page_data(found, names, rows, specs, changed, source_url)
+    data["statuses"] = [[status, SIGNS[status], WORDS[status]] for status in STATUSES]
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    script = _script()
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
+    )
+    template = environment.from_string((_FOLDER / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        policy=_policy(style, script),
+        title=_title(rows),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(_json(data)),
+        **_verdicts(found, names, rows, specs),
+        legend=_legend(rows),
+        tables=tables(rows, specs),
+        causes=_causes(names, rows, specs),
+        changed=changed,
+        kinds=KINDS,
+        modules=_modules(names, rows, specs),
+        builds=_builds(found, names, specs),
+        facts=_facts(found, names, specs),
+    )
+
+
+def _shown(value: object) -> object:
+    """What a template writes: every text without hidden characters, but for our own mark-up."""
+    return visible(value) if type(value) is str else value
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """``data`` for a script element: nothing in it can end the element, or be taken for mark-up."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    parts = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def _policy(style: str, script: str) -> str:
+    """Our own style and script, and nothing from anywhere else, whatever a record holds."""
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
+    return (
+        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _title(rows: Sequence[Sequence[KernelResult]]) -> str:
+    counts = list(map(tally, rows))
+    least = min(counts, key=lambda count: count.passing)
+    return f"{least.percent}% – Candle parity"
+
+
+def _verdicts(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> dict[str, Any]:
+    """A line for each run, and what is to be known of the figures."""
+    verdicts = []
+    for name, record, part in zip(names, found, rows, strict=True):
+        count = tally(part)
+        of = given_specs(record.run, specs)
+        verdicts.append(
+            {
+                "name": name,
+                "kind": "whole" if count.passing == count.total else "part",
+                "share": count.percent if count.total else "0",
+                "headline": f"{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)",
+                "executed": executed(record.run),
+                "identity": identity(record.run),
+            }
+        )
+    told = [
+        (remark.kind == "warning", remark.text if len(names) == 1 else f"{about}: {remark.text}")
+        for remark, about in shared_remarks(found, names, rows, specs)
+    ]
+    return {
+        "verdicts": verdicts,
+        "loud": [text for loud, text in told if loud],
+        "quiet": [text for loud, text in told if not loud],
+    }
+
+
+def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]]:
+    met = {row.status for part in rows for row in part}
+    return [(SIGNS[status], status, WORDS[status]) for status in STATUSES if status in met]
+
+
+def _causes(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[dict[str, Any]]:
+    groups = []
+    for name, findings in shared_causes(names, rows, specs):
+        causes = []
+        for finding in findings:
+            title, *lines = described(finding)
+            kernels = [share.kernel.name for share in finding.shares]
+            causes.append({"title": title, "lines": lines, "kernels": kernels})
+        groups.append({"name": name, "heading": heading(findings), "causes": causes})
+    return groups
+
+
+def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:
+    """A row for each module; runs with the same figures have columns together."""
+    groups: dict[tuple[tuple[object, ...], ...], list[str]] = {}
+    for name, part in zip(names, rows, strict=True):
+        figures = (*(_figures(of_module(part, module)) for module in specs.modules), _figures(part))
+        groups.setdefault(figures, []).append(name)
+    heads = ["Module", "Operations", "Kernels"]
+    for about in groups.values():
+        mark = f" ({', '.join(about)})" if len(groups) > 1 else ""
+        heads += [f"Present{mark}", "Passing", "%"]
+    titles = [(module.name, module.title) for module in specs.modules.values()]
+    sizes = [len(of_module(rows[0], name)) for name, _ in titles]
+    body = [
+        [name, title, size, *(cell for group in groups for cell in group[at])]
+        for at, ((name, title), size) in enumerate(zip([*titles, ("all", "")], [*sizes, len(rows[0])], strict=True))
+    ]
+    return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
+
+
+def _figures(rows: Sequence[KernelResult]) -> tuple[object, ...]:
+    count = tally(rows)
+    return count.present, count.passing, count.percent
+
+
+def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
+    """What compiles for AMD targets; runs of which the same is to be said are named together."""
+    builds: list[dict[str, Any]] = []
+    for name, record in zip(names, found, strict=True):
+        if not record.run.builds:
+            continue
+        heads, body = compile_table(record, specs)
+        spills = spilling(record)
+        every = everything_compiles(heads, body)
+        lines = [*([every] if every else []), NOT_RUN, *compilers(record)]
+        lines += [f"Registers spilled to memory: {', '.join(spills)}."] if spills else []
+        build = {"heads": heads, "body": [] if every else body, "lines": lines, "failures": failures(record)}
+        same = next((other for other in builds if all(other[key] == build[key] for key in build)), None)
+        if same is None:
+            builds.append({"name": f"AMD targets: {name}", **build})
+        else:
+            same["name"] += f", {name}"
+    return builds
+
+
+def _facts(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
+    """What was run: a table of what is the same for all runs, and one of what differs."""
+    facts = facts_table(found, specs.upstream_repository)
+    same = [[title, texts[0]] for title, texts in facts if len(set(texts)) == 1]
+    differ = [[title, *texts] for title, texts in facts if len(set(texts)) > 1]
+    one = {"heads": ["", names[0] if len(names) == 1 else "all runs"], "body": same}
+    return [one, {"heads": ["", *names], "body": differ}] if differ else [one]

@@ -1,0 +1,105 @@
+const cells = new Map(all("#map a.cell").map((link) => [decodeURIComponent(link.hash.slice("#kernel=".length)), link]));
+
+function drawMap(found) {
+  const shown = new Set(found);
+  const counts = {};
+  kernels.forEach((kernel, at) => {
+    const { status } = resultOf(kernel);
+    const link = cells.get(kernel.name);
+    const changed = kernel.changes?.[0][1] ?? "";
+    link.className = ["cell", status, changed, shown.has(at) ? "" : "dim", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
+    link.textContent = sign[status];
+    link.title = link.ariaLabel = `${kernel.name}: ${word[status]}${changed ? `, ${changed === "better" ? "better" : "worse"} than the baseline` : ""}`;
+    const count = (counts[kernel.module] ??= [0, 0]);
+    count[0] += status === "pass";
+    count[1] += 1;
+  });
+  for (const figure of all("#map figure")) {
+    const [passing, total] = counts[figure.dataset.module] ?? [0, 0];
+    figure.hidden = state.module !== "" && figure.dataset.module !== state.module;
+    figure.querySelector(".count").textContent = `${passing}/${total}`;
+  }
+}
+
+const COLUMNS = [
+  ["kernel", "Kernel", ""],
+  ["status", "Status", ""],
+  ["failed", "Failed", "n"],
+  ["cases", "Cases", "n"],
+  ["distance", "Distance", "n wide"],
+  ["module", "Module", "wide"],
+  ["operation", "Operation", "wide"],
+  ["dtype", "Type", "wide"],
+  ["", "Port", "wide"],
+  ["", "Candle", "wide"],
+  ["seconds", "Seconds", "n wide"],
+];
+
+function drawList(found) {
+  const heads = COLUMNS.map(([key, title, kind]) => {
+    if (!key) return el("th", { class: kind }, title);
+    const way = state.sort === key ? "ascending" : state.sort === `-${key}` ? "descending" : null;
+    const next = state.sort === key ? `-${key}` : key;
+    const arrow = way === "ascending" ? " ↑" : way === "descending" ? " ↓" : "";
+    return el("th", { class: kind, "aria-sort": way }, el("button", { type: "button", "data-sort": key, onclick: () => go({ sort: next }, true) }, title + arrow));
+  });
+  const rows = found.map((at) => {
+    const kernel = kernels[at];
+    const run = resultOf(kernel);
+    const differ = state.run === "" && kernel.runs.some((one) => one.status !== run.status);
+    const marks = differ ? kernel.runs.map((one, which) => cell(one.status, `${data.runs[which].name}: ${word[one.status]}`)) : [cell(run.status), ` ${word[run.status]}`];
+    const texts = [
+      el("a", { href: address({ kernel: kernel.name }), class: "mono" }, kernel.name), marks, run.failed ? number(run.failed) : "", run.cases ? number(run.cases) : "–",
+      distance(run.ulp), kernel.module, kernel.op, kernel.dtype, run.source ?? "–", kernel.upstream, run.seconds?.toFixed(2) ?? "",
+    ];
+    return el("tr", { "data-kernel": kernel.name, class: kernel.name === state.kernel ? "chosen" : null },
+      texts.map((text, number) => el(number ? "td" : "th", { class: COLUMNS[number][2] || null, scope: number ? null : "row" }, text)));
+  });
+  const table = el("table", { class: "plain" }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
+  one("#list .scroll").replaceChildren(rows.length ? table : el("p", { class: "quiet" }, "No kernel is like that."));
+}
+
+const VIEWS = [["map", "Map"], ["list", "List"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
+
+function drawNavigation() {
+  one("nav").replaceChildren(
+    ...VIEWS.map(([id, title]) => el("a", { href: address({ view: id, kernel: "" }), "aria-current": state.view === id ? "page" : null }, title)),
+    el("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark", onclick: turn }, "◐"),
+  );
+}
+
+function turn() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+}
+
+const option = (value, text, chosen) => el("option", { value, selected: value === chosen }, text);
+
+function makeControls() {
+  const search = el("input", { type: "search", id: "search", placeholder: "Search: name, operation, type, file, cause", "aria-label": "Search", oninput: (event) => go({ q: event.target.value }, true) });
+  const modules = [...new Set(kernels.map((kernel) => kernel.module))];
+  const module = el("select", { id: "module", "aria-label": "Module", onchange: (event) => go({ module: event.target.value }) }, option("", "all modules"), modules.map((name) => option(name, name)));
+  const run = el("select", { id: "run", "aria-label": "Run", onchange: (event) => go({ run: event.target.value }) }, option("", "all runs: the worst"), data.runs.map((one, at) => option(String(at), one.name)));
+  one(".controls").append(search, module, data.runs.length > 1 ? run : "", el("span", { id: "chips" }), el("span", { class: "found", role: "status" }));
+}
+
+function drawControls(found) {
+  const search = one("#search");
+  if (search.value !== state.q) search.value = state.q;
+  one("#module").value = state.module;
+  if (one("#run")) one("#run").value = state.run;
+  const counts = {};
+  for (const kernel of kernels) counts[resultOf(kernel).status] = (counts[resultOf(kernel).status] ?? 0) + 1;
+  const chosen = new Set(state.status.split(",").filter(Boolean));
+  const chips = data.statuses.filter(([status]) => counts[status]).map(([status]) => {
+    const next = new Set(chosen);
+    if (!next.delete(status)) next.add(status);
+    return el("button", { type: "button", class: "chip", "data-status": status, "aria-pressed": String(chosen.has(status)), onclick: () => go({ status: [...next].join(",") }) }, cell(status), `${word[status]} ${number(counts[status])}`);
+  });
+  const focused = document.activeElement?.dataset?.status;
+  one("#chips").replaceChildren(...chips);
+  if (focused) one(`[data-status="${focused}"]`)?.focus();
+  one(".found").textContent = found.length === kernels.length ? counted(found.length, "kernel") : `${number(found.length)} of ${counted(kernels.length, "kernel")}`;
+  all(".verdicts li").forEach((line) => line.classList.toggle("chosen", line.dataset.run === state.run));
+}

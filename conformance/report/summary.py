@@ -1,0 +1,152 @@
+"""A short report in Markdown, for the summary of a CI job or a comment under a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from conformance.record import KernelResult, Record
+from conformance.report.about import Records, executed, given_specs, identity, labels, listed
+from conformance.report.causes import shared_causes
+from conformance.report.causes.lines import counted, described, heading
+from conformance.report.changes import KINDS, Change, Changes, changes
+from conformance.report.remarks import shared_remarks
+from conformance.report.tally import of_module, results, tally
+from conformance.spec.load import Specs
+from conformance.text import code, plain, shortened
+
+LIMIT = 60_000
+"""Bytes of a summary: GitHub takes 65,536 characters in a comment."""
+
+_LINE = 400
+_RESERVE = 200
+_OPEN_CAUSES = 10
+_FAILING = ("fail", "crash", "timeout", "compile_error", "signature", "known_failure")
+
+
+def render_summary(records: Records, specs: Specs, baseline: Record | None = None, limit: int = LIMIT) -> str:
+    """Verdicts, what changed since ``baseline``, modules, causes and failing kernels, in fewer than ``limit`` bytes.
+
+    Where there is more, the rest is counted: first the failing kernels, then causes and changes.
+    """
+    found = listed(records)
+    names = labels(found)
+    rows = [results(record, specs) for record in found]
+    page = _Page(limit)
+    page.add([_verdict(*each, specs) for each in zip(names, found, rows, strict=True)], "run")
+    page.add(_remarks(found, names, rows, specs), "remark")
+    changed = changes(found, baseline, specs)
+    if changed is not None:
+        _changes(page, changed)
+    page.table(*_modules(names, rows, specs))
+    for name, findings in shared_causes(names, rows, specs):
+        about = f"{heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
+        lines = [_cause(described(finding)) for finding in findings]
+        page.add(lines[:_OPEN_CAUSES], "cause", title=f"**{plain(about)}**")
+        page.add(lines[_OPEN_CAUSES:], "cause", folded="more causes")
+    for name, part in zip(names, rows, strict=True):
+        bad = [row for row in part if row.status in _FAILING]
+        title = f"{counted(len(bad), 'kernel')} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
+        page.add(map(_kernel, bad), "kernel", folded=title)
+    return page.text()
+
+
+class _Page:
+    """Blocks of lines, as many as fit; of what does not fit the number is said."""
+
+    def __init__(self, limit: int) -> None:
+        self._lines = ["## Parity with Candle's CUDA kernels"]
+        self._left = limit - _RESERVE - len(self._lines[0])
+
+    def add(self, items: Iterable[str], what: str, title: str = "", folded: str = "") -> None:
+        """A list; ``title`` stands before it, under ``folded`` it is closed at first."""
+        lines = list(items)
+        if not lines:
+            return
+        head = ["", f"<details><summary>{plain(folded)}</summary>"] if folded else ["", title] if title else []
+        foot = ["", "</details>"] if folded else []
+        left = self._left - _size([*head, *foot, ""]) - _RESERVE
+        fitting: list[str] = []
+        for line in lines:
+            left -= _size([f"- {line}"])
+            if left < 0:
+                break
+            fitting.append(f"- {line}")
+        missing = len(lines) - len(fitting)
+        more = [f"- … and {counted(missing, what)} more in the full report"] if missing else []
+        self._put([*head, "", *fitting, *more, *foot])
+
+    def table(self, heads: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+        """A table with numbers behind the first column, where there is room for it."""
+        lines = [heads, [":--", *["--:"] * (len(heads) - 1)], *body]
+        rows = ["", *("| " + " | ".join(line) + " |" for line in lines)]
+        if _size(rows) + _RESERVE < self._left:
+            self._put(rows)
+
+    def _put(self, lines: Sequence[str]) -> None:
+        if _size(lines) <= self._left:
+            self._lines += lines
+            self._left -= _size(lines)
+
+    def text(self) -> str:
+        """The whole page."""
+        return "\n".join(self._lines) + "\n"
+
+
+def _size(lines: Iterable[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Specs) -> str:
+    count = tally(part)
+    of = given_specs(record.run, specs)
+    said = f"{count.passing} of {count.total} kernels{plain(of) and f' {plain(of)}'} at parity ({count.percent}%)"
+    where = f"{plain(executed(record.run))} ({plain(shortened(identity(record.run), _LINE))})"
+    return f"{count.mark} {plain(name)}: **{said}**, {where}"
+
+
+def _remarks(
+    found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> list[str]:
+    whose = "{}: " if len(names) > 1 else ""
+    return [
+        f"**{remark.kind.capitalize()}:** {plain(shortened(whose.format(about) + remark.text, _LINE))}"
+        for remark, about in shared_remarks(found, names, rows, specs)
+    ]
+
+
+def _changes(page: _Page, found: Changes) -> None:
+    page.add([f"**{plain(f'Against {shortened(found.about, _LINE)}: {found.counts}')}**"], "line")
+    page.add((plain(shortened(note, _LINE)) for note in found.notes), "note")
+    for kind, title in KINDS:
+        lines = [f"{code(change.kernel)}: {plain(shortened(_told(change), 2 * _LINE))}" for change in found.of(kind)]
+        worse = kind == "worse"
+        page.add(lines, "kernel", folded="" if worse else title, title=f"{title}:" if worse else "")
+
+
+def _told(change: Change) -> str:
+    return f"{change.before} → {change.after}{f'; {change.cases}' if change.cases else ''}"
+
+
+def _modules(
+    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+) -> tuple[list[str], list[list[str]]]:
+    heads = ["Module", "Kernels", *(plain(name) for name in names)]
+    parts = [(plain(module), [of_module(part, module) for part in rows]) for module in specs.modules]
+    return heads, [_figures(*part) for part in parts] + [_figures("**all**", rows)]
+
+
+def _figures(name: str, parts: Sequence[Sequence[KernelResult]]) -> list[str]:
+    cells = [f"{count.mark} {count.passing} ({count.percent}%)" for count in map(tally, parts)]
+    return [name, str(len(parts[0])), *cells]
+
+
+def _cause(lines: Sequence[str]) -> str:
+    first, *rest = lines
+    return f"**{plain(shortened(first, _LINE))}**: {plain(shortened('; '.join(rest), 2 * _LINE))}"
+
+
+def _kernel(row: KernelResult) -> str:
+    why = row.known_reason or (row.failures[0].why if row.failures else row.message or "")
+    case = f" {code(shortened(row.failures[0].case, _LINE))}:" if row.failures else ""
+    counts = f", {row.counts}" if row.cases else ""
+    return f"{code(row.name)}: {row.status}{counts}.{case} {plain(shortened(why, _LINE))}".rstrip()

@@ -1,0 +1,258 @@
+"""The HTML report in a browser: what a reader does with it, and that nothing of a record is taken for mark-up."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile import hostile_record
+
+from conformance.outcome import Evidence, Failure, Observation
+from conformance.record import KernelResult, Record, every_kernel
+from conformance.report import render_html
+from conformance.spec.load import load_specs
+from tests.runs import run_info
+
+SPECS = load_specs()
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\"> & \" ' \u202e"
+COMMAND = "candle-parity run --order forward 'usilu_f16(shape=[3,5],layout=transposed,values=unit)'"
+
+
+def result(name: str, status: str, **changes: Any) -> KernelResult:
+    kernel = SPECS.kernels[name]
+    about = {key: getattr(kernel, key) for key in ("name", "module", "family", "upstream")}
+    return KernelResult(**{**about, "status": status, "cases": 4, "source": "kernels/unary.hip:88", **changes})
+
+
+def record(*others: KernelResult, **run: Any) -> Record:
+    failure = Failure("usilu_f16(shape=[3,5],layout=transposed,values=unit)", "9 ulp off", 3, "-0", "1.5", 9, COMMAND)
+    wrong = Observation(Evidence(("number for zero",)), ("shape=[3,5],layout=transposed,values=unit",))
+    rows = [
+        result("uexp_f32", "pass", max_ulp=1.0),
+        result(
+            "usilu_f16",
+            "fail",
+            failed=1,
+            max_ulp=9.0,
+            failures=(failure,),
+            observations=(wrong,),
+            passed=("shape=[7],values=unit", "shape=[8],values=wide", "shape=[9],values=unit"),
+        ),
+        *others,
+    ]
+    return Record.of(run_info(**run), every_kernel(SPECS, rows))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is on PATH")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A report in a tab of its own; what the console said and what was asked for over a network is kept."""
+
+    def __init__(self, browser: Any, folder: Path, html: str, **settings: Any) -> None:
+        self.file = folder / "report.html"
+        self.file.write_text(html, encoding="utf-8")
+        self.context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **settings)
+        self.tab = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.tab.on("console", lambda message: self.said.append(message.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.open()
+
+    def open(self, address: str = "") -> None:
+        self.tab.goto("about:blank")
+        self.tab.goto(f"{self.file.as_uri()}{address}")
+
+    def texts(self, selector: str) -> list[str]:
+        return [text.strip() for text in self.tab.locator(selector).all_inner_texts()]
+
+    @property
+    def address(self) -> str:
+        return str(self.tab.evaluate("location.hash"))
+
+    def wider_than_the_window(self) -> bool:
+        return bool(self.tab.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:
+    pages: list[Page] = []
+
+    def opened(html: str, **settings: Any) -> Page:
+        pages.append(Page(chromium, tmp_path, html, **settings))
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        assert page.said == []
+        assert {url for url in page.asked if not url.startswith(("file:", "about:", "data:"))} == set()
+        page.context.close()
+
+
+def test_the_map_has_every_kernel_with_a_sign_and_a_name(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    titles = page.tab.locator("#map a.cell").evaluate_all("found => found.map(link => link.title.split(':')[0])")
+    assert sorted(titles) == sorted(SPECS.kernels)
+    assert set(page.texts("#map a.cell")) == {"✓", "F", "○"}
+    assert "1 of 748 kernels at parity" in page.texts(".verdicts li")[0]
+    assert "not executed on an AMD GPU" in page.texts(".verdicts li")[0]
+
+
+def test_filter_search_and_sort_are_in_the_address(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.keyboard.press("/")
+    page.tab.keyboard.type("kernels silu_f16")
+    assert page.tab.locator("#map a.cell:not(.dim)").count() == 1
+    assert page.texts(".found") == ["1 of 748 kernels"]
+    page.open("#view=list&module=unary&status=pass,fail&sort=-distance")
+    assert page.texts("#list tbody th") == ["usilu_f16", "uexp_f32"]
+    page.tab.click('#list [data-sort="kernel"]')
+    assert page.texts("#list tbody th") == ["uexp_f32", "usilu_f16"]
+    page.tab.click('.chip[data-status="fail"]')
+    assert page.texts("#list tbody th") == ["uexp_f32"]
+    page.open(page.address)
+    assert page.texts("#list tbody th") == ["uexp_f32"]
+
+
+def test_the_map_of_one_module_is_shown_alone(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.select_option("#module", "unary")
+    assert page.tab.locator("#map figure:visible").count() == 1
+    assert page.texts(".found") == ["123 of 748 kernels"]
+
+
+def test_a_cell_opens_its_kernel_and_back_closes_it(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS, source_url="https://git.example/port/blob/1"))
+    page.tab.click('#map a.cell[title^="usilu_f16"]')
+    assert page.address == "#kernel=usilu_f16"
+    panel = page.texts("#kernel")[0]
+    for text in ("1 of 4 cases failed", "9 ulp off", "transposed", "Parameters", "numel", "expected", "1.5"):
+        assert text in panel
+    assert page.texts("#kernel .cases .some") == ["✗1"]
+    links = page.tab.locator("#kernel dl a").evaluate_all("found => found.map(link => link.href)")
+    assert links[0] == "https://git.example/port/blob/1/kernels/unary.hip#L88"
+    assert links[1].endswith("/candle-kernels/src/unary.cu#L177")
+    page.tab.keyboard.press("Escape")
+    assert page.tab.locator("#kernel").is_hidden()
+    page.tab.go_back()
+    assert page.texts("#kernel h2") == ["usilu_f16"]
+    page.tab.keyboard.press("j")
+    assert page.texts("#kernel h2") != ["usilu_f16"]
+
+
+def test_a_kernel_without_source_has_no_cases_and_an_exact_one_no_distance(opened: Any) -> None:
+    absent = result("uelu_f32", "missing", cases=0, planned=52, source=None)
+    page = opened(render_html(record(absent, result("uneg_f32", "pass", max_ulp=0.0)), SPECS))
+    page.open("#view=list&status=missing,pass&sort=kernel")
+    rows = page.tab.locator("#list tbody tr").all()
+    cells = [[text.strip() for text in row.locator("td").all_inner_texts()][1:4] for row in rows]
+    assert cells == [["", "–", "–"], ["", "4", "1 ulp"], ["", "4", "0"]]
+    page.open("#kernel=uelu_f32")
+    assert "no source, no case was run" in page.texts("#kernel")[0]
+
+
+def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.focus('#map a.cell[title^="uexp_f32"]')
+    page.tab.keyboard.press("ArrowRight")
+    page.tab.keyboard.press("Enter")
+    assert page.texts("#kernel h2") == ["uexp_f16"]
+
+
+def test_the_command_is_copied(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.open("#kernel=usilu_f16")
+    page.tab.keyboard.press("c")
+    page.tab.wait_for_selector("#kernel >> text=copied")
+    assert page.tab.evaluate("navigator.clipboard.readText()") == "candle-parity run --runtime cpu --wave 64 usilu_f16"
+    page.tab.click(".failure .copy")
+    page.tab.wait_for_selector(".failure >> text=copied")
+    assert page.tab.evaluate("navigator.clipboard.readText()") == COMMAND
+
+
+def test_dark_and_light_follow_the_system_until_they_are_turned(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS), color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.tab.evaluate(background)
+    page.tab.click("#theme")
+    assert page.tab.evaluate(background) != dark
+
+
+@pytest.mark.parametrize("view", ["", "#view=list", "#view=causes", "#view=changes", "#view=runs", "#kernel=usilu_f16"])
+def test_a_phone_does_not_scroll_sideways(opened: Any, view: str) -> None:
+    long = result("uelu_f32", "crash", failed=1, message="x" * 3000)
+    several = [record(long), record(long, wave=32), record(long, runtime="rocm", arch="gfx1100")]
+    page = opened(render_html(several, SPECS, baseline=record()), viewport={"width": 390, "height": 800})
+    page.open(view)
+    assert not page.wider_than_the_window()
+
+
+def test_print_has_the_map_and_the_causes_and_no_controls(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.open("#view=list")
+    page.tab.emulate_media(media="print")
+    shown = {name: page.tab.locator(name).first.is_visible() for name in ("#map", "#causes", "#runs", "nav", "#search")}
+    assert shown == {"#map": True, "#causes": True, "#runs": True, "nav": False, "#search": False}
+    assert page.tab.pdf()[:4] == b"%PDF"
+
+
+def test_a_baseline_shows_what_changed(opened: Any) -> None:
+    before = Record.of(run_info(), every_kernel(SPECS, [result("usilu_f16", "pass")]))
+    page = opened(render_html(record(), SPECS, baseline=before))
+    marked = page.tab.locator("#map a.cell.worse").all()
+    assert [link.get_attribute("title") for link in marked] == ["usilu_f16: wrong answers, worse than the baseline"]
+    page.open("#view=changes")
+    assert page.texts("#changes h3") == ["Worse (1)"]
+    page.tab.click("#changes tbody a")
+    assert "worse than the baseline" in page.texts("#kernel")[0]
+
+
+def test_one_run_of_several_can_be_chosen(opened: Any) -> None:
+    page = opened(render_html([record(), record(result("uelu_f32", "crash", failed=1, message="m"), wave=32)], SPECS))
+    assert page.texts('#map a.cell[title^="uelu_f32"]') == ["C"]
+    page.tab.select_option("#run", "0")
+    assert page.texts('#map a.cell[title^="uelu_f32"]') == ["○"]
+
+
+def test_hostile_texts_stay_texts(opened: Any) -> None:
+    page = opened(render_html(hostile_record(SPECS, HOSTILE), SPECS, baseline=hostile_record(SPECS, HOSTILE)))
+    title = page.tab.title()
+    for kernel in [row.name for row in hostile_record(SPECS, HOSTILE).kernels if row.status != "not_run"]:
+        page.open(f"#kernel={kernel}")
+        page.open(f"#view=list&q=taken&kernel={kernel}")
+        assert "document.title='taken'" in page.texts("#kernel")[0]
+    for view in ("causes", "changes", "runs", "list"):
+        page.open(f"#view={view}")
+        assert page.tab.locator("img").count() == 0
+    assert page.tab.title() == title
+    assert "\u202e" not in page.tab.content()
+
+
+def test_an_address_of_no_kernel_shows_the_map(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.open("#view=nothing&kernel=%3Cimg%20src=x%3E&run=77&sort=constructor")
+    assert page.tab.locator("#map").is_visible()
+    assert page.tab.locator("#kernel").is_hidden()
+
+
+def test_without_scripts_verdict_and_map_are_there(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS), java_script_enabled=False)
+    assert "1 of 748 kernels at parity" in page.texts(".verdicts li")[0]
+    assert page.tab.locator("#map a.cell").count() == 748
+    assert page.tab.locator("#causes").is_visible()
+    assert page.tab.locator("nav").is_hidden()
