@@ -95,6 +95,9 @@ def build_parser() -> argparse.ArgumentParser:
     _selection(check)
     _compilation(check)
     _dialect(check)
+    check.add_argument(
+        "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
+    )
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
 

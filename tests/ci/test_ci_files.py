@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import textwrap
@@ -52,6 +53,7 @@ def test_the_action_is_green_and_red(port: Path) -> None:
     assert done.ran == ["check", "run", "report"]
     assert "gate 0.2%: met" in done.out
     assert "::error file=port/fill.hip,line=9,title=candle-parity%3A " in done.out
+    assert "::warning" not in done.out
     assert "2 of 748" in (port.parent / "summary.md").read_text()
     out = port / ".parity"
     assert "cpu wave64 0.2%" in (out / "badge.svg").read_text()
@@ -148,7 +150,9 @@ def test_gitlab(port: Path, good: bool) -> None:
         assert code == 0, out
     code, out = shell("\n".join(script(jobs, "parity-join")), port, {})
     assert code == (not good), out
-    assert (port / ".parity" / "PARITY.md").exists() == good
+    assert json.loads((port / ".parity" / "rocm.json").read_text())["run"]["shard"] is None
+    code, out = shell("\n".join(jobs["parity-join"]["after_script"]), port, {"HOME": str(port)})
+    assert code == 0, out
 
 
 def script(jobs: dict[str, dict[str, list[str]]], job: str, leave_out: str = "none") -> list[str]:
