@@ -94,7 +94,9 @@ class Outcome:
     """What became of one kernel.
 
     ``cases`` were run of ``planned`` and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over
-    all cases and ``seconds`` wall time. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
+    all cases and ``seconds`` wall time; ``max_ulp_bound`` is what was allowed of that element (``None``: it is wrong,
+    or nothing was off), ``nearest_ulp`` and ``nearest_ulp_bound`` are those of the right element that came nearest to
+    its bound. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
     the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
     launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
     ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
@@ -126,6 +128,9 @@ class Outcome:
     geometry: str | None = None
     observations: list[Observation] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
+    max_ulp_bound: Ulp = None
+    nearest_ulp: Ulp = None
+    nearest_ulp_bound: Ulp = None
 
     @property
     def failed_cases(self) -> list[str]:

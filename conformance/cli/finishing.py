@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.cli.gate import FAILURES
 from conformance.cli.gating import Gating, conclude
+from conformance.cli.streams import screen
 from conformance.engine.run import Result
 from conformance.record import Record, write_record
 from conformance.report import (
@@ -23,6 +24,7 @@ from conformance.report import (
 )
 from conformance.report.causes import find_causes
 from conformance.report.explain import explain
+from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.load import Specs
 from conformance.text import one_line, visible
@@ -48,10 +50,13 @@ def finish(
     """
     unwritten = _attempt(lambda: write_record(record, arguments.json)) if arguments.json else []
     unwritten += _attempt(lambda: write_reports(arguments, [record], specs, gating.standing))
-    print(render_terminal(record, specs))
-    _print_failures(record, result, specs)
-    _print_logs(result)
-    _print_warnings(result)
+    if arguments.quiet:
+        print(verdict_line(record, specs, screen()))
+    else:
+        print(render_terminal(record, specs, screen()))
+        _print_failures(record, result, specs, every=arguments.verbose)
+        _print_logs(result)
+        _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
     code = conclude(
         gating,
@@ -97,16 +102,18 @@ def _print_warnings(result: Result) -> None:
         print(f"printed by kernels: {len(lines) - _PRINTED} lines more", file=sys.stderr)
 
 
-def _print_failures(record: Record, result: Result, specs: Specs) -> None:
-    """The first failure of the first kernel of each cause, then of further kernels, on standard output."""
+def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
+    """The first failure of the first kernel of each cause, then of further kernels, on standard output; with ``every``
+    of each failing kernel."""
     judged = [row for row in record.kernels if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
     firsts = [finding.shares[0].kernel.name for finding in find_causes(bad.values(), specs)]
-    shown = list(dict.fromkeys([*firsts, *bad]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
+    shown = list(dict.fromkeys([*firsts, *bad]))
+    shown = shown if every else shown[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     for name in shown:
         print("\n" + "\n".join(explain(name, bad[name], shown=1)))
     if len(bad) > len(shown):
-        print(f"\n... and {len(bad) - len(shown)} kernels more; --md F writes them all")
+        print(f"\n... and {len(bad) - len(shown)} kernels more; -v prints one failure of each, --md F writes them all")
 
 
 def write_reports(

@@ -8,7 +8,8 @@ from typing import Any
 
 from conformance.cli.finishing import finish
 from conformance.cli.gating import Gating
-from conformance.cli.preparing import jobs_for, progress
+from conformance.cli.preparing import jobs_for
+from conformance.cli.progressing import progress
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.sharding import shards_of
 from conformance.cli.usage import Shard
@@ -43,6 +44,6 @@ def judged(
     def recorded(result: Result) -> Record:
         return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
 
-    with resumable(arguments, recorded, journal), progress() as on_progress:
+    with resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
         result = run(setup, mode, mine, cases, jobs, on_progress, journal)
     return finish(arguments, specs, recorded(result), result, gating)

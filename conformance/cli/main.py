@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
-from conformance.cli.usage import percentage, shard
+from conformance.cli.usage import STDOUT, CommandParser, json_file, percentage, seconds, shard, workers
 from conformance.files import checkout, version
 from conformance.port.dialects import DIALECTS
 from conformance.runtimes import AUTO, NAMES
@@ -37,8 +38,15 @@ examples:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+PATTERNS = (
+    "A pattern over cases is KERNEL(field=value;...;*): KERNEL is a glob, * and ? in a value match any text, fields "
+    "are separated by ; or , in any order, and a last * stands for all other fields; without it there are no others. "
+    "It selects among the cases that have a part in the verdict, where one matches; `list --cases` prints them."
+)
+
+
+def build_parser() -> CommandParser:
+    parser = CommandParser(
         prog="candle-parity",
         description="Reports how far a HIP port of Candle's kernels is at parity with Candle.",
     )
@@ -59,7 +67,25 @@ def build_parser() -> argparse.ArgumentParser:
 
     listed = commands.add_parser("list", help="every kernel of the specs, its parameters and case count")
     _selection(listed)
-    listed.add_argument("--json", action="store_true", help="print JSON")
+    listed.add_argument("--cases", action="store_true", help="print the case ids of each kernel")
+    listed.add_argument(
+        "--json",
+        nargs="?",
+        type=json_file,
+        const=STDOUT,
+        metavar="F",
+        help="write kernels, parameters and cases as JSON (without F, or with -: print it)",
+    )
+
+    export = commands.add_parser(
+        "export",
+        help="cases with expected outputs as .safetensors files, for tests in any language",
+        description="Writes DIR/MODULE/KERNEL.safetensors with the inputs, parameters and expected outputs of each "
+        "case (docs/goldens.md); nothing is compiled or launched. Needs candle-parity[export].",
+    )
+    export.add_argument("--safetensors", type=Path, required=True, metavar="DIR", help="the folder for the files")
+    _selection(export)
+    export.add_argument("--seed-salt", default="", metavar="S", help="other data for the same cases")
 
     replay = commands.add_parser("replay", help="recorded launches against kernels or reference")
     replay.add_argument(
@@ -68,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="TRACE_DIR",
         help="a folder of MODULE.json and MODULE.npz files, or of MODULE.traces.xz files (default: the shipped traces)",
     )
-    _selection(replay)
+    _selection(replay, over_cases=False)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")
     _execution(replay)
 
@@ -83,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     _launching(bench)
     bench.add_argument("--against", type=Path, metavar="PATH", help="time this tree's kernels in turn with the first's")
     bench.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
-    bench.add_argument("--json", type=Path, metavar="F", help="write the record")
+    bench.add_argument("--json", type=json_file, metavar="F", help="write the record")
     bench.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")
     bench.add_argument("--plot", type=Path, metavar="F", help="write a plot (.svg or .png): rate over size, by family")
     bench.add_argument("--every", action="store_true", help="print every workload, not families")
@@ -92,20 +118,20 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     check = commands.add_parser("check", help="what sources and code objects define, against the specs; runs nothing")
-    _selection(check)
+    _selection(check, over_cases=False)
     _compilation(check)
     _dialect(check)
     check.add_argument(
         "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
     )
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
-    check.add_argument("--json", type=Path, metavar="F", help="write every definition and finding")
+    check.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
 
     build = commands.add_parser("build", help="compile the kernels for AMD targets; needs no GPU and runs nothing")
     build.add_argument("--arch", default=DEFAULT_TARGETS, metavar="LIST", help=f"default: {DEFAULT_TARGETS}")
     _compilation(build)
     build.add_argument("--out", type=Path, default=Path("build"), metavar="DIR", help="for DIR/ARCH/MODULE.hsaco")
-    build.add_argument("--json", type=Path, metavar="F", help="write a record that `report` joins to a run's")
+    build.add_argument("--json", type=json_file, metavar="F", help="write a record that `report` joins to a run's")
     build.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
 
     report = commands.add_parser("report", help="render records")
@@ -122,20 +148,21 @@ def build_parser() -> argparse.ArgumentParser:
     diff = commands.add_parser("diff", help="what became better and worse between two records")
     diff.add_argument("old", type=Path, metavar="OLD", help="a record that run or replay wrote")
     diff.add_argument("new", type=Path, metavar="NEW", help="a later one, another port's, or another device's")
-    diff.add_argument("--json", type=Path, metavar="F", help="write the comparison as JSON")
+    diff.add_argument("--json", type=json_file, metavar="F", help="write the comparison as JSON")
     diff.add_argument("--fail-on-worse", action="store_true", help="exit 1 when a kernel or case became worse")
 
     drift = commands.add_parser("drift", help="a Candle checkout's kernels against the specs")
     _checkout(drift)
     drift.add_argument("--write", action="store_true", help="update the lines in the specs, print YAML for new kernels")
-    drift.add_argument("-j", "--jobs", type=_positive, metavar="N", help="preprocessors at a time (default: 2)")
+    drift.add_argument("--json", type=json_file, metavar="F", help="write the differences as JSON")
+    drift.add_argument("-j", "--jobs", type=workers, metavar="N", help="preprocessors at a time (default: 2)")
 
     wired = commands.add_parser("wiring", help="the kernels that Candle's Rust side asks for, against the specs")
     _checkout(wired)
     wired.add_argument("--backend", default="cuda_backend", metavar="B", help="a folder of candle-core/src, or a path")
     wired.add_argument("--load", action="append", metavar="FN", help="one more function that loads a kernel by name")
     _config(wired)
-    wired.add_argument("--json", type=Path, metavar="F", help="write the wiring as JSON")
+    wired.add_argument("--json", type=json_file, metavar="F", help="write the wiring as JSON")
 
     new = commands.add_parser(
         "new",
@@ -172,11 +199,19 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _selection(parser: argparse.ArgumentParser) -> None:
+def _selection(parser: argparse.ArgumentParser, over_cases: bool = True) -> None:
     patterns = parser.add_argument(
-        "patterns", nargs="*", metavar="PATTERN", help="a kernel glob (u*_f32) or a full case id"
+        "patterns",
+        nargs="*",
+        metavar="PATTERN",
+        help="a kernel glob (u*_f32), a full case id, or a pattern over cases (uexp_*(layout=transposed;*))"
+        if over_cases
+        else "a kernel glob (u*_f32) or a full case id",
     )
-    module = parser.add_argument("--module", metavar="M", help="only the kernels of this module")
+    module = parser.add_argument(
+        "--module", action="append", metavar="M", help="only the kernels of this module; may be given several times"
+    )
+    parser.epilog = PATTERNS if over_cases else None
     setattr(patterns, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
     setattr(module, "completer", module_names)  # noqa: B010
     parser.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
@@ -190,7 +225,7 @@ def _checkout(parser: argparse.ArgumentParser) -> None:
 def _compilation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", type=Path, metavar="PATH", help="a folder or file of .hip, .cu or .hsaco")
     _compiler_options(parser)
-    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="compilers at a time (default: 2)")
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="compilers at a time (default: 2)")
 
 
 def _compiler_options(parser: argparse.ArgumentParser) -> None:
@@ -258,6 +293,10 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         metavar="SEED",
         help="isa runtime: approximate instructions deviate within their documented error, by this seed (default: not)",
     )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the verdict in one line, and errors")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="print a failure of every failing kernel, not of each cause only"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with a run of the same options that was cut off")
     _outputs(parser, json=True)
 
@@ -302,15 +341,15 @@ def _launching(parser: argparse.ArgumentParser) -> None:
         help="rocm runtime: what compiles (default: hiprtc, and hipcc for files that it refuses)",
     )
     parser.add_argument(
-        "--compile-timeout", type=_seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"
+        "--compile-timeout", type=seconds, default=COMPILE_SECONDS, metavar="S", help="seconds for a file (300)"
     )
     parser.add_argument("--no-sandbox", action="store_true", help="cpu runtime: do not confine what runs kernels")
-    parser.add_argument("-j", "--jobs", type=_positive, metavar="N", help="judges (default: one per core)")
+    parser.add_argument("-j", "--jobs", type=workers, metavar="N", help="judges (default: one per core)")
 
 
 def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
     if json:
-        parser.add_argument("--json", type=Path, metavar="F", help="write the record")
+        parser.add_argument("--json", type=json_file, metavar="F", help="write the record")
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
     parser.add_argument("--summary", type=Path, metavar="F", help="write a short report as Markdown, for CI")
@@ -332,13 +371,6 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds (more than 0)")
-    return value
-
-
 def _address(text: str) -> str:
     if not text.startswith(("https://", "http://")):
         raise argparse.ArgumentTypeError(f"{text} is not an address (https://...)")
@@ -346,17 +378,9 @@ def _address(text: str) -> str:
 
 
 def _seed(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 1 << 32:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 1 << 32):
         raise argparse.ArgumentTypeError(f"{text} is not a seed (0 to {(1 << 32) - 1})")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of workers (1 or more)")
-    return value
+    return int(text)
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -369,7 +393,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("an argument holds a NUL character; no path and no kernel name can")
     arguments, rest = parser.parse_known_args(words)
     if rest and ("patterns" not in arguments or any(word.startswith("-") for word in rest)):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parser.of(arguments.command).unknown(rest)
     if rest:
         arguments.patterns = [*arguments.patterns, *rest]
     return arguments
@@ -380,7 +404,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def command() -> int:
         arguments = parse(argv)
-        code: int = import_module(f"conformance.cli.commands.{arguments.command}").command(arguments)
+        module = import_module(f"conformance.cli.commands.{arguments.command}")
+        # What is not the answer goes to standard error, where the answer goes to standard output.
+        alone = getattr(arguments, "json", None) == STDOUT
+        with redirect_stdout(sys.stderr) if alone else nullcontext():
+            code: int = module.command(arguments)
         return code
 
     return ended(command)

@@ -6,18 +6,13 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
-from conformance.engine.steps import ProgressCallback, no_progress
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
@@ -259,15 +254,3 @@ def jobs_for(asked: int | None, setup: Setup, kernels: int) -> int:
     kind = known_kind(setup.runtime)
     default = max(devices, cores - (kind.executor_cores if kind is not None else 0) * devices)
     return min(asked or default, max(kernels, 1))
-
-
-@contextmanager
-def progress() -> Iterator[ProgressCallback]:
-    """A progress bar on standard error where that is a terminal; silence elsewhere."""
-    if not sys.stderr.isatty():
-        yield no_progress
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

@@ -6,13 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cases import FAMILIES, has_cases, launch_for
+from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
 from conformance.cases.case import Case
+from conformance.cli.case_patterns import is_case_pattern, matching
 from conformance.cli.usage import UsageError
 from conformance.files import installed, spec_folder
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs
+from conformance.spec.load import Specs, did_you_mean
 from reference import has_module
 
 
@@ -31,30 +32,29 @@ def specs_to_edit(arguments: argparse.Namespace) -> Path:
 
 
 def select(
-    specs: Specs, patterns: Sequence[str], module: str | None
+    specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
     """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases).
 
-    A pattern is a kernel glob or a full case id. Raises ``SelectionError`` when one matches nothing, and ``UsageError``
-    for a case id whose kernel is itself a glob, and for kernels that no case can be made or judged for.
+    A pattern is a kernel glob, a full case id, or a pattern over cases (``conformance.cli.case_patterns``). Raises
+    ``SelectionError`` when one matches no kernel, and ``UsageError`` when one matches no case, and for kernels that no
+    case can be made or judged for.
     """
+    modules = modules or ()
     cases: dict[str, list[str]] = {}
     globs: list[str] = []
     for pattern in patterns:
-        if "(" in pattern:
-            kernel = pattern.split("(", 1)[0]
-            if set(kernel) & set("*?["):
-                raise UsageError(
-                    f"case id {shortened(pattern)!r}: {kernel!r} is a pattern, and a case id names one kernel; give a "
-                    "kernel's name before the parenthesis, or the pattern alone for all its cases"
-                )
-            cases.setdefault(kernel, []).append(pattern)
+        if is_case_pattern(pattern):
+            for kernel, ids in matching(specs, pattern, modules).items():
+                cases.setdefault(kernel, []).extend(ids)
+        elif "(" in pattern:
+            cases.setdefault(pattern.split("(", 1)[0], []).append(pattern)
         else:
             globs.append(pattern)
-    kernels = specs.select([*globs, *cases], module)
+    kernels = specs.select([*globs, *cases], modules)
     _check_complete(kernels)
-    whole = {kernel.name for kernel in specs.select(globs, module)} if globs else set()
-    return kernels, {name: tuple(ids) for name, ids in cases.items() if name not in whole}
+    whole = {kernel.name for kernel in specs.select(globs, modules)} if globs else set()
+    return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
 
 
 def _check_complete(kernels: Sequence[Kernel]) -> None:
@@ -85,5 +85,10 @@ def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
                 launch_for(kernel, Case.parse(case_id))
             except (ValueError, KeyError, MemoryError) as error:
                 why = str(error).removeprefix(f"case {case_id}: ")
-                hint = f"`candle-parity list {name} --json` counts its cases"
-                raise UsageError(f"case {shortened(case_id)}: {shortened(why, 400)}; {hint}") from None
+                raise UsageError(f"case {shortened(case_id)}: {shortened(why, 400)}{_near(kernel, case_id)}") from None
+
+
+def _near(kernel: Kernel, case_id: str) -> str:
+    """The case that may have been meant, else how to list them."""
+    ids = [case.id for case in cases_for(kernel)] if has_cases(kernel) else []
+    return did_you_mean(case_id, ids, cutoff=0.8) or f"; `candle-parity list {kernel.name} --cases` prints its cases"

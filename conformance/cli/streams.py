@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import os
 import select
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from conformance.report.terminal import Screen
 
 
 class _Descriptor(io.FileIO):
@@ -31,6 +35,17 @@ class _Descriptor(io.FileIO):
                     return written
                 select.select([], [self.fileno()], [])  # a full pipe that another process made non-blocking
         return len(content)
+
+
+def screen() -> Screen:
+    """What standard output is shown on: colours only on a terminal that has them, unless ``NO_COLOR`` is set."""
+    # Here, for it brings numpy and pydantic with it, which --help does without.
+    from conformance.report.terminal import LOG, Screen
+
+    if not sys.stdout.isatty():
+        return LOG
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+    return Screen(max(shutil.get_terminal_size((80, 24)).columns, 40), colour)
 
 
 class Streams:

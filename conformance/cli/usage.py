@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import signal
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from conformance.reading import shortened
+
+STDOUT = Path("/dev/stdout")
+"""What ``--json -`` writes to."""
 
 
 class UsageError(ValueError):
     """Arguments that do not go together; the message says which and what would."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, with the option or command that may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises ``UsageError``."""
+        found = re.search(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)", message)
+        hint = "" if found is None else _meant(found["word"], re.findall(r"[\w-]+", found["choices"]))
+        raise UsageError(f"{message}{hint}; `{self.prog} --help` lists what there is")
+
+    def of(self, command: str) -> CommandParser:
+        """The parser of ``command``."""
+        (commands,) = (action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        found: CommandParser = commands.choices[command]
+        return found
+
+    def unknown(self, words: list[str]) -> NoReturn:
+        """Raises ``UsageError`` for options that the parser does not have."""
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        first = next((word for word in words if word.startswith("-")), words[0])
+        self.error(f"unrecognized arguments: {' '.join(words)}{_meant(first.split('=')[0], options)}")
+
+
+def _meant(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word.lower(), known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class Stopped(BaseException):
@@ -34,6 +70,29 @@ def percentage(text: str) -> float:
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a percentage (0 to 100)")
     return value
+
+
+def json_file(text: str) -> Path:
+    """The file that ``--json`` names; ``-`` is standard output, where nothing else stands then."""
+    return STDOUT if text == "-" else Path(text)
+
+
+def seconds(text: str) -> float:
+    """The seconds that an option names; raises ``argparse.ArgumentTypeError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds (more than 0)")
+    return value
+
+
+def workers(text: str) -> int:
+    """The number of workers that an option names; raises ``argparse.ArgumentTypeError``."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) >= 1):
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of workers (1 or more)")
+    return int(text)
 
 
 @dataclass(frozen=True)

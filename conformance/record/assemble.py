@@ -113,6 +113,9 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         geometry=outcome.geometry,
         observations=tuple(outcome.observations),
         passed=tuple(outcome.passed),
+        max_ulp_bound=outcome.max_ulp_bound,
+        nearest_ulp=outcome.nearest_ulp,
+        nearest_ulp_bound=outcome.nearest_ulp_bound,
     )
 
 

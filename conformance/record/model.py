@@ -55,7 +55,9 @@ class Build(Row):
 class KernelResult(Row):
     """What became of one kernel.
 
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases.
+    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases,
+    ``max_ulp_bound`` what was allowed of that element (null: it is wrong, nothing was off, or the record is older than
+    the field); ``nearest_ulp`` of ``nearest_ulp_bound`` is the right element that came nearest to its bound.
     ``planned`` is the number of cases that were selected, where not all were run (else 0). ``robustness`` has the cases
     that Candle's Rust side never launches, which nothing else counts.
     ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
@@ -98,6 +100,9 @@ class KernelResult(Row):
     geometry: str | None = None
     observations: tuple[Observation, ...] = ()
     passed: tuple[str, ...] = ()
+    max_ulp_bound: Ulp = None
+    nearest_ulp: Ulp = None
+    nearest_ulp_bound: Ulp = None
 
     @property
     def counts(self) -> str:

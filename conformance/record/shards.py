@@ -16,6 +16,11 @@ def elsewhere(shard: str) -> str:
     return f"{_IN}{shard}"
 
 
+def is_of_other_shard(row: KernelResult) -> bool:
+    """Whether ``row`` of a shard's record is of a kernel that it leaves to another."""
+    return row.status == "not_run" and (row.message or "").startswith(_IN)
+
+
 def is_shard(record: Record) -> bool:
     """Whether the record is of one of several shards."""
     index, _, of = (record.run.shard or "").partition("/")

@@ -78,7 +78,8 @@ def of_family(rows: Sequence[KernelResult], module: str, family: str) -> list[Ke
 
 
 def worst(rows: Iterable[KernelResult]) -> str:
-    """The kernel that is furthest from parity among those with a verdict, or the largest error of those that pass."""
+    """The kernel that is furthest from parity among those with a verdict, or of those that pass the one whose error
+    comes nearest to its bound."""
     order = ("crash", "timeout", "compile_error", "signature", "fail", "known_failure")
     bad = [row for row in rows if row.status in order]
     if bad:
@@ -89,8 +90,22 @@ def worst(rows: Iterable[KernelResult]) -> str:
     passing = [row for row in rows if row.status == "pass" and row.max_ulp]
     if not passing:
         return ""
-    row = max(passing, key=lambda item: (item.max_ulp or 0, item.name))
-    return f"{row.name}: {ulps(row.max_ulp)}"
+    row = max(passing, key=lambda item: (share(item) or 0, item.max_ulp or 0, item.name))
+    return f"{row.name}: {margin(row)}"
+
+
+def share(row: KernelResult) -> float | None:
+    """How much of its bound the element took that came nearest to it; ``None`` where the record does not say."""
+    if row.nearest_ulp is None or not row.nearest_ulp_bound:
+        return None
+    return row.nearest_ulp / row.nearest_ulp_bound
+
+
+def margin(row: KernelResult) -> str:
+    """``14 of 24 ulp``: the element that came nearest to its bound; the largest error where no bound is recorded."""
+    if share(row) is None:
+        return ulps(row.max_ulp)
+    return f"{row.nearest_ulp:.4g} of {row.nearest_ulp_bound:.4g} ulp"
 
 
 def ulps(value: float | None) -> str:

@@ -2,79 +2,210 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from conformance.outcome import STATUSES
-from conformance.record import KernelResult
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.outcome import STATUSES, Status
+from conformance.record import KernelResult, Record
+from conformance.record.shards import is_of_other_shard
 from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.remarks import remarks
-from conformance.report.tally import is_present, of_family, of_module, results, tally, worst
+from conformance.report.tally import Tally, is_present, of_family, of_module, results, tally, worst
 from conformance.spec.load import Specs
 from conformance.text import one_line, shortened
 
 _WORST_WIDTH = 48
+_SHORTEST_NAME = 5
+_TEXT_WIDTH = 110
+_STYLES: dict[Status, str] = {"pass": "green", "known_failure": "yellow", "not_run": "dim", "missing": "dim"}
+_FAILS = "red"
 
 
-def render_terminal(records: Records, specs: Specs) -> str:
-    """A row per module, and per family of a module that the port has begun; ends without a newline.
+@dataclass(frozen=True)
+class Screen:
+    """Where a table is shown: ``width`` columns, with ``colour`` or without any escape code."""
 
-    With several records the columns repeat per record.
+    width: int
+    colour: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the percentages of modules have to go, so that the last column can be read."""
+        return self.width < 100
+
+
+LOG = Screen(1000)
+"""What is not a terminal: nothing is cut off, and text is broken as for a wide one."""
+
+
+def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:
+    """A row per module that was selected from, and per family of a module that the port has begun; ends without a
+    newline.
+
+    Percentages are of all kernels. With several records the columns repeat per record.
     """
-    from tabulate import tabulate
-
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    body: list[list[str]] = []
-    for module in specs.modules.values():
-        mine = [of_module(part, module.name) for part in rows]
-        body.append([one_line(module.name), *_figures(mine), ""])
-        if len(module.families) == 1:
-            body[-1][-1] = _worst(mine)
-            continue
-        if any(is_present(row) for part in mine for row in part):
-            for family in module.families:
-                of = [of_family(part, module.name, family) for part in rows]
-                body.append([one_line(f"· {family}"), *_figures(of), _worst(of)])
-    body.append(["all kernels", *_figures(rows), ""])
+    chosen = {row.name for record, part in zip(found, rows, strict=True) for row in part if _selected(record, row)}
+    partly = 0 < len(chosen) < len(specs.kernels)
+    out: list[Text | Table] = [_table(found, rows, specs, chosen if partly else set(specs.kernels), screen)]
+    if partly:
+        out.append(Text(f"selected: {len(chosen)} of all {len(specs.kernels)} kernels"))
+    out.append(Text())
+    for name, record, part in zip(labels(found), found, rows, strict=True):
+        out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH))
+    return _rendered(out, screen)
+
+
+def verdict_line(record: Record, specs: Specs, screen: Screen = LOG) -> str:
+    """How many kernels are at parity and where they ran, in one line."""
+    (name,) = labels([record])
+    line = _verdict(name, record, results(record, specs), specs)
+    line.append(f"; {one_line(executed(record.run))}", style="not bold default")
+    return _rendered([line], screen)
+
+
+def _selected(record: Record, row: KernelResult) -> bool:
+    """Whether ``row`` was asked for, as far as the record says."""
+    if record.run.selected is None or row.status != "not_run":
+        return True
+    return row.message is not None and not (record.run.shard is not None and is_of_other_shard(row))
+
+
+def _table(
+    found: Sequence[Record], rows: Sequence[list[KernelResult]], specs: Specs, chosen: set[str], screen: Screen
+) -> Table:
+    """The figures by module and family; those of kernels that are not ``chosen`` are left out."""
+    partly = len(chosen) < len(specs.kernels)
+    percent = not partly and not screen.narrow
+    gap = 1 if screen.narrow else 2
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    table.add_column("module", no_wrap=True)
+    table.add_column("kernels", justify="right", no_wrap=True)
+    if partly:
+        table.add_column("selected", justify="right", no_wrap=True)
     names = labels(found)
-    heads = ["module", "kernels"]
     for name in names:
         mark = "" if len(names) == 1 else f"\n{name}"
-        heads += [f"present{mark}", f"passing{mark}", f"percent{mark}", ""]
-    align = ["left", "right", *["right", "right", "right", "left"] * len(found), "left"]
-    table = tabulate(body, [*heads, "worst"], tablefmt="simple", colalign=align, disable_numparse=True)
-    lines = [table.rstrip(), ""]
-    for name, record, part in zip(names, found, rows, strict=True):
-        total = tally(part)
-        counts = {status: sum(row.status == status for row in part) for status in STATUSES}
-        totals = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        where = one_line(f"{record.run.device}: {executed(record.run)}")
-        given = given_specs(record.run, specs)
-        lines.append(f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)")
-        lines += [*_indented(totals), *_indented(where)]
-        if record.run.sandbox and not record.run.sandbox.startswith("none"):
-            lines += _indented(f"sandbox: {one_line(record.run.sandbox)}")
-        for remark in remarks(record, part, specs):
-            lines += _indented(one_line(str(remark)))
-        lines += [f"  {one_line(target)}: {compiles(part, target)}" for target in record.run.builds]
-        causes = cause_lines(find_causes(part, specs))
-        lines += ["", *causes] if causes else []
-    return "\n".join(line.rstrip() for line in lines)
+        for head in ("present", "passing", "percent") if percent else ("present", "passing"):
+            table.add_column(Text(f"{head}{mark}"), justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+    table.add_column("worst", overflow="ellipsis")
+
+    lines: list[tuple[list[Text], str, str]] = []
+
+    def add(label: str, parts: Sequence[list[KernelResult]], shown_worst: bool, style: str = "") -> None:
+        mine = [[row for row in part if row.name in chosen] for part in parts]
+        cells = [Text(label), Text(str(len(parts[0])))]
+        cells += [Text(str(len(mine[0])))] if partly else []
+        for part in mine:
+            cells += _figures(tally(part), percent)
+        lines.append((cells, _worst(mine) if shown_worst else "", style))
+
+    for module in specs.modules.values():
+        parts = [of_module(part, module.name) for part in rows]
+        if not any(row.name in chosen for row in parts[0]):
+            continue
+        add(one_line(module.name), parts, len(module.families) == 1)
+        if len(module.families) == 1 or not any(is_present(row) for part in parts for row in part):
+            continue
+        for family in module.families:
+            of = [of_family(part, module.name, family) for part in rows]
+            if any(row.name in chosen for row in of[0]):
+                add(one_line(f"· {family}"), of, True)
+    if not partly:
+        add("all kernels", rows, False, "bold")
+    heads = [max(map(len, str(column.header).split("\n"))) for column in table.columns[:-1]]
+    widths = [max([head, *(cells[place].cell_len for cells, _, _ in lines)]) for place, head in enumerate(heads)]
+    room = screen.width - sum(widths) - gap * len(widths)
+    for cells, text, style in lines:
+        table.add_row(*cells, Text(_fitted(text, room), no_wrap=True, overflow="ellipsis"), style=style)
+    return table
 
 
-def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, 110, initial_indent="  ", subsequent_indent="  ")
+def _figures(count: Tally, percent: bool) -> list[Text]:
+    style = "green" if count.passing == count.total else "yellow" if count.passing else _FAILS
+    figures = [Text(str(count.present)), Text(str(count.passing), style)]
+    figures += [Text(count.percent, style)] if percent else []
+    return [*figures, Text(count.mark)]
 
 
-def _figures(parts: list[list[KernelResult]]) -> list[str]:
-    figures = [str(len(parts[0]))]
-    for part in parts:
-        count = tally(part)
-        figures += [str(count.present), str(count.passing), count.percent, count.mark]
-    return figures
-
-
-def _worst(parts: list[list[KernelResult]]) -> str:
+def _worst(parts: Iterable[list[KernelResult]]) -> str:
     return shortened(one_line(next((remark for remark in map(worst, parts) if remark), "")), _WORST_WIDTH)
+
+
+def _fitted(text: str, room: int) -> str:
+    """``text`` in at most ``room`` characters: of ``uexp_f32: 1 of 2 ulp`` the name is shortened first."""
+    name, _, rest = text.partition(": ")
+    kept = room - len(rest) - 2
+    if len(text) <= room or kept < _SHORTEST_NAME:
+        return shortened(text, max(room, 1))
+    return f"{shortened(name, kept)}: {rest}"
+
+
+def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
+    total = tally(rows)
+    judged = [row for row in rows if _selected(record, row)]
+    style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
+    given = given_specs(record.run, specs)
+    return Text(f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)", style)
+
+
+def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, width: int) -> list[Text]:
+    """What is said of one record below the table."""
+    lines = [_verdict(name, record, rows, specs)]
+    counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
+    totals = [Text(f"{count} {status}", _STYLES.get(status, _FAILS)) for status, count in counts.items() if count]
+    lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
+    lines += _indented(one_line(f"{record.run.device}: {executed(record.run)}"), width)
+    if record.run.sandbox and not record.run.sandbox.startswith("none"):
+        lines += _indented(f"sandbox: {one_line(record.run.sandbox)}", width)
+    for remark in remarks(record, rows, specs):
+        lines += _indented(one_line(str(remark)), width)
+    lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
+    causes = cause_lines(find_causes(rows, specs))
+    if causes:
+        head, *rest = causes
+        lines += [Text(), Text(head, "bold")]
+        for line in rest:
+            lines += _broken(line, width) if width < _TEXT_WIDTH else [Text(line)]
+    return lines
+
+
+def _indented(text: str, width: int) -> list[Text]:
+    return [Text(line) for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")]
+
+
+def _broken(line: str, width: int) -> list[Text]:
+    """``line`` in lines of ``width``, the further ones indented deeper."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return [
+        Text(part) for part in textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [line]
+    ]
+
+
+def _rendered(parts: Iterable[Text | Table], screen: Screen) -> str:
+    """``parts`` as text: the environment has no say in it (``FORCE_COLOR``, ``COLUMNS``)."""
+    console = Console(
+        file=io.StringIO(),
+        width=screen.width,
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        for part in parts:
+            if isinstance(part, Table):
+                console.print(part)
+            else:
+                console.print(part, soft_wrap=True)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())

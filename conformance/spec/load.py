@@ -51,32 +51,45 @@ class Specs:
     digest: str = ""
     given: Path | None = None
 
-    def select(self, patterns: Sequence[str] = (), module: str | None = None) -> list[Kernel]:
-        """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module`` when given.
+    def select(self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None) -> list[Kernel]:
+        """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
+        several, when given.
 
         They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
-        pattern that matches nothing (within the module), with the nearest names.
+        pattern that matches nothing (within the modules), with the nearest names.
         """
-        if module is not None and module not in self.modules:
-            raise SelectionError(
-                f"no module is called {shortened(module)!r}; the modules are {', '.join(self.modules)}"
-            )
-        names = [name for name, kernel in self.kernels.items() if module is None or kernel.module == module]
+        modules = [module] if isinstance(module, str) else list(module or ())
+        for name in modules:
+            if name not in self.modules:
+                raise SelectionError(
+                    f"no module is called {shortened(name)!r}{did_you_mean(name, self.modules)}; the modules are "
+                    f"{', '.join(self.modules)}"
+                )
+        names = [name for name, kernel in self.kernels.items() if not modules or kernel.module in modules]
         chosen: set[str] = set()
         for pattern in patterns or ("*",):
             # A longer one matches nothing, and takes long to say so.
             found = [] if len(pattern) > _LONGEST else [name for name in names if fnmatchcase(name, pattern)]
             if not found:
-                raise SelectionError(_nothing(pattern, module, names))
+                raise SelectionError(_nothing(pattern, modules, names))
             chosen.update(found)
         return [self.kernels[name] for name in names if name in chosen]
 
 
-def _nothing(pattern: str, module: str | None, names: Iterable[str]) -> str:
-    where = "" if module is None else f" in module {module}"
-    near = difflib.get_close_matches(pattern[:_LONGEST].strip("*"), list(names), n=5, cutoff=0.5)
-    hint = f"near: {', '.join(near)}" if near else "`candle-parity list` prints every name"
-    return f"pattern {shortened(pattern, _LONGEST)!r} matches no kernel{where}; {hint}"
+def _nothing(pattern: str, modules: Sequence[str], names: Iterable[str]) -> str:
+    where = f" in module {' or '.join(modules)}" if modules else ""
+    near = did_you_mean(pattern[:_LONGEST].strip("*"), names, most=5, cutoff=0.5)
+    return (
+        f"pattern {shortened(pattern, _LONGEST)!r} matches no kernel{where}"
+        f"{near or '; `candle-parity list` prints every name'}"
+    )
+
+
+def did_you_mean(word: str, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+    """``; did you mean uexp_f32?`` where ``known`` has names near ``word`` in any case; else nothing."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word[:_LONGEST].lower(), list(names), n=most, cutoff=cutoff)
+    return f"; did you mean {', '.join(names[name] for name in near)}?" if near else ""
 
 
 def load_specs(folder: Path | None = None) -> Specs:

@@ -180,8 +180,7 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
 def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     version = _version((str(compiler),))
     name = f"ROCm's {compiler.name}, {version}"
-    files = [Path(option.partition("=")[2]) / "include/hip/hip_version.h" for option in options[:1]]
-    headers = "".join(f" {_of_file(file)}" for file in files if file.is_file())
+    headers = "".join(_of_headers(Path(option.partition("=")[2]) / "include") for option in options[:1])
     return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
 
@@ -189,6 +188,12 @@ def _of_file(compiler: Path) -> str:
     """The file behind links, with size and time of change: builds of one version differ, and an upgrade may keep it."""
     real = compiler.resolve()
     return f"{real} {real.stat().st_size} {real.stat().st_mtime_ns}"
+
+
+def _of_headers(include: Path | None) -> str:
+    """Which release of HIP's headers is in ``include``: an upgrade in place leaves the path as it is."""
+    file = None if include is None else include / "hip/hip_version.h"
+    return f" {_of_file(file)}" if file is not None and file.is_file() else ""
 
 
 def _clang(targets: Sequence[Target]) -> Toolchain | str:
@@ -208,9 +213,8 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
         headers = [f"--rocm-path={tree}", *_headers_of(include)]
     options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
     name = f"{version} with {_of_libraries(libraries)}"
-    return Toolchain(
-        "clang", (clang,), tuple(options), name, f"{version} {_of_file(Path(clang))} {tree.name}", include is None
-    )
+    identity = f"{version} {_of_file(Path(clang))} {tree.name}{_of_headers(include)}"
+    return Toolchain("clang", (clang,), tuple(options), name, identity, include is None)
 
 
 def _headers_of(include: Path) -> tuple[str, ...]:

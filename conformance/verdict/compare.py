@@ -31,6 +31,37 @@ class Mismatch:
     evidence: Evidence = NO_EVIDENCE
 
 
+@dataclass
+class Margins:
+    """How far elements lie from what was expected, in ulps: the largest distance with the bound that its element had,
+    and the distance and bound of the right element that comes nearest to its bound."""
+
+    largest: float = 0.0
+    largest_bound: float | None = None
+    nearest: float | None = None
+    nearest_bound: float | None = None
+
+    def note(self, steps: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
+        """Take note of right elements that are not bit-equal."""
+        away = steps > 0
+        steps, bounds = steps[away], bounds[away]
+        if not steps.size:
+            return
+        far, near = int(np.argmax(steps)), int(np.argmax(steps / bounds))
+        self.farther(float(steps[far]), float(bounds[far]))
+        self.nearer(float(steps[near]), float(bounds[near]))
+
+    def farther(self, steps: float, bound: float | None) -> None:
+        """Keep this element where none was farther off."""
+        if steps > self.largest:
+            self.largest, self.largest_bound = steps, bound
+
+    def nearer(self, steps: float, bound: float) -> None:
+        """Keep this right element where none came nearer to its bound."""
+        if self.nearest is None or self.nearest_bound is None or steps * self.nearest_bound > self.nearest * bound:
+            self.nearest, self.nearest_bound = steps, bound
+
+
 @dataclass(frozen=True)
 class Wrong:
     """The wrong elements of a buffer: their indices, what they are and were to be, all of the buffer's dtype.
@@ -48,7 +79,13 @@ class Wrong:
 
 
 def judge(
-    name: str, got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int
+    name: str,
+    got: NDArray[Any],
+    expected: Expected,
+    before: NDArray[Any],
+    dtype: DType,
+    ulp: int,
+    margins: Margins | None = None,
 ) -> tuple[Mismatch | None, float]:
     """Compare buffer ``name`` with what was expected: (mismatch or ``None``, largest distance met in ulps).
 
@@ -56,9 +93,9 @@ def judge(
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
     [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
     so any value is right. Elements that the reference leaves poisoned must be bit-equal. Wrong integers have no
-    distance, for many are indices.
+    distance, for many are indices. ``margins`` takes note of the distances and of the bounds next to them.
     """
-    wrong, largest = wrong_elements(got, expected, before, dtype, ulp)
+    wrong, largest = wrong_elements(got, expected, before, dtype, ulp, margins)
     if wrong is None:
         return None, largest
     is_float = dtype.kind == "float"
@@ -79,6 +116,8 @@ def judge(
     index = int(wrong.at[worst])
     why = f"{name}[{index}] {rule}; {wrong.at.size} of {got.size} elements wrong"
     distance_of_worst = None if no_distance else float(wrong.steps[worst])
+    if margins is not None and distance_of_worst is not None:
+        margins.farther(distance_of_worst, None)
     mismatch = Mismatch(
         why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst
     )
@@ -86,7 +125,12 @@ def judge(
 
 
 def wrong_elements(
-    got: NDArray[Any], expected: Expected, before: NDArray[Any], dtype: DType, ulp: int
+    got: NDArray[Any],
+    expected: Expected,
+    before: NDArray[Any],
+    dtype: DType,
+    ulp: int,
+    margins: Margins | None = None,
 ) -> tuple[Wrong | None, float]:
     """The elements that ``judge`` calls wrong, ``None`` where there is none, and the largest distance of the others."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
@@ -111,6 +155,9 @@ def wrong_elements(
     if expected.free is not None:
         right |= expected.free[at] & ~untouched & (got_bits[at] != _poison(dtype))
     largest = float(steps[compared].max()) if compared.any() else 0.0
+    if margins is not None and largest:
+        allowed = distance(value_ord, np.where(actual_ord < value_ord, low, high)) + ulp
+        margins.note(steps[compared], allowed[compared])
     if right.all():
         return None, largest
     bad = np.flatnonzero(~right)

@@ -13,7 +13,7 @@ from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence, Outcome, Status
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import Mismatch, judge
+from conformance.verdict.compare import Margins, Mismatch, judge
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers
 from conformance.verdict.operands import operands
@@ -43,8 +43,14 @@ class Judging:
 
     def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
         """The first buffer that is not as expected; notes the largest error."""
-        mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers)
-        outcome.max_ulp = max(outcome.max_ulp, largest)
+        margins = Margins()
+        mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers, margins)
+        if largest > outcome.max_ulp:
+            outcome.max_ulp, outcome.max_ulp_bound = largest, margins.largest_bound
+        if margins.nearest is not None and margins.nearest_bound is not None:
+            before = Margins(nearest=outcome.nearest_ulp, nearest_bound=outcome.nearest_ulp_bound)
+            before.nearer(margins.nearest, margins.nearest_bound)
+            outcome.nearest_ulp, outcome.nearest_ulp_bound = before.nearest, before.nearest_bound
         if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
             mismatch = _of_defect(self._kernel, case, buffers, mismatch)
         if tie_order_differs and self._kernel.module == "sort":
@@ -57,6 +63,7 @@ class Judging:
         if outcome.cases and not outcome.failed and self._only_empty:
             outcome.status, outcome.message, outcome.cases = "not_run", ONLY_EMPTY, 0
             outcome.max_ulp, outcome.left_out = 0.0, 0
+            outcome.max_ulp_bound = outcome.nearest_ulp = outcome.nearest_ulp_bound = None
 
 
 def recorded_answer(case: TrialCase, _: str) -> Buffers:
@@ -95,8 +102,11 @@ def _status(kernel: Kernel, outcome: Outcome, faults: Sequence[Status]) -> Statu
     return next((status for status in ("crash", "timeout") if status in faults), "fail")
 
 
-def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatch | None, float, bool]:
-    """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order."""
+def _compare(
+    kernel: Kernel, case: TrialCase, buffers: Buffers, margins: Margins | None = None
+) -> tuple[Mismatch | None, float, bool]:
+    """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order;
+    ``margins`` takes note of the bounds."""
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
         return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), 0.0, False
@@ -114,7 +124,9 @@ def _compare(kernel: Kernel, case: TrialCase, buffers: Buffers) -> tuple[Mismatc
             continue
         if start and not np.array_equal(got[:start].view(row.bits), before[:start].view(row.bits)):
             return _overwritten(argument, got[:start]), largest, False
-        mismatch, steps = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
+        mismatch, steps = judge(
+            argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp, margins
+        )
         largest = max(largest, steps)
         if mismatch is not None:
             expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)

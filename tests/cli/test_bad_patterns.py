@@ -19,9 +19,14 @@ LONG = "9" * 5000
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("*_f32(shape=[3],values=unit)", ["'*_f32' is a pattern", "names one kernel"]),
-        ("uneg_f3?(shape=[3])", ["'uneg_f3?' is a pattern"]),
-        ("[u]neg_f32(shape=[3])", ["'[u]neg_f32' is a pattern"]),
+        ("*_f32(shape=[3],values=unit)", ["matches no case", "none has shape=[3]"]),
+        ("uneg_f3?(shape=[33])", ["matches no case of uneg_f32", "end it with ;*"]),
+        ("[u]neg_f32(shape=[3])", ["none has shape=[3]"]),
+        ("uneg_f32(layuot=transposed;*)", ["none has a field 'layuot'; did you mean layout?"]),
+        ("uneg_f32(layout=transposd;*)", ["none has layout=transposd; did you mean transposed"]),
+        ("uneg_f32(layout=transposed;*", ["is not a pattern over cases", "expected KERNEL(field=value;...;*)"]),
+        ("uneg_f32(layout=transposed;layout=*;*)", ["a field is given twice"]),
+        ("uneg_f32(shape=[32],values=units)", ["did you mean uneg_f32(shape=[32],values=unit)?"]),
         ("(shape=[3])", ["matches no kernel"]),
         ("uneg_f99(shape=[3])", ["uneg_f99", "matches no kernel", "uneg_f"]),
         ("uneg_f32(shape=[99999999999],values=unit)", ["needs more than 268435456 elements"]),

@@ -101,6 +101,20 @@ def test_scratch_memory_is_a_lanes_own_and_checked(machine: Machine) -> None:
     assert (failed, "of the thread's 2 bytes of scratch memory" in message) == (ILLEGAL_ADDRESS, True)
 
 
+def test_offsets_of_scratch_memory_have_13_bits_and_its_data_accumulation_registers_too(machine: Machine) -> None:
+    """v6 by way of a register that is spilled to an offset above 2047, loaded as a7, stored and loaded again."""
+    words = [
+        *(0xDC7048D8, 0x007F0600),  # scratch_store_dword off, v6, off offset:2264
+        *(0xDC5048D8, 0x07FF0000, 0xBF8C0F70),  # scratch_load_dword a7, off, off offset:2264; s_waitcnt vmcnt(0)
+        *(0xDC704004, 0x00FF0700),  # scratch_store_dword off, a7, off offset:4
+        *(0xDC504004, 0x0A7F0000, 0xBF8C0F70),  # scratch_load_dword v10, off, off offset:4; s_waitcnt vmcnt(0)
+    ]
+    values = np.arange(64, dtype=np.uint64) + 7
+    file = code_object([*HEAD, *words, *TAIL], scratch=2268)
+    failed, message, after = machine.launch(file, SLOTS, values, SLOTS, SLOTS)
+    assert (failed, after[3].tolist()) == (0, values.tolist()), message
+
+
 def test_a_trap_is_a_fault_of_the_kernel(machine: Machine) -> None:
     failed, message = fault(machine, 0xBF920002)
     assert failed == FAILURE

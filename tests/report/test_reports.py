@@ -29,7 +29,7 @@ from conformance.report import (
     render_terminal,
 )
 from conformance.report.html.matrix import Matrices
-from conformance.report.tally import Tally
+from conformance.report.tally import Tally, worst
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import code, fence, plain, visible
 from tests import runs
@@ -348,6 +348,14 @@ def test_terminal_table(specs: Specs) -> None:
     assert "usin_f32: crash" in output
     assert "1 known_failure, 740 not_run" in output
     assert max(map(len, lines)) <= 120
+
+
+def test_the_worst_of_those_that_pass_is_the_one_nearest_to_its_bound(specs: Specs) -> None:
+    far = result(specs, "uexp_f32", "pass", max_ulp=9.0, nearest_ulp=9.0, nearest_ulp_bound=900.0)
+    near = result(specs, "uexp_f16", "pass", max_ulp=3.0, nearest_ulp=2.0, nearest_ulp_bound=4.0)
+    older = result(specs, "uexp_f64", "pass", max_ulp=99.0)
+    assert worst([far, near, older]) == "uexp_f16: 2 of 4 ulp"
+    assert worst([older]) == "uexp_f64: 99 ulp"
 
 
 def test_csv_has_a_row_per_kernel(specs: Specs) -> None:

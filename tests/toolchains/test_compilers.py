@@ -236,6 +236,8 @@ def test_the_headers_of_the_installation_come_before_those_of_another_release(
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "rocm"))
     found = find_toolchain([GFX942], ["clang"])
     assert compile_cached(found, source, GFX942, []).code
+    (include / "hip_version.h").write_text("#define HIP_VERSION_MAJOR 100\n")
+    assert find_toolchain([GFX942], ["clang"]).identity != found.identity
 
 
 def test_what_is_missing_is_said_with_the_packages_that_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:

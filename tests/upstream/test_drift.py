@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_each_difference_is_named(
     assert code == 1
     for line in expected:
         assert line in out
+
+
+def test_the_differences_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    candle, specs = make_checkout(tmp_path / "candle", SOURCE.replace("const int k", "const int n")), tmp_path / "specs"
+    code, out, _ = drift(capsys, candle, make_specs(specs), "--json", str(tmp_path / "drift.json"))
+    found = json.loads((tmp_path / "drift.json").read_text())
+    assert (code, [row["name"] for row in found["changed"]], found["gone"]) == (1, ["fold"], [])
+    assert "parameter 3 is called n" in out
 
 
 def test_write_changes_the_numbers_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import dtype
-from conformance.verdict.compare import judge
+from conformance.verdict.compare import Margins, judge
 from conformance.verdict.ordinals import distance, ordinals
 from reference.expected import Expected
 
@@ -121,3 +121,15 @@ def test_an_element_that_may_be_anything_has_to_be_written():
     assert judge("out", before, unwritten, before, F32, 0)[0] is not None
     untouched = Expected(before, free=np.ones(3, np.bool_))
     assert judge("out", got, untouched, before, F32, 0)[0] is not None
+
+
+def test_the_bound_is_that_of_the_element_nearest_to_it():
+    """The element that is farthest off may have the most room."""
+    value = np.array([1.0, 1.0, 1.0], np.float32)
+    got = np.array([step(1.0, 9), step(1.0, -3), 1.0], np.float32)
+    high = np.array([step(1.0, 99), 1.0, 1.0], np.float32)
+    low = np.array([1.0, step(1.0, -3), 1.0], np.float32)
+    margins = Margins()
+    assert judge("out", got, Expected(value, low, high), np.zeros(3, np.float32), F32, 1, margins) == (None, 9.0)
+    assert (margins.largest, margins.largest_bound) == (9.0, 100.0)
+    assert (margins.nearest, margins.nearest_bound) == (3.0, 4.0)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 
-from conformance.cli.preparing import print_notes, progress, setup_from, tree_at, tree_from
+from conformance.cli.preparing import print_notes, setup_from, tree_at, tree_from
+from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError

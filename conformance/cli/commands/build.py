@@ -13,7 +13,8 @@ from time import monotonic
 from tabulate import tabulate
 
 from conformance.cli.compiling import Job, compile_tree, first_error, missing_header
-from conformance.cli.preparing import progress, tree_from
+from conformance.cli.preparing import tree_from
+from conformance.cli.progressing import progress
 from conformance.cli.settings import Settings
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding

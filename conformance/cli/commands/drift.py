@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,8 @@ def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(folder)
     checkout = read_checkout(arguments.candle, arguments.jobs or 2)
     drift = compare(checkout, specs)
+    if arguments.json is not None:
+        write_text(arguments.json, json.dumps(_answer(checkout, specs, drift), indent=1) + "\n")
     _print_differences(checkout, specs, drift)
     if not drift:
         return 0
@@ -30,6 +33,22 @@ def command(arguments: argparse.Namespace) -> int:
     elif drift.moved or drift.lengths or drift.new:
         print("\n--write updates the lines in the specs and prints YAML for the new kernels")
     return 1
+
+
+def _answer(checkout: Checkout, specs: Specs, drift: Drift) -> dict[str, object]:
+    """What ``--json`` writes; places are ``file.cu:line`` in Candle."""
+    return {
+        "commit": checkout.commit,
+        "specs_commit": specs.upstream_commit,
+        "new": [{"name": found.name, "at": place(found)} for found in drift.new],
+        "gone": [{"name": kernel.name, "was": kernel.upstream} for kernel in drift.gone],
+        "changed": [
+            {"name": one.kernel.name, "at": place(one.definition), "difference": one.difference}
+            for one in drift.changed
+        ],
+        "moved": [{"name": move.kernel.name, "was": move.kernel.upstream, "at": move.place} for move in drift.moved],
+        "lengths": [{"source": one.source, "was": one.was, "now": one.now} for one in drift.lengths],
+    }
 
 
 def _print_differences(checkout: Checkout, specs: Specs, drift: Drift) -> None:

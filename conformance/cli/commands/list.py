@@ -4,32 +4,54 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 from tabulate import tabulate
 
 from conformance.cases import cases_for
 from conformance.cli.selecting import check_cases, select
+from conformance.cli.streams import screen
+from conformance.cli.usage import STDOUT, UsageError
+from conformance.record import write_text
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
+from conformance.text import shortened
 
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
+    _check_file(arguments.json, list(specs.kernels))
     kernels, chosen = select(specs, arguments.patterns, arguments.module)
     check_cases(specs, chosen)
-    counts = {kernel.name: len(chosen.get(kernel.name, cases_for(kernel))) for kernel in kernels}
-    if arguments.json:
-        print(json.dumps({"kernels": [_row(kernel, counts[kernel.name]) for kernel in kernels]}, indent=1))
+    cases = {kernel.name: chosen.get(kernel.name) or [case.id for case in cases_for(kernel)] for kernel in kernels}
+    if arguments.json is not None:
+        answer = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
+        write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
-    rows = [(kernel.module, kernel.name, counts[kernel.name], _parameters(kernel)) for kernel in kernels]
-    print(tabulate(rows, headers=("module", "kernel", "cases", "parameters")))
-    print(f"\n{len(kernels)} kernels, {sum(counts.values())} cases")
+    total = f"{len(kernels)} kernels, {sum(map(len, cases.values()))} cases"
+    if arguments.cases:
+        print("\n".join(case for kernel in kernels for case in cases[kernel.name]))
+    else:
+        rows = [(kernel.module, kernel.name, len(cases[kernel.name]), _parameters(kernel)) for kernel in kernels]
+        table = tabulate(rows, headers=("module", "kernel", "cases", "parameters"))
+        print("\n".join(shortened(line, screen().width) for line in table.splitlines()))
+        print(f"\n{total}")
     return 0
 
 
-def _row(kernel: Kernel, cases: int) -> dict[str, object]:
+def _check_file(path: Path | None, names: Sequence[str]) -> None:
+    """Raises ``UsageError`` for a pattern that stands where ``--json`` takes the name of a file."""
+    word = "" if path is None or path == STDOUT else str(path)
+    if word in names or re.search(r"[*?()]", word):
+        raise UsageError(f"list --json {word}: --json takes the name of a file; give {word} first, or --json - {word}")
+
+
+def _row(kernel: Kernel, cases: Sequence[str], with_cases: bool) -> dict[str, object]:
     params = [{"name": p.name, "dtype": p.dtype, "pointer": p.pointer} for p in kernel.params]
-    return {"name": kernel.name, "module": kernel.module, "family": kernel.family, "cases": cases, "params": params}
+    row = {"name": kernel.name, "module": kernel.module, "family": kernel.family, "cases": len(cases), "params": params}
+    return {**row, "case_ids": list(cases)} if with_cases else row
 
 
 def _parameters(kernel: Kernel) -> str:

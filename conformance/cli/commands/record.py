@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.preparing import jobs_for, print_notes, progress, setup_from, tree_from
+from conformance.cli.preparing import jobs_for, print_notes, setup_from, tree_from
+from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError

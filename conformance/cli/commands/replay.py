@@ -16,7 +16,7 @@ from conformance.engine.modes import JudgeRecorded, JudgeReference
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
 from conformance.spec.kernel import Kernel
-from conformance.spec.load import Specs, load_specs
+from conformance.spec.load import Specs, did_you_mean, load_specs
 
 OF_KERNELS = {
     "kernels": "--kernels",
@@ -52,7 +52,8 @@ def command(arguments: argparse.Namespace) -> int:
     else:
         mode = JudgeRecorded(tree_from(settings, specs), recorded)
         setup = setup_from(settings, words, mode.tree)
-    print_notes(settings, setup)
+    if not arguments.quiet:
+        print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)
 
 
@@ -84,15 +85,17 @@ def _select(
         if "(" in pattern:
             kernel = pattern.split("(", 1)[0]
             if pattern not in (traces.ids(kernel) if kernel in traced else ()):
-                raise UsageError(f"{where}: no trace has the case id {pattern!r}")
+                near = did_you_mean(pattern, traces.ids(kernel) if kernel in traced else (), cutoff=0.8)
+                raise UsageError(f"{where}: no trace has the case id {pattern!r}{near}")
             names.add(kernel)
             cases[kernel] = (*cases.get(kernel, ()), pattern)
             continue
         found = {name for name in traced if fnmatchcase(name, pattern)}
         if not found:
-            raise UsageError(f"{where}: pattern {pattern!r} matches no traced kernel")
+            near = did_you_mean(pattern.strip("*"), sorted(traced))
+            raise UsageError(f"{where}: pattern {pattern!r} matches no traced kernel{near}")
         names |= found
     chosen = [kernel for kernel in specs.select((), arguments.module) if kernel.name in names]
     if not chosen:
-        raise UsageError(f"{where}: no traced kernel of module {arguments.module} matches")
+        raise UsageError(f"{where}: no traced kernel of module {' or '.join(arguments.module)} matches")
     return chosen, cases

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from conformance.cli.finishing import write_reports
 from conformance.cli.gate import BAD_INPUT, MET
 from conformance.cli.gating import Gating, conclude, gating_from
+from conformance.cli.streams import screen
 from conformance.cli.usage import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
@@ -65,7 +66,7 @@ def command(arguments: argparse.Namespace) -> int:
         print(render_annotations(records, specs), end="")
     if not (written or arguments.json or arguments.badge or arguments.annotations):
         for record in records:
-            print(render_terminal(record, specs))
+            print(render_terminal(record, specs, screen()))
     for sentence in contradictions(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     missing = gaps(records)

@@ -25,5 +25,6 @@ def command(arguments: argparse.Namespace) -> int:
     mode = JudgeGenerated(tree_from(settings, specs))
     gating = gating_from(arguments, config_from(settings), len(kernels) == len(specs.kernels) and not cases)
     setup = setup_from(settings, words, mode.tree)
-    print_notes(settings, setup)
+    if not arguments.quiet:
+        print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases, gating)

@@ -85,19 +85,18 @@ class CdnaDecoder : public Decoder {
     i.words = 2;
     i.constant = segment ? static_cast<u32>(static_cast<i32>(w << 19) >> 19) : w & 0xfff;
     i.src[0] = static_cast<u16>(vgpr + (next & 255));
-    i.src[1] = static_cast<u16>(vgpr + (next >> 8 & 255));
+    const u16 first = vgpr + (next >> 23 & 1 ? 256 : 0);  // or accumulation registers
+    i.src[1] = static_cast<u16>(first + (next >> 8 & 255));
     const u16 base = next >> 16 & 127;
     if (segment && base != 127) i.src[2] = base;
     if (segment == 1) {
-      // CDNA 3 and 4 have a bit that says whether lanes have an address of their own, and one bit less of offset.
+      // CDNA 3 and 4 have a bit that says whether lanes have an address of their own.
       const bool cdna3 = (code_.target.starts_with("gfx94") || code_.target.starts_with("gfx95"));
       const bool own_address = cdna3 ? w >> 13 & 1 : i.src[2] == none;
-      if (cdna3) i.constant = static_cast<u32>(static_cast<i32>(w << 20) >> 20);
       if (!own_address) i.src[0] = none;
     }
-    i.dst = static_cast<u16>(vgpr + (next >> 24));
+    i.dst = static_cast<u16>(first + (next >> 24));
     if (w >> 16 & 1) i.flags |= Returns;
-    if (next >> 23 & 1) i.run = unknown;  // accumulation registers
   }
 };
 

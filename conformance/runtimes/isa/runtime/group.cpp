@@ -60,17 +60,20 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison);
   const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
+  const bool packs = packs_thread_ids(launch.code->target);
+  const u32(&block)[3] = launch.block;
+  u32 x = first % block[0], y = first / block[0] % block[1], z = first / (block[0] * block[1]);
   for (u32 l = 0; l < lanes; ++l) {
-    const u32 t = first + l;
-    const u32 x = t % launch.block[0], y = t / launch.block[0] % launch.block[1],
-              z = t / (launch.block[0] * launch.block[1]);
-    if (packs_thread_ids(launch.code->target)) {
-      w.v[0][l] = x | y << 10 | z << 20;
-    } else {
-      w.v[0][l] = x;
+    w.v[0][l] = packs ? x | y << 10 | z << 20 : x;
+    if (!packs) {
       w.v[1][l] = y;
       w.v[2][l] = z;
     }
+    if (++x < block[0]) continue;
+    x = 0;
+    if (++y < block[1]) continue;
+    y = 0;
+    ++z;
   }
   u32 at = 0;
   const auto pair = [&](u64 value) {

@@ -1,0 +1,65 @@
+"""How far a command is: a bar on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from conformance.engine.steps import ProgressCallback, no_progress
+from conformance.text import one_line
+
+LINE_SECONDS = 10.0
+"""Between two lines of a log."""
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[ProgressCallback]:
+    """What shows on standard error how far a command is and how long it will take; nothing with ``quiet``."""
+    if quiet:
+        yield no_progress
+    elif sys.stderr.isatty():
+        columns = (TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn())
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(compact=True))
+        with Progress(*columns, *times, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("starting", total=None)
+            before = (0, -1)
+
+            def show(what: str, done: int, total: int) -> None:
+                nonlocal before
+                if done < before[0] or total != before[1]:  # another step, with a pace of its own
+                    bar.reset(task, total=total)
+                before = (done, total)
+                bar.update(task, description=one_line(what), completed=done, total=total)
+
+            yield show
+    else:
+        yield logged(lambda line: print(line, file=sys.stderr, flush=True))
+
+
+def logged(say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> ProgressCallback:
+    """A line for ``say`` every ten seconds at most, the first after as many."""
+    last, began, first, before = clock(), clock(), 0, (0, -1)
+
+    def note(what: str, done: int, total: int) -> None:
+        nonlocal last, began, first, before
+        now = clock()
+        if done < before[0] or total != before[1]:
+            began, first = now, done
+        before = (done, total)
+        if now - last < LINE_SECONDS or done >= total:
+            return
+        last = now
+        left = f", about {_time((now - began) / (done - first) * (total - done))} left" if done > first else ""
+        say(f"candle-parity: {one_line(what)}: {done} of {total} after {_time(now - began)}{left}")
+
+    return note
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,80 @@
+"""What stands on a terminal, and what in a log."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+
+import pytest
+
+from conformance.cli.progressing import logged
+from conformance.cli.streams import screen
+from conformance.record import KernelResult, Record, every_kernel
+from conformance.report.terminal import LOG, Screen, render_terminal, verdict_line
+from conformance.spec.load import load_specs
+from tests.runs import run_info
+
+SPECS = load_specs()
+ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+
+def record(*names: str) -> Record:
+    passed = {"status": "pass", "cases": 3, "max_ulp": 2.0, "nearest_ulp": 2.0, "nearest_ulp_bound": 4.0}
+    rows = [KernelResult.not_run(SPECS.kernels[name]).model_copy(update=passed) for name in names]
+    return Record.of(run_info(selected=len(names)), every_kernel(SPECS, rows))
+
+
+def test_colours_are_nothing_but_colours():
+    found = record("uexp_f32", "fill_u8")
+    coloured = render_terminal(found, SPECS, Screen(120, colour=True))
+    assert ESCAPE.search(coloured)
+    plain = [line.rstrip() for line in ESCAPE.sub("", coloured).splitlines()]
+    assert plain == render_terminal(found, SPECS, Screen(120)).splitlines()
+
+
+@pytest.mark.parametrize("names", [["ugelu_erf_fp8_e4m3", "indexed_moe_forward_q8_0_q8_1"], list(SPECS.kernels)])
+def test_a_narrow_terminal_is_not_exceeded_and_shows_the_worst(names: list[str]):
+    lines = render_terminal(record(*names), SPECS, Screen(80)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.endswith("2 of 4 ulp") for line in lines)
+
+
+def test_the_verdict_says_where_the_kernels_ran():
+    line = verdict_line(record("uexp_f32"), SPECS)
+    assert line.startswith("cpu wave64: 1 of 748 kernels at parity (0.1%); ")
+    assert line.endswith("not executed on an AMD GPU")
+
+
+@pytest.mark.parametrize(
+    ("terminal", "variables", "colour"),
+    [
+        (True, {"TERM": "xterm"}, True),
+        (True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {"TERM": "xterm", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_have_them(monkeypatch, terminal, variables, colour):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(os, "environ", variables)
+    found = screen()
+    assert found.colour is colour
+    assert (found == LOG) is not terminal
+    assert bool(ESCAPE.search(render_terminal(record("uexp_f32"), SPECS, found))) is colour
+
+
+def test_a_log_gets_a_line_every_ten_seconds_at_most():
+    now, lines = [0.0], list[str]()
+    note = logged(lines.append, lambda: now[0])
+    for second in range(31):
+        now[0] = float(second)
+        note("running", second, 60)
+    assert lines == [
+        "candle-parity: running: 10 of 60 after 10 s, about 50 s left",
+        "candle-parity: running: 20 of 60 after 20 s, about 40 s left",
+        "candle-parity: running: 30 of 60 after 30 s, about 30 s left",
+    ]
