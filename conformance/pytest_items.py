@@ -1,7 +1,9 @@
 """The parity matrix as pytest items: one per kernel of the specs, run by the same engine as ``candle-parity run``.
 
-In our own checkout they are collected from ``specs/``, as other tests are from their files. In every other repository
-they join what is collected there, when ``--parity-kernels`` names a port.
+In our own checkout they are collected from ``specs/``, as other tests are from their files. In another repository they
+are collected from the file that declares its port, ``candle-parity.toml::unary::uexp_f32``, wherever pytest would find
+a test in that file, and where it is given no path at all. Without such a file they join what is collected there, when
+``--parity-kernels`` names a port.
 
 Every pytest process (the only one, or each worker of pytest-xdist) has one judge with an executor, on a GPU of its own
 where there are several.
@@ -9,9 +11,8 @@ where there are several.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator, Iterator
-from dataclasses import asdict, replace
+from collections.abc import Generator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,80 +31,20 @@ from conformance.engine.run import Result
 from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
-from conformance.port.config import OPTIONS_FILE
+from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.sources import SourceError, find_sources
+from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, worker
 from conformance.record import FileError, Record, write_record
-from conformance.record.assemble import assemble
+from conformance.record.assemble import assemble, shown
 from conformance.report import render_terminal
-from conformance.report.explain import explain
 from conformance.runtimes import runtime_kind
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import one_line
 
-_KEY = "candle_parity"
 _NO_RUN = (EngineError, SourceError, SpecError, UsageError)
-_STATE = pytest.StashKey["Parity"]()
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-
-
-class SpecFile(pytest.File):
-    """A spec as a pytest file: an item per kernel."""
-
-    def collect(self) -> Iterator[pytest.Item]:
-        try:
-            kernels = self.config.stash[_STATE].specs.kernels.values()
-        except SpecError as error:
-            raise self.CollectError(str(error)) from error
-        for kernel in kernels:
-            if kernel.module == self.path.stem:
-                yield KernelItem.from_parent(self, name=kernel.name, kernel=kernel)
-
-
-class KernelItem(pytest.Item):
-    """One kernel judged over all its cases."""
-
-    def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
-        super().__init__(**rest)
-        self.kernel = kernel
-
-    def runtest(self) -> None:
-        parity = self.config.stash[_STATE]
-        outcome = parity.outcome_of(self.kernel)
-        self.user_properties.append(
-            (_KEY, {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()})
-        )
-        if outcome.status == "known_failure" or (outcome.status == "missing" and parity.gated):
-            pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
-        known = parity.known_reason(outcome)
-        if known is not None:
-            pytest.skip(f"{outcome.status}, known: {known}")
-        if outcome.status != "pass":
-            raise NotAtParity(outcome)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, NotAtParity):
-            return "\n".join(explain(excinfo.value.outcome.kernel, excinfo.value.outcome, shown=5))
-        if isinstance(excinfo.value, EngineError | SourceError | UsageError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
-
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
-
-
-def worker() -> str:
-    """This process's name among the workers of pytest-xdist."""
-    return os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-
-
-class NotAtParity(Exception):
-    """A kernel that is not at parity."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(f"{outcome.kernel}: {outcome.status}")
-        self.outcome = outcome
 
 
 class Parity:
@@ -111,27 +52,38 @@ class Parity:
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises ``pytest.UsageError`` where no port is named, or one that holds nothing that can be judged."""
-        config.stash[_STATE] = self
+        config.stash[STATE] = self
         self._config = config
         options = vars(config.option)
         self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
-        self._kernels = self._settings.kernels or self._configured()
+        self._own = self._names_specs()
+        self._declared = self._declaration()
+        self._kernels = self._settings.kernels or (None if self._declared is None else self._declared.kernels)
         named = self._settings.kernels is not None or self._settings.config is not None
         asked = ("--parity-fail-under", "--parity-baseline", "--parity-json")
         given = named or any(config.getoption(name) is not None for name in asked)
-        self._asked = given or not self._names_specs()
+        self._asked = given or not (self._own or self._kernels)
+        """Whether an option asks for a verdict, so that no other test's makes up for it."""
+        self._bare = self._is_bare()
+        self._walked = self._declared is not None and any(map(self._declared.file.is_relative_to, self._places()))
+        self._wanted = not self._own and (self._asked or self._bare or self._walked)
+        """Whether kernels of another repository are to be collected."""
+        if self._declared is not None and config.invocation_params.dir.resolve() != self._declared.file.parent:
+            self._settings = replace(self._settings, config=self._declared.file)
         self._gating = self._gates()
         if self._settings.kernels is not None:
             try:
                 find_sources(self._settings.kernels)
             except SourceError as error:
                 raise pytest.UsageError(f"--parity-kernels: {error}") from None
-        if self._kernels is None and not self._names_specs():
+        if self._kernels is None and not self._own:
             where = self._settings.config or f"{OPTIONS_FILE} in the working directory"
             raise pytest.UsageError(
                 f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
                 f'"PATH" to {where}'
             )
+        self._collected: int | None = None
+        """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
         self._specs: Specs | None = None
         self._pool: Pool | None = None
         self._setup: Setup | None = None
@@ -144,22 +96,43 @@ class Parity:
         self._ended = True
         self.started = datetime.now(UTC)
 
-    def _configured(self) -> Path | None:
-        """The tree that the file of ``--parity-config`` names, or the one in the working directory, as for ``run``;
-        raises ``pytest.UsageError`` for a file that cannot be used."""
+        self._register_markers()
+
+    def _declaration(self) -> Config | None:
+        """What the file of ``--parity-config`` declares, or the one in the working directory, as for ``run``, or in
+        pytest's root folder; raises ``pytest.UsageError`` for a file that cannot be used."""
+        if self._settings.kernels is not None:
+            return None
         try:
-            config = config_from(self._settings)
+            if self._settings.config is not None or self._own:
+                return config_from(self._settings)
+            folders = (self._config.invocation_params.dir, self._config.rootpath)
+            found = config_in(folders)
+            return None if found is None else config_from(replace(self._settings, config=found.file))
         except SourceError as error:
             option = "" if self._settings.config is None else "--parity-config: "
             raise pytest.UsageError(f"{option}{error}") from None
-        return None if config is None else config.kernels
+
+    def _is_bare(self) -> bool:
+        """Whether pytest was given no path; a worker of pytest-xdist is always given some, and told."""
+        told = getattr(self._config, "workerinput", {}).get(KEY)
+        return bool(self._config.args_source != pytest.Config.ArgsSource.ARGS) if told is None else bool(told)
+
+    def _register_markers(self) -> None:
+        lines = [f"{MARKER}: kernels that candle-parity judges"]
+        if self._wanted or self._own or getattr(self._config.option, "markers", False):
+            titles = {family: module.title for module in self.specs.modules.values() for family in module.families}
+            titles |= {name: module.title for name, module in self.specs.modules.items()}
+            lines += [f"{name}: kernels of candle-parity: {title}" for name, title in titles.items()]
+        for line in lines:
+            self._config.addinivalue_line("markers", line)
 
     def _gates(self) -> Gating:
         """The gates of the options, else of the port's file; raises ``pytest.UsageError`` for one that cannot be."""
         names = ("fail_under", "baseline", "strict")
         options = SimpleNamespace(**{name: self._config.getoption(f"parity_{name}") for name in names})
         try:
-            return gating_from(options, config_from(self._settings) if self._asked else None)
+            return gating_from(options, config_from(self._settings) if self._asked or self._wanted else None)
         except (SourceError, UsageError, FileError) as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -211,7 +184,15 @@ class Parity:
         if self._pool is not None:
             self._pool.__exit__()
 
+    def pytest_report_header(self) -> str | None:
+        if not self._wanted:
+            return None
+        declared = "--parity-kernels" if self._declared is None else shown(self._declared.file)
+        return f"candle-parity: kernels of {shown(self._kernels or Path())} ({declared})"
+
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if self._declared is not None and self._wanted and file_path == self._declared.file:
+            return Declaration.from_parent(parent, path=file_path)
         if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
             return SpecFile.from_parent(parent, path=file_path)
         return None
@@ -220,34 +201,70 @@ class Parity:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Add the modules of the specs to what a session in another repository collects by itself."""
+        """Add the kernels to what a session in another repository collects by itself."""
         report = yield
-        if isinstance(collector, pytest.Session) and self._kernels is not None and not self._names_specs():
-            files = sorted(SPEC_FOLDER.glob("*.yaml"))
-            made = [SpecFile.from_parent(collector, path=file, nodeid=f"specs/{file.name}") for file in files]
-            report.result = [*report.result, *made]
+        if isinstance(collector, pytest.Session) and self._wanted and not self._walked:
+            report.result = [*report.result, *self._added(collector)]
         return report
+
+    def _added(self, session: pytest.Session) -> list[pytest.Collector]:
+        if self._declared is not None:
+            return [Declaration.from_parent(session, path=self._declared.file)]
+        files = sorted(SPEC_FOLDER.glob("*.yaml"))
+        return [Module.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self._collected = sum(isinstance(item, KernelItem) for item in items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput[KEY] = self._bare
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._collected = getattr(node, "workeroutput", {}).get(KEY, self._collected)
+
+    def _places(self) -> list[Path]:
+        """The paths that pytest collects from."""
+        return [(self._config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in self._config.args]
 
     def _names_specs(self) -> bool:
         """Whether the specs are found by their path: in our own checkout, or when an argument names them."""
-        places = [(self._config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in self._config.args]
+        places = self._places()
         return self._config.rootpath.resolve() == checkout() or any(
             place.is_relative_to(SPEC_FOLDER) for place in places
         )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Send the outcome with the report, as an attribute: properties would end up in JUnit files."""
+        report = yield
+        if isinstance(item, KernelItem) and call.when == "call" and item.judged is not None:
+            setattr(report, KEY, item.judged)
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the outcome that an item reported, in this process or in a worker of pytest-xdist.
 
         An item that could not report one, as when its worker died, has no verdict.
         """
-        reported = [value for key, value in report.user_properties if key == _KEY and isinstance(value, dict)]
+        reported = getattr(report, KEY, None)
         path, _, name = report.nodeid.rpartition("::")
-        if report.when == "call" and reported:
-            self._take(dict(reported[0]))
-        elif report.failed and path.endswith(".yaml") and name in self.specs.kernels and name not in self.outcomes:
+        if report.when == "call" and isinstance(reported, dict):
+            self._take(dict(reported))
+        elif report.failed and self._is_kernel(path, name) and name not in self.outcomes:
             self.outcomes[name] = Outcome.infrastructure(name, "its test process died or could not be set up")
         elif report.failed:
             self.other_failures = True
+
+    def _is_kernel(self, path: str, name: str) -> bool:
+        """Whether a node is an item of ours, by the parts of its id."""
+        file = Path(path.partition("::")[0])
+        known = file.suffix == ".yaml" or (self._declared is not None and file.name == self._declared.file.name)
+        return known and name in self.specs.kernels
 
     def _take(self, properties: dict[str, Any]) -> None:
         fields = dict(properties["outcome"])
@@ -302,20 +319,35 @@ class Parity:
         """
         self.close()
         if hasattr(session.config, "workerinput"):
+            vars(session.config)["workeroutput"][KEY] = self._collected
             return
         if session.config.option.collectonly:
-            if self._kernels is not None and not any(isinstance(item, KernelItem) for item in session.items):
+            if self._asked and not any(isinstance(item, KernelItem) for item in session.items):
                 session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
             return
         self._ended = session.exitstatus in _ENDED
-        if self._ended and (self.outcomes or self._asked) and not self.other_failures:
+        if not self._ended or self.other_failures:
+            return
+        if self._none_collected():
+            session.exitstatus = BAD_INPUT
+        elif self.outcomes or self._asked:
             try:
                 session.exitstatus = self.decision().code
             except _NO_RUN:  # every item has said why
                 session.exitstatus = BAD_INPUT
 
+    def _none_collected(self) -> bool:
+        """Whether the declared kernels are left out, and not by a choice among tests that were collected."""
+        chosen = self._collected != 0 or self._config.getoption("lf", False)
+        return self._declared is not None and self._wanted and not chosen
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self._config.option.collectonly or not (self.outcomes or self._asked):
+        if self._config.option.collectonly:
+            return
+        if self._none_collected() and self._declared is not None:
+            file = shown(self._declared.file)
+            terminalreporter.write_line(f"candle-parity: {file} declares a port, and none of its kernels was collected")
+        if not (self.outcomes or self._asked):
             return
         try:
             record, decision = self.record(), self.decision(self._ended)

@@ -1,7 +1,8 @@
 """The pytest plugin: ``--parity-*`` in every repository where candle-parity is installed.
 
 An installed plugin is a part of everybody's pytest runs, so that this file imports next to nothing. Only a run that
-judges kernels loads ``conformance.pytest_items``: one with a ``--parity-*`` option, and any in our own checkout.
+may judge kernels loads ``conformance.pytest_items``: one with a ``--parity-*`` option, any in our own checkout, and any
+where a port is declared in the working directory or in pytest's root folder.
 """
 
 from __future__ import annotations
@@ -51,7 +52,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     asked = any(value for name, value in vars(config.option).items() if name.startswith("parity_"))
-    if asked or config.option.parity_fail_under is not None or config.rootpath.resolve() == checkout():
+    asked = asked or config.option.parity_fail_under is not None or config.rootpath.resolve() == checkout()
+    if asked or _declared(config):
         from conformance.pytest_items import Parity
 
         config.pluginmanager.register(Parity(config), "candle-parity-items")
+
+
+def _declared(config: pytest.Config) -> bool:
+    """Whether a file there names a port's kernels; raises ``pytest.UsageError`` for one that cannot be used."""
+    folders = (config.invocation_params.dir, config.rootpath)
+    if not any(_names_us(folder) for folder in folders):
+        return False
+    from conformance.port.config import config_in
+    from conformance.port.sources import SourceError
+
+    try:
+        config_here = config_in(folders)
+    except SourceError as error:
+        raise pytest.UsageError(str(error)) from None
+    return config_here is not None and config_here.kernels is not None
+
+
+def _names_us(folder: Path) -> bool:
+    """Whether it is worth while to read what is there."""
+    if (folder / "candle-parity.toml").exists():
+        return True
+    try:
+        return b"candle-parity" in (folder / "pyproject.toml").read_bytes()
+    except OSError:
+        return False

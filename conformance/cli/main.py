@@ -16,6 +16,7 @@ from typing import Any
 
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
+from conformance.cli.new_options import new_parser
 from conformance.cli.usage import STDOUT, CommandParser, json_file, percentage, seconds, shard, workers
 from conformance.files import checkout, version
 from conformance.port.dialects import DIALECTS
@@ -25,17 +26,6 @@ COMPILE_SECONDS = 300.0
 DEFAULT_TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 COMPILERS = ("auto", "hiprtc", "hipcc")
 RUNTIMES = (AUTO, *NAMES)
-
-_NEW = """\
-A dtype in braces is spelled as in the kernels of --like. Without --ulp and --source the tolerance is asked for; where
-there is no terminal it is TODO, which the specs do not load with, and --write refuses.
-
-examples:
-  candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --same-tolerance --write
-  candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
-  candle-parity new 'tripled_{f32,f64}' --module tripled --cuda tripled.cu --title "Three times" \\
-    --params 'numel: scalar size_t, inp: in {dtype}*, out: out {dtype}*' --ulp 0 --source "one rounding" --write
-"""
 
 
 PATTERNS = (
@@ -121,6 +111,9 @@ def build_parser() -> CommandParser:
     _selection(check, over_cases=False)
     _compilation(check)
     _dialect(check)
+    check.add_argument(
+        "--partial", action="store_true", help="kernels that are not there, or not Candle's, are no finding"
+    )
     check.add_argument("--arch", metavar="LIST", help="compile the sources for these AMD targets and check that too")
     check.add_argument("--json", type=json_file, metavar="F", help="write every definition and finding")
 
@@ -133,6 +126,9 @@ def build_parser() -> CommandParser:
 
     report = commands.add_parser("report", help="render records")
     report.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or replay wrote")
+    report.add_argument("--annotations", action="store_true", help="print failures as GitHub shows them at the lines")
+    report.add_argument("--badge", type=Path, metavar="F", help="write the coverage as a badge (SVG)")
+    report.add_argument("--config", type=Path, metavar="FILE", help="the file whose [gate] is asked")
     report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
     _gates(report)
@@ -158,38 +154,7 @@ def build_parser() -> CommandParser:
     _config(wired)
     wired.add_argument("--json", type=json_file, metavar="F", help="write the wiring as JSON")
 
-    new = commands.add_parser(
-        "new",
-        help="kernels shaped like another one, or the files of a new module",
-        description="Prints, and with --write makes, the edit of the specs that adds kernels, and says what else is to "
-        "be done. With --module it is the files of a new module: spec, launch family, reference, kernels, test.",
-        epilog=_NEW,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    new.add_argument("names", nargs="+", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
-    like = new.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
-    setattr(like, "completer", kernel_names)  # noqa: B010
-    new.add_argument(
-        "--line",
-        default="1",
-        metavar="N",
-        help="the line in Candle's source: one for all, or f32:12,f16:40 (default: 1)",
-    )
-    new.add_argument("--ulp", metavar="N", help="the tolerance: steps that results may be off; or f32:0,f16:1")
-    new.add_argument("--library-ulp", metavar="N", help="the error of the library function inside (default: 0)")
-    new.add_argument("--source", metavar="TEXT", help="where the tolerance comes from")
-    new.add_argument("--same-tolerance", action="store_true", help="that of --like holds, for the same reason")
-    new.add_argument("--module", metavar="M", help="write a new module instead")
-    new.add_argument("--cuda", dest="source_file", metavar="FILE.cu", help="its source in candle-kernels/src")
-    new.add_argument("--title", metavar="TEXT", help="what its kernels do, in a few words")
-    new.add_argument(
-        "--params", metavar="LIST", help="the parameters of its kernels, as in a spec (default: the last example's)"
-    )
-    new.add_argument(
-        "--config", type=Path, metavar="FILE", help="the port's candle-parity.toml, whose own names --like then knows"
-    )
-    new.add_argument("--write", action="store_true", help="write it")
-    new.add_argument("--specs", type=Path, metavar="DIR", help="specs other than the shipped ones")
+    new_parser(commands)
     return parser
 
 
@@ -261,7 +226,10 @@ def _dialect(parser: argparse.ArgumentParser) -> None:
 
 def _config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="what the port says of itself (default: its candle-parity.toml)"
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="what the port says of itself (default: its candle-parity.toml or pyproject.toml)",
     )
 
 

@@ -16,12 +16,12 @@ from conformance.engine.modes import Tree
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
-from conformance.port.config import OPTIONS_FILE, Config, config_beside, read_config
+from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
+from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
 from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
 from conformance.runtimes.cpu.build import BuildError
 from conformance.spec.load import Specs
@@ -37,12 +37,13 @@ _ORDER = re.compile(r"forward|reverse|shuffle:\d+")
 def config_from(settings: Settings) -> Config | None:
     """What is declared of the tree under trial: in the file of ``--config``, else in the one in the tree or next to it.
 
-    Without ``--kernels`` one in the working directory counts where it names the tree. Raises ``SourceError``.
+    Without ``--kernels`` one in the working directory counts where it names the tree. It is a ``candle-parity.toml`` or
+    the table of a ``pyproject.toml``. Raises ``SourceError``.
     """
     if settings.kernels is not None:
         return config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
-    file = settings.config or Path(OPTIONS_FILE)
-    config = read_config(file) if settings.config is not None or file.exists() else None
+    file = settings.config or config_file_in(Path())
+    config = None if file is None else read_config(file)
     if config is not None and config.kernels is not None:
         try:
             find_sources(config.kernels)
@@ -77,10 +78,13 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``.
+    """The setup of a run of ``tree``; raises ``UsageError``, and ``SourceError`` as ``config_from``.
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
+    config = config_from(settings) if settings.runtime == AUTO else None
+    if config is not None and config.runtime is not None:
+        settings = replace(settings, runtime=config.runtime)
     _set_arch(settings)
     _set_perturb(settings)
     choice = _choice(settings.runtime)

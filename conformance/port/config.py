@@ -1,12 +1,13 @@
 """``candle-parity.toml``: what the authors of a port say of it, read and checked; the README has the table of its keys.
 
-The file lies in the tree or next to it, or is named with ``--config``. Paths in it are relative to the file.
+The file lies in the tree or next to it, or is named with ``--config``. Paths in it are relative to the file. The table
+``[tool.candle-parity]`` of a ``pyproject.toml`` in its place has the same keys.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from conformance.reading import read_text, shortened
 from conformance.runtimes import NAMES
 
 OPTIONS_FILE = "candle-parity.toml"
+PYPROJECT = "pyproject.toml"
 
+_TABLE = "tool.candle-parity"
 _MOST_BYTES = 16 << 10  # tomllib takes a time that grows with the square of a dotted key
+_MOST_OF_PYPROJECT, _LONGEST_LINE = 64 << 10, 4 << 10  # no longer than for the former
 
 _EXPRESSION = "an integer or an expression in quotes"
 
@@ -61,6 +65,7 @@ class Config:
 
     file: Path
     kernels: Path | None = None
+    runtime: str | None = None
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()
@@ -81,22 +86,68 @@ def config_beside(kernels: Path) -> Config | None:
     """
     path = kernels.resolve()
     folders = [path.parent] if path.is_file() else [path, path.parent]
-    file = next((folder / OPTIONS_FILE for folder in folders if (folder / OPTIONS_FILE).exists()), None)
+    return config_in(folders)
+
+
+def config_in(folders: Iterable[Path]) -> Config | None:
+    """What the first of ``folders`` with such a file declares; raises ``SourceError``, as ``read_config``."""
+    file = next(filter(None, map(config_file_in, folders)), None)
     return None if file is None else read_config(file)
 
 
-def read_config(file: Path) -> Config:
-    """The content of ``file``; raises ``SourceError`` for one that cannot be read or is not TOML, an unknown key, and a
-    value of the wrong kind, naming file and key."""
+def config_file_in(folder: Path) -> Path | None:
+    """The file in ``folder`` that declares a port, as ``folder`` is spelled; ``None`` where there is none.
+
+    Raises ``SourceError`` where there are two, and for a ``pyproject.toml`` that names us and cannot be read.
+    """
+    own, shared = folder / OPTIONS_FILE, folder / PYPROJECT
+    declared = _has_table(shared)
+    if own.exists() and declared:
+        raise SourceError(f"{own} and [{_TABLE}] in {shared} both declare the port; keep one of them")
+    return own if own.exists() else shared if declared else None
+
+
+def _has_table(file: Path) -> bool:
+    """Whether ``file`` is a ``pyproject.toml`` with our table; one that does not name us is not parsed, as it is some
+    other program's."""
     try:
-        content = tomllib.loads(read_text(file, _MOST_BYTES))
+        text = read_text(file, 64 << 20)
+    except (OSError, ValueError):
+        return False
+    return "candle-parity" in text and _own_table(_toml(file)) is not None
+
+
+def _own_table(content: Mapping[str, Any]) -> Any:
+    tools = content.get("tool")
+    return tools.get("candle-parity") if isinstance(tools, dict) else None
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    shared = file.name == PYPROJECT
+    try:
+        text = read_text(file, _MOST_OF_PYPROJECT if shared else _MOST_BYTES)
+        if shared and any(len(line) > _LONGEST_LINE for line in text.splitlines()):
+            raise SourceError(f"{file}: has a line of more than 4 KiB; declare the port in a {OPTIONS_FILE} instead")
+        return tomllib.loads(text)
     except OSError as error:
         raise SourceError(f"{file}: cannot be read ({error.strerror})") from None
     except RecursionError:
         raise SourceError(f"{file}: cannot be read as TOML (nested too deep)") from None
     except ValueError as error:  # no UTF-8, no TOML, and an integer of more than 4,300 digits
         raise SourceError(f"{file}: cannot be read as TOML ({shortened(str(error))})") from None
-    values = _checked(content, _KEYS, str(file))
+
+
+def read_config(file: Path) -> Config:
+    """The content of ``file``; raises ``SourceError`` for one that cannot be read or is not TOML, an unknown key, and a
+    value of the wrong kind, naming file and key."""
+    content: Any = _toml(file)
+    where = str(file)
+    if file.name == PYPROJECT:
+        content = _own_table(content)
+        where = f"{file} [{_TABLE}]"
+        if not isinstance(content, dict):
+            raise SourceError(f"{file}: has no table [{_TABLE}]; add one, or name a {OPTIONS_FILE}")
+    values = _checked(content, _KEYS, where)
     base = file.resolve().parent
     if "kernels" in values:
         values["kernels"] = base / values["kernels"]
@@ -192,7 +243,7 @@ def _rows(
 ) -> Callable[[Any, str], tuple[Any, ...]]:
     def read(value: Any, where: str) -> tuple[Any, ...]:
         if not (isinstance(value, list) and all(isinstance(row, dict) for row in value)):
-            name = where.rpartition(" ")[2]
+            name = f"{_TABLE}." * (f"[{_TABLE}]: " in where) + where.rpartition(" ")[2]
             raise SourceError(f"{where} must be tables, each under its [[{name}]], not {_shown(value)}")
         made = []
         for number, row in enumerate(value, 1):
@@ -216,6 +267,7 @@ _KEYS: Mapping[str, Callable[[Any, str], Any]] = {
     "undefines": _strings,
     "std": _string,
     "kernels": _string,
+    "runtime": _one_of(NAMES),
     "names": _names,
     "fixes": _strings,
     "gate": _gate,

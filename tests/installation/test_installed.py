@@ -98,6 +98,19 @@ def test_pytest_has_an_item_per_kernel(installation: Installation, tmp_path: Pat
     assert "748 tests collected" in listed.stdout
 
 
+def test_a_bare_pytest_has_the_kernels_of_a_declared_port(
+    installation: Installation, tmp_path: Path, port: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.candle-parity]\nkernels = "kernels"\nruntime = "cpu"\n')
+    listed = installation.says(tmp_path, "python", "-m", "pytest", "--collect-only", "-q")
+    assert listed.returncode == 0, listed.stdout
+    assert "pyproject.toml::unary::uneg_f32" in listed.stdout
+    assert "748 tests collected" in listed.stdout
+    run = installation.says(tmp_path, "python", "-m", "pytest", "pyproject.toml::unary::uneg_f32")
+    assert run.returncode == 0, run.stdout
+    assert "1 of 748 kernels at parity" in run.stdout
+
+
 def test_pytest_does_not_pass_where_no_kernel_was_judged(
     installation: Installation, tmp_path: Path, port: Path
 ) -> None:
@@ -114,6 +127,7 @@ def test_pytest_does_not_pass_where_no_kernel_was_judged(
 def test_the_plugin_does_nothing_in_other_runs(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "test_own.py").write_text(IDLE)
     (tmp_path / "unary.yaml").write_text("not: a spec\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["candle-parity"]\n')
     run = installation.says(tmp_path, "python", "-m", "pytest", "-p", "no:cacheprovider")
     assert run.returncode == 0, run.stdout
     assert "1 passed" in run.stdout

@@ -13,7 +13,7 @@ from conformance.cli.preparing import tree_from
 from conformance.cli.settings import Settings
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
-from conformance.port.check.findings import Finding
+from conformance.port.check.findings import OF_THE_WHOLE, Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
@@ -57,6 +57,8 @@ def command(arguments: argparse.Namespace) -> int:
         # Their names were checked in the sources.
         findings += [*failed, *check_objects(compiled, specs.kernels, wanted, names=False)]
         objects = [*objects, *compiled]
+    if arguments.partial:
+        findings = [finding for finding in findings if finding.kind not in OF_THE_WHOLE]
     report = CheckReport(shipped_name(path) or str(path), tree, objects, findings, specs.kernels, names)
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")

@@ -13,11 +13,14 @@ from conformance.cli.gate import BAD_INPUT, MET
 from conformance.cli.gating import Gating, conclude, gating_from
 from conformance.cli.streams import screen
 from conformance.cli.usage import UsageError
+from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
-from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record
+from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record, write_text
 from conformance.record.merge import BUILD
 from conformance.record.shards import contradictions, gaps
 from conformance.report import render_terminal
+from conformance.report.annotations import render_annotations
+from conformance.report.badge import render_badge
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 
@@ -44,7 +47,8 @@ class _Wiring(BaseModel):
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    gating = gating_from(arguments)
+    config = None if arguments.config is None else read_config(arguments.config)
+    gating = gating_from(arguments, config)
     given = [_read(path, specs) for path in arguments.records]
     for sentence in kept_apart(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
@@ -52,10 +56,15 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
         records = [_with_wiring(record, places) for record in records]
-    one = _of_one_run(arguments, records)
+    one = _of_one_run(arguments, gating, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
-    if not write_reports(arguments, records, specs, gating.standing) and arguments.json is None:
+    written = write_reports(arguments, records, specs, gating.standing)
+    if arguments.badge is not None:
+        write_text(arguments.badge, render_badge(records, specs))
+    if arguments.annotations:
+        print(render_annotations(records, specs), end="")
+    if not (written or arguments.json or arguments.badge or arguments.annotations):
         for record in records:
             print(render_terminal(record, specs, screen()))
     for sentence in contradictions(given):
@@ -67,11 +76,12 @@ def command(arguments: argparse.Namespace) -> int:
     return _gated(gating, one, specs, missing) if gating.asked else code
 
 
-def _of_one_run(arguments: argparse.Namespace, records: list[Record]) -> Record:
+def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Record]) -> Record:
     """The run that the records come to; raises ``UsageError`` where an option asks for one and there are several."""
     runs = [record for record in records if record.run.runtime != BUILD]
     names = ("json", "fail_under", "baseline", "strict")
     asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
+    asked += ["[gate] of --config"] if gating.asked and not asked else []
     if asked and len(runs) != 1:
         raise UsageError(
             f"{asked[0]} is for the records of one run, and these are of {len(runs)}: shards of other selections, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from conformance.port.config import OPTIONS_FILE, read_config
+from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.record.files import write_text
 from conformance.spec.load import load_specs
@@ -16,8 +16,7 @@ from conformance.upstream.wiring.report import as_json, as_text, summary
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    own = arguments.candle / OPTIONS_FILE
-    file = arguments.config or (own if own.exists() else None)
+    file = arguments.config or config_file_in(arguments.candle)
     names = declared_in(None if file is None else read_config(file), specs.kernels).names
     wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
     if arguments.json is not None:

@@ -22,6 +22,9 @@ ERROR_KINDS: Mapping[str, str] = {
 }
 """Findings that a port at parity has none of."""
 
+OF_THE_WHOLE = ("missing", "missing_dtype", "extra")
+"""Kinds that a port of some of the kernels, or of others too, has; ``check --partial`` leaves them out."""
+
 WARNING_KINDS: Mapping[str, str] = {
     "duplicate": "defined more than once",
     "unknown_type": "a type of the port's own whose meaning the source alone does not tell",

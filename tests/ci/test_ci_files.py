@@ -1,0 +1,223 @@
+"""The files that a port's CI uses, on a small port: green, and red once a kernel is broken."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import textwrap
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from conformance.toolchains.amd import find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import targets_of
+from tests.ci.steps import load, run_action, shell
+from tests.cli.small_port import ROOT, declare, small_port
+
+GATE = "[tool.candle-parity.gate]\nfail_under = 0.2\n"
+TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Path:
+    """A repository at 0.26% with a gate of 0.2%."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    small_port(folder)
+    declare(folder, more=GATE)
+    return folder
+
+
+def damage(port: Path) -> None:
+    """One kernel fewer is right: 0.13%."""
+    file = port / "port" / "fill.hip"
+    file.write_text(file.read_text().replace("FILL(fill_f32, float)", "FILL(fill_f32, unsigned)"))
+
+
+@pytest.fixture
+def amd() -> None:
+    try:
+        find_toolchain(targets_of(TARGETS))
+    except AmdError as error:
+        pytest.skip(f"nothing compiles for AMD targets: {error}")
+
+
+def test_the_action_is_green_and_red(port: Path) -> None:
+    done = run_action(port, targets="")
+    assert done.ok, done.out
+    assert done.ran == ["check", "run", "report"]
+    assert "gate 0.2%: met" in done.out
+    assert "::error file=port/fill.hip,line=9,title=candle-parity%3A " in done.out
+    assert "::warning" not in done.out
+    assert "2 of 748" in (port.parent / "summary.md").read_text()
+    out = port / ".parity"
+    assert "cpu wave64 0.2%" in (out / "badge.svg").read_text()
+    assert len(ElementTree.parse(out / "junit.xml").findall(".//testcase")) == 748
+    assert (out / "parity.html").exists()
+    damage(port)
+    done = run_action(port, targets="")
+    assert not done.ok
+    assert done.ran == ["check", "run", "report"]
+    assert "gate 0.2%: NOT met" in done.out
+    assert "1 of 748" in (port.parent / "summary.md").read_text()
+
+
+def test_the_actions_gate_and_strictness_are_inputs(port: Path) -> None:
+    done = run_action(port, targets="", fail_under="50")
+    assert "gate 50%: NOT met" in done.out
+    assert not done.ok
+    file = port / "port" / "fill.hip"
+    file.write_text(file.read_text() + 'extern "C" __global__ void fill_i64(long *buf) {}\n')
+    done = run_action(port, targets="")
+    assert done.ok
+    assert "::warning title=candle-parity::check found names or parameters that are not Candle's" in done.out
+    done = run_action(port, targets="", strict="true")
+    assert (done.ok, done.ran) == (False, ["check", "report"])
+
+
+@pytest.mark.usefixtures("amd")
+def test_the_action_builds_for_five_targets(port: Path) -> None:
+    done = run_action(port)
+    assert done.ok, done.out
+    assert done.ran == ["check", "build", "run", "report"]
+    assert "gfx1201: 3 of Candle's 748 kernels compile; nothing was executed" in done.out
+    assert "gfx1201" in (port / ".parity" / "PARITY.md").read_text()
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_the_action_joins_parts(port: Path, good: bool) -> None:
+    if not good:
+        damage(port)
+    parts = port.parent / "parts"
+    for number in (1, 2):
+        done = run_action(port, targets="", shard=f"{number}/2")
+        assert done.ok, done.out
+        (parts / f"part-{number}").mkdir(parents=True)
+        (port / ".parity" / "record.json").rename(parts / f"part-{number}" / "record.json")
+    done = run_action(port, join=str(parts))
+    assert done.ok == good
+    assert done.ran == ["join", "report"]
+    assert f"gate 0.2%: {'' if good else 'NOT '}met" in done.out
+    (parts / "part-2" / "record.json").unlink()
+    done = run_action(port, join=str(parts))
+    assert not done.ok
+    assert "not decided: a shard is missing" in done.out
+
+
+def test_a_port_that_cannot_be_read_is_one_sentence(port: Path) -> None:
+    declare(port, kernels="nowhere")
+    done = run_action(port, targets="")
+    assert not done.ok
+    assert done.out.count("candle-parity: ") == 1
+    assert "Traceback" not in done.out
+
+
+def test_the_workflow_uses_what_there_is() -> None:
+    workflow, action = load(".github/workflows/parity.yml"), load("action.yml")
+    inputs = workflow[True]["workflow_call"]["inputs"]  # YAML takes "on" for true
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    ours = [step for step in steps if step.get("uses") == "./.candle-parity"]
+    assert len(ours) == len(workflow["jobs"]) == 3
+    assert {key for step in ours for key in step["with"]} <= set(action["inputs"])
+    for name, known in (("action.yml", action["inputs"]), (".github/workflows/parity.yml", inputs)):
+        used = set(re.findall(r"inputs\.([\w-]+)", (ROOT / name).read_text()))
+        assert used == set(known)
+    for step in [*steps, *action["runs"]["steps"]]:
+        assert "${{" not in step.get("run", ""), "an expression in a script is code of who names a branch"
+        uses = step.get("uses", "./")
+        assert uses.startswith("./") or re.fullmatch(r"actions/[\w-]+@v4", uses)
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_gitlab(port: Path, good: bool) -> None:
+    if not good:
+        damage(port)
+    jobs = load_gitlab()
+    code, out = shell("\n".join(script(jobs, "parity-host", leave_out="build")), port, {})
+    assert code == (not good), out
+    assert f"gate 0.2%: {'' if good else 'NOT '}met" in out
+    code, out = shell("\n".join(jobs["parity-host"]["after_script"]), port, {"HOME": str(port)})
+    assert code == 0
+    assert (port / ".parity" / "badge.svg").exists()
+    for number in ("1", "2"):
+        lines = "\n".join(script(jobs, "parity-rocm", leave_out="doctor")).replace("--runtime rocm", "--runtime cpu")
+        code, out = shell(lines, port, {"CI_NODE_INDEX": number, "CI_NODE_TOTAL": "2"})
+        assert code == 0, out
+    code, out = shell("\n".join(script(jobs, "parity-join")), port, {})
+    assert code == (not good), out
+    assert json.loads((port / ".parity" / "rocm.json").read_text())["run"]["shard"] is None
+    code, out = shell("\n".join(jobs["parity-join"]["after_script"]), port, {"HOME": str(port)})
+    assert code == 0, out
+
+
+def script(jobs: dict[str, dict[str, list[str]]], job: str, leave_out: str = "none") -> list[str]:
+    return [line for line in jobs[job]["script"] if f"candle-parity {leave_out}" not in line]
+
+
+def load_gitlab() -> dict[str, dict[str, list[str]]]:
+    class Loader(yaml.SafeLoader):
+        """Knows GitLab's !reference."""
+
+    Loader.add_constructor("!reference", lambda loader, node: loader.construct_sequence(node))
+    loaded: dict[str, dict[str, list[str]]] = yaml.load((ROOT / "ci" / "gitlab-ci.yml").read_text(), Loader)
+    return loaded
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_the_slurm_job_array(port: Path, good: bool) -> None:
+    if not good:
+        damage(port)
+    array = shlex.quote(str(ROOT / "ci" / "slurm-array.sh"))
+    for task in range(2):
+        numbers = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "0"}
+        code, out = shell(array, port, numbers | {"PARITY_OPTIONS": "--runtime cpu --jobs 1"})
+        assert code == 0, out
+        assert f"shard {task + 1}/2" in out
+    code, out = shell(f"{array} join", port, {})
+    assert code == (not good)
+    assert f"gate 0.2%: {'' if good else 'NOT '}met" in out
+    assert (port / ".parity" / "record.json").exists()
+    (port / ".parity" / "part-1.json").unlink()
+    code, out = shell(f"{array} join", port, {})
+    assert code == 2
+    assert "not decided: a shard is missing" in out
+
+
+def blocks(language: str) -> list[str]:
+    """The examples of docs/ci.md in a language, without what indents them."""
+    text = (ROOT / "docs" / "ci.md").read_text()
+    return [textwrap.dedent(block) for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
+
+
+def test_the_examples_of_the_documentation(port: Path) -> None:
+    (declaration,) = map(tomllib.loads, blocks("toml"))
+    assert set(declaration["tool"]["candle-parity"]) == {"kernels", "gate"}
+    caller, step, _, hooks = map(yaml.safe_load, blocks("yaml"))
+    workflow, action = load(".github/workflows/parity.yml"), load("action.yml")
+    inputs = workflow[True]["workflow_call"]["inputs"]
+    needed = {name for name, row in inputs.items() if row.get("required")}
+    assert needed <= set(caller["jobs"]["parity"]["with"]) <= set(inputs)
+    assert set(step[0]["with"]) <= set(action["inputs"])
+    assert hooks["repos"][0]["hooks"][0]["id"] == load(".pre-commit-hooks.yaml")[0]["id"]
+    code, out = shell(blocks("sh")[-1].replace("#", "|| [ $? = 1 ] #"), port, {})
+    assert code == 0, out
+    assert "gate 0.2%: met" in out
+    assert "::error file=port/fill.hip,line=9" in out
+    assert (port / "parity.html").exists()
+
+
+def test_the_pre_commit_hook(port: Path) -> None:
+    (hook,) = load(".pre-commit-hooks.yaml")
+    assert hook["pass_filenames"] is False
+    assert re.search(hook["files"], "port/fill.hip")
+    assert shell(hook["entry"], port, {})[0] == 0
+    file = port / "port" / "fill.hip"
+    file.write_text(file.read_text() + 'extern "C" __global__ void fill_i64(long *buf) {}\n')
+    code, out = shell(hook["entry"], port, {})
+    assert code == 1
+    assert "fill.hip:10" in out
