@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -52,3 +53,17 @@ def test_every_name_in_case_ids_is_on_the_page(names: tuple[str, ...]) -> None:
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)\s#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+
+
+def test_messages_on_the_page_are_in_the_code() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.cpp")]
+    for path in PACKAGE.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    code = "\n".join(texts)
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    first_columns = "\n".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `"))
+    # Words in capitals and paths stand for what a message names.
+    parts = [re.split(r"(?:/dev)?/\w+|\b[A-Z_]+\b%?|\.\.\.", message) for message in re.findall(r"`([^`]+)`", first_columns)]
+    assert len(parts) > 40
+    assert [part for message in parts for part in message if part.strip(" :;,()") not in code] == []
