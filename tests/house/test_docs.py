@@ -29,7 +29,9 @@ def test_every_variable_of_the_harness_is_on_the_page() -> None:
     page = (DOCS / "environment.md").read_text(encoding="utf-8")
     # Macros of our own HIP headers have the same prefix and are not variables.
     macros = PACKAGE / "toolchains" / "include"
-    sources = [path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".cpp", ".h"} and macros not in path.parents]
+    sources = [
+        path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".cpp", ".h"} and macros not in path.parents
+    ]
     names = {name for path in sources for name in re.findall(r"\bCANDLE_PARITY_[A-Z_]+", path.read_text("utf-8"))}
     assert "CANDLE_PARITY_CACHE" in names
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
@@ -64,6 +66,7 @@ def test_messages_on_the_page_are_in_the_code() -> None:
     page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     first_columns = "\n".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `"))
     # Words in capitals and paths stand for what a message names.
-    parts = [re.split(r"(?:/dev)?/\w+|\b[A-Z_]+\b%?|\.\.\.", message) for message in re.findall(r"`([^`]+)`", first_columns)]
+    named = re.compile(r"(?:/dev)?/\w+|\b[A-Z_]+\b%?|\.\.\.")
+    parts = [named.split(message) for message in re.findall(r"`([^`]+)`", first_columns)]
     assert len(parts) > 40
     assert [part for message in parts for part in message if part.strip(" :;,()") not in code] == []
