@@ -108,8 +108,8 @@ def test_one_row_makes_a_dtype_of_cases_reference_and_reports(grown: Tree) -> No
     assert said.returncode == 0, said.stdout + said.stderr
     assert {name: row["status"] for name, row in rows.items()} == dict.fromkeys(NAMES, "pass")
     report = (grown.path / "report.html").read_text()
-    order = ("f8e4m3", "i64", "i32", "i16", "u32", "u8", "f8e5m2", "i8")
-    assert re.search(r"\D*".join(f'"{name}"' for name in order), report)
+    heads = re.findall(r">(\w+)<", report)
+    assert {"f8e4m3", "i64", "i32", "i16", "u32", "u8", "f8e5m2", "i8"} <= set(heads)
 
 
 def test_check_knows_what_ports_call_it(grown: Tree) -> None:
