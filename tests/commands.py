@@ -37,11 +37,16 @@ def answer(capture: pytest.CaptureFixture[str], *words: object) -> Said:
     return Said(code, out, err)
 
 
+def without_progress(text: str) -> str:
+    """``text`` of standard error without the lines that a slow machine gets to see."""
+    return "".join(line for line in text.splitlines(True) if re.search(r": \d+ of \d+ after ", line) is None)
+
+
 def refused(said: Said, *words: object) -> None:
     """``said`` is exit code 2 and one sentence with ``words``, after lines of progress where the machine is slow."""
     assert said.code == 2
     assert said.out == ""
-    lines = [line for line in said.err.splitlines() if re.search(r": \d+ of \d+ after ", line) is None]
+    lines = without_progress(said.err).splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("candle-parity: ")
     for word in words:

@@ -1,0 +1,72 @@
+"""Pages of docs/ that must agree with the code."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.cases import FAMILIES
+from conformance.cases.layouts import LAYOUT_NAMES
+from conformance.cases.row_patterns import ROW_PATTERN_NAMES
+from conformance.cases.values import VALUE_NAMES
+from conformance.files import PACKAGE, ROOT
+from conformance.record.model import Record
+
+DOCS = ROOT / "docs"
+
+
+def test_the_schema_of_records_is_that_of_the_model() -> None:
+    committed = (DOCS / "record.schema.json").read_text(encoding="utf-8")
+    written = json.dumps(Record.model_json_schema(), indent=2) + "\n"
+    assert committed == written, "docs/record.schema.json is out of date; docs/record.md has the command that writes it"
+
+
+def test_every_variable_of_the_harness_is_on_the_page() -> None:
+    page = (DOCS / "environment.md").read_text(encoding="utf-8")
+    # Macros of our own HIP headers have the same prefix and are not variables.
+    macros = PACKAGE / "toolchains" / "include"
+    sources = [
+        path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".cpp", ".h"} and macros not in path.parents
+    ]
+    names = {name for path in sources for name in re.findall(r"\bCANDLE_PARITY_[A-Z_]+", path.read_text("utf-8"))}
+    assert "CANDLE_PARITY_CACHE" in names
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(tuple(FAMILIES), id="launch families"),
+        pytest.param(LAYOUT_NAMES, id="layouts"),
+        pytest.param(VALUE_NAMES, id="values"),
+        pytest.param(ROW_PATTERN_NAMES, id="marks"),
+    ],
+)
+def test_every_name_in_case_ids_is_on_the_page(names: tuple[str, ...]) -> None:
+    page = (DOCS / "cases.md").read_text(encoding="utf-8")
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+
+
+def test_messages_on_the_page_are_in_the_code() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.cpp")]
+    for path in PACKAGE.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        texts += [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    code = "\n".join(texts)
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    first_columns = "\n".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `"))
+    # Words in capitals and paths stand for what a message names.
+    named = re.compile(r"(?:/dev)?/\w+|\b[A-Z_]+\b%?|\.\.\.")
+    parts = [named.split(message) for message in re.findall(r"`([^`]+)`", first_columns)]
+    assert len(parts) > 40
+    assert [part for message in parts for part in message if part.strip(" :;,()") not in code] == []
