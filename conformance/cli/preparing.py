@@ -230,7 +230,7 @@ def print_notes(settings: Settings, setup: Setup) -> None:
     lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
     kind = known_kind(setup.runtime)
-    chosen = kind is not None and kind.chooses_wave and settings.wave is None
+    chosen = kind is not None and kind.chooses_wave and settings.wave is None and settings.target is None
     if chosen and setup.wave != DEFAULT_WAVE:
         lines.append(
             f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from conformance.port.config import OPTIONS_FILE
+from conformance.record.identity import of_one_run
 from conformance.record.model import KernelResult, Record
 from conformance.record.shards import is_shard, join_shards
 from conformance.writing import FileError
@@ -16,11 +17,10 @@ BUILD = "build"
 def merge(records: Sequence[Record]) -> list[Record]:
     """One record per run, in the order of their first appearance.
 
-    Two records are shards of one run when runtime, device, host, wave, kernels path, thread orders, upstream commit,
-    commits of port and harness, subject, traces, specs, sandbox, weakened checks, compiler, target and what the port
-    declares are all equal and no kernel was run in both; where one was, they stay apart, so that no result hides
-    another. The merged run starts with the earliest shard and lasts as long as all together. Records of ``run --shard``
-    are joined by ``join_shards``.
+    Two records are shards of one run when they are of one device and host, ``of_one_run`` and what the port declares
+    are equal, and no kernel was run in both; where one was, they stay apart, so that no result hides another. The
+    merged run starts with the earliest shard and lasts as long as all together. Records of ``run --shard`` are joined
+    by ``join_shards``.
 
     Records of ``build`` are not runs: each is added to every run of the same sources, specs and declarations, so that
     the run's kernels say what they compile for, and stands alone only where no run is of its kernels path. Raises
@@ -119,29 +119,8 @@ def _judged(record: Record) -> set[str]:
 def _machine(record: Record) -> Hashable:
     """All that shards of one run have in common, but for what the port declares."""
     run = record.run
-    return (
-        run.runtime,
-        run.device,
-        run.host,
-        run.wave,
-        run.kernels,
-        run.orders,
-        run.upstream_commit,
-        run.git,
-        run.harness,
-        run.sources,
-        run.subject,
-        run.traces,
-        run.specs,
-        run.specs_digest,
-        run.sandbox,
-        run.weakened,
-        run.compiler,
-        run.emulator,
-        run.target,
-        run.perturb,
-        id(record) if run.missing_shards else None,  # a run with a gap is not filled up from another
-    )
+    gap = id(record) if run.missing_shards else None  # a run with a gap is not filled up from another
+    return of_one_run(run), run.device, run.host, gap
 
 
 def _joined(shards: Sequence[Record]) -> Record:

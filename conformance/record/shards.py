@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from conformance.record.compare import same_rows
+from conformance.record.identity import judged_alike, of_one_run
 from conformance.record.model import KernelResult, Record
 
 _IN = "in shard "
@@ -53,10 +54,11 @@ def contradictions(records: Iterable[Record]) -> list[str]:
     found: dict[tuple[Hashable, str], tuple[Record, KernelResult]] = {}
     pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
     for record in records:
+        key = judged_alike(record.run), record.run.declared, record.run.patterns
         for row in record.kernels:
             if row.status == "not_run":
                 continue
-            first, other = found.setdefault((_judged_alike(record), row.name), (record, row))
+            first, other = found.setdefault((key, row.name), (record, row))
             if (other.status, other.failed) != (row.status, row.failed):
                 said = pairs.setdefault((id(first), id(record)), (first, record, []))[2]
                 said.append(f"{row.name} ({_verdict(other)} and {_verdict(row)})")
@@ -91,28 +93,10 @@ def _called(record: Record) -> str:
     return run.started + (f", shard {run.shard}" if run.shard else "")
 
 
-def _judged_alike(record: Record) -> Hashable:
-    """What verdicts depend on; the same kernels judged alike have the same ones."""
-    run = record.run
-    where = (run.runtime, run.arch, run.wave, run.orders, run.compiler, run.emulator, run.target, run.perturb)
-    return (
-        where,
-        run.kernels,
-        run.declared,
-        run.sources,
-        run.specs_digest,
-        run.harness,
-        run.subject,
-        run.traces,
-        run.patterns,
-    )
-
-
 def _run_of(record: Record) -> Hashable:
     """What shards of one run have in common."""
     run = record.run
-    alike = (run.upstream_commit, run.git, run.specs, run.sandbox, run.weakened, run.config, _of(record))
-    return _judged_alike(record), alike, frozenset(_partition(record))
+    return of_one_run(run), run.declared, run.patterns, run.config, _of(record), frozenset(_partition(record))
 
 
 def _partition(record: Record) -> Mapping[str, str]:

@@ -33,6 +33,7 @@ def test_the_target_that_is_named_has_its_macros_and_its_waves(run: Run, tree: P
     for arch, wave in (("gfx1100", 32), ("gfx942", 64)):
         said = run(tree, CASE, "--arch", arch, *KEEPS)
         assert (said.statuses(), said.wave) == ({"ucopy_f32": "pass"}, wave)
+        assert "CUDA sources" not in said.err  # the target's waves are not chosen for the sources
     assert run(tree, CASE, *KEEPS).statuses() == {"ucopy_f32": "compile_error"}
 
 
