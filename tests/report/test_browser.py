@@ -32,7 +32,7 @@ def record(*others: KernelResult, **run: Any) -> Record:
     failure = Failure("usilu_f16(shape=[3,5],layout=transposed,values=unit)", "9 ulp off", 3, "-0", "1.5", 9, COMMAND)
     wrong = Observation(Evidence(("number for zero",)), ("shape=[3,5],layout=transposed,values=unit",))
     rows = [
-        result("uexp_f32", "pass", max_ulp=1.0),
+        result("uexp_f32", "pass", max_ulp=1.0, nearest_ulp=1.0, nearest_ulp_bound=4.0),
         result(
             "usilu_f16",
             "fail",
@@ -164,6 +164,12 @@ def test_a_kernel_without_source_has_no_cases_and_an_exact_one_no_distance(opene
     assert cells == [["", "–", "–"], ["", "4", "1 ulp"], ["", "4", "0"]]
     page.open("#kernel=uelu_f32")
     assert "no source, no case was run" in page.texts("#kernel")[0]
+
+
+def test_the_element_nearest_its_bound_is_told(opened: Any) -> None:
+    page = opened(render_html(record(), SPECS))
+    page.tab.click('#map a.cell[title^="uexp_f32"]')
+    assert "1 of 4 ulp" in page.texts("#kernel")[0]
 
 
 def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:

@@ -16,7 +16,7 @@ from conformance.report.declared import choices
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.html.grid import place
 from conformance.report.html.matrix import Matrices
-from conformance.report.tally import tally
+from conformance.report.tally import margin, share, tally
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.text import url, visible
@@ -158,6 +158,8 @@ def _result(
     entry = {key: value for key, value in entry.items() if value not in (None, 0, [])}
     if row.cases and (row.max_ulp or (row.max_ulp == 0 and row.status == "pass")):
         entry["ulp"] = row.max_ulp  # of values without a distance, such as NaN for a number, the record has 0
+    if share(row) is not None:
+        entry["nearest"] = margin(row)
     if matrix:
         entry["matrix"] = pools["matrices"].number(matrix)
     if row.message:
@@ -210,8 +212,8 @@ def _causes(rows: Sequence[KernelResult], specs: Specs, pool: Pool) -> dict[str,
     for finding in find_causes(rows, specs):
         cause = finding.cause
         number = pool.number([cause.title, cause.bug_class, cause.advice, finding.detail[:_LONGEST]])
-        for share in finding.shares:
-            found.setdefault(share.kernel.name, []).append(number)
+        for one in finding.shares:
+            found.setdefault(one.kernel.name, []).append(number)
     return found
 
 

@@ -20,9 +20,11 @@ function drawBound(kernel) {
   const largest = Math.max(...kernel.runs.map((run) => run.ulp ?? -1));
   if (!allowed.length && largest > 0 && kernel.runs.every((run) => !run.failed)) allowed.push("each element has a bound of its own, from its terms");
   if (!allowed.length) allowed.push("none but what the source says");
+  const { nearest } = resultOf(kernel);
   return [
     el("h3", {}, "Distance and bound"),
     el("dl", {}, el("dt", {}, "largest distance"), el("dd", {}, largest < 0 ? "–" : distance(largest)),
+      nearest && [el("dt", {}, "nearest its bound"), el("dd", {}, nearest)],
       el("dt", {}, "allowed"), el("dd", {}, allowed.join("; ")), el("dt", {}, "source"), el("dd", {}, source)),
   ];
 }
