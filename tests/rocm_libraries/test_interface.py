@@ -224,6 +224,8 @@ def test_the_runtimes_answer_the_attributes_that_the_numbers_mean() -> None:
             "attribute_multiprocessors": "MultiprocessorCount",
             "attribute_physical_multiprocessors": "PhysicalMultiProcessorCount",
             "attribute_total_memory": "TotalGlobalMem",
+            "attribute_major": "ComputeCapabilityMajor",
+            "attribute_minor": "ComputeCapabilityMinor",
             "hip_total_memory": "TotalGlobalMem",
         }
         assert ATTRIBUTES[int(number)][0] == words[name]

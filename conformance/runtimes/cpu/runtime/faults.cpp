@@ -5,6 +5,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -101,7 +102,10 @@ greg_t change_mask(ucontext_t &machine) {
   return 0;
 }
 
+// glibc makes some calls, such as setuid(), in every thread: the first one reports, the others wait for the end.
 [[noreturn]] void exit_for_forbidden_call(const char *call) {
+  static std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+  while (reporting.test_and_set()) __builtin_ia32_pause();
   char line[128];
   const int bytes = std::snprintf(line, sizeof line, "called %s, which is forbidden in kernels\n", call);
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(bytes)) < 0) _exit(HIPCPU_FORBIDDEN_EXIT);
