@@ -260,14 +260,14 @@ def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str]
 
 
 def _refuse_foreign(source: KernelSource, runtime: str) -> None:
-    """Raises ``SourceError`` for a code object that only an AMD GPU can run."""
+    """Raises ``InfrastructureError`` for a code object that only an AMD GPU can run."""
     try:
         targets = ", ".join(code.target for code in read_code_objects(source.path))
     except AmdError:
         return  # none of AMD's, or damaged: the runtime says what it is
-    raise SourceError(
+    raise InfrastructureError(
         f"{source.label}: is for an AMD GPU ({targets}), the {runtime} runtime runs host code; give the sources, or "
-        "run it on that GPU"
+        "interpret it with --runtime isa"
     )
 
 

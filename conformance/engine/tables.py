@@ -18,7 +18,7 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.errors import AmdError, OtherDevice
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, byte
     """The kernels in ``code`` for a device of ``arch``, and the bytes of the code object that has them: out of an
     offload bundle, so that what is loaded is what was read.
 
-    Raises ``SourceError``, also for code that is for other devices, and ``InfrastructureError`` for what cannot be read
-    here.
+    Raises ``SourceError``, and ``InfrastructureError`` for code that cannot be read here or is for other devices: no
+    kernel's fault, and nothing was judged.
     """
     try:
         chosen, own = code_for(code, arch, source.label)
-    except CompressedBundle as error:
+    except (CompressedBundle, OtherDevice) as error:
         raise InfrastructureError(str(error)) from None
     except AmdError as error:
         raise SourceError(str(error)) from None

@@ -22,7 +22,7 @@ from elftools.elf.segments import NoteSegment
 from conformance.port.bundles import UNKNOWN, amd_entries, choose
 from conformance.port.undefined import undefined
 from conformance.reading import MIB, read_bytes
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.errors import AmdError, OtherDevice
 
 _MOST = 1024 * MIB
 _AMDGPU = 224
@@ -107,7 +107,7 @@ def read_code_objects(path: Path) -> list[CodeObject]:
 def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
     """The code object in ``data`` (an ELF file or an offload bundle) that a device of ``arch`` takes, and its bytes.
 
-    Raises ``AmdError``, also where there is none for that device, and ``CompressedBundle``.
+    Raises ``AmdError``, ``OtherDevice`` where there is none for that device, and ``CompressedBundle``.
     """
     entries = amd_entries(data, label)
     if entries is None:
@@ -116,7 +116,7 @@ def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
     number = choose(targets, arch)
     if number is None:
         processor = arch.partition(":")[0]
-        raise AmdError(
+        raise OtherDevice(
             f"{label}: is for {', '.join(targets)}, the device is {arch}; build it with --offload-arch={processor}, or "
             "give the sources"
         )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
 from conformance.record.shards import gaps
 from conformance.report.declared import fixes, known_failures
@@ -28,13 +29,14 @@ class Remark(NamedTuple):
 def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[Remark]:
     """The remarks on one run; the text is not escaped. ``rows`` are its results over every kernel of the specs."""
     run = record.run
+    lost = _lost([row for row in rows if row.lost])
     found: list[tuple[str, str | None]] = [
         ("warning", f"checks were weakened: {', '.join(run.weakened)}" if run.weakened else None),
         ("warning", f"no sandbox: {run.sandbox}" if run.sandbox and run.sandbox.startswith("none") else None),
         ("warning", None if run.complete or run.missing_shards else _interrupted(record, rows)),
         *(("warning", text) for text in gaps([record])),
-        ("warning", _lost([row for row in rows if row.lost])),
-        *(("warning", text) for text in run.infrastructure),
+        ("warning", lost),
+        *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes(rows))),
@@ -70,7 +72,10 @@ def _lost(rows: Sequence[KernelResult]) -> str | None:
     if not rows:
         return None
     names = ", ".join(row.name for row in rows[:_NAMED]) + (" ..." if len(rows) > _NAMED else "")
-    return f"{len(rows)} selected kernels were not judged, which is not their doing: {names}: {rows[0].message}"
+    count = "1 selected kernel was" if len(rows) == 1 else f"{len(rows)} selected kernels were"
+    whose = "its" if len(rows) == 1 else "their"
+    why = (rows[0].message or "").removeprefix(INFRASTRUCTURE)
+    return f"{count} not judged, which is not {whose} doing: {names}: {why}"
 
 
 def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
