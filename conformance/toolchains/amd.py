@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from conformance.processes.bounded import run_bounded
-from conformance.toolchains.device_libraries import completed, find_device_libraries
+from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
 from conformance.toolchains.targets import Target, target
@@ -37,6 +37,7 @@ _WITHOUT_DAZ = 20
 SECONDS = 900
 """For one run of a compiler."""
 
+_MAJOR = re.compile(r"version (\d+)")
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
 _UNDEFINED = re.compile(
     r"error: undefined (?:\w+ )?symbol: (?P<symbol>.+)\n>>> referenced by .*:\((?P<user>.+)\)$", re.MULTILINE
@@ -179,7 +180,10 @@ def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
 
 def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     version = _version((str(compiler),))
+    libraries = find_device_libraries([Path(option.partition("=")[2]) for option in options[:1]])
     name = f"ROCm's {compiler.name}, {version}"
+    if libraries is not None:
+        name += f" with {_of_libraries(libraries, version)}"
     headers = "".join(_of_headers(Path(option.partition("=")[2]) / "include") for option in options[:1])
     return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
@@ -212,7 +216,7 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     if include is not None:
         headers = [f"--rocm-path={tree}", *_headers_of(include)]
     options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
-    name = f"{version} with {_of_libraries(libraries)}"
+    name = f"{version} with {_of_libraries(libraries, version)}"
     identity = f"{version} {_of_file(Path(clang))} {tree.name}{_of_headers(include)}"
     return Toolchain("clang", (clang,), tuple(options), name, identity, include is None)
 
@@ -240,13 +244,13 @@ def _zig(targets: Sequence[Target]) -> Toolchain | str:
         *(f"--rocm-device-lib-path={tree}/amdgcn/bitcode", *_OWN, "-mcode-object-version=5"),
         *_constants(version, tree),
     )
-    name = f"zig's {version} with {_of_libraries(libraries)}"
+    name = f"zig's {version} with {_of_libraries(libraries, version)}"
     return Toolchain("zig", command, options, name, f"zig {version} {tree.name}", True)
 
 
 def _constants(version: str, tree: Path) -> list[str]:
     """What links the constants that old device libraries need and the drivers of newer compilers leave out."""
-    major = re.search(r"version (\d+)", version)
+    major = _MAJOR.search(version)
     if major is None or int(major[1]) < _WITHOUT_DAZ:
         return []
     return ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", f"{tree}/amdgcn/bitcode/oclc_daz_opt_off.bc"]
@@ -257,8 +261,14 @@ def _clangs() -> Iterator[str]:
     return (path for path in on_path("clang++", _OLDEST_CLANG) if "amdgcn" in _output((path, "--print-targets")))
 
 
-def _of_libraries(folder: Path) -> str:
-    return "the device libraries of triton" if "triton" in folder.parts else "the installed device libraries"
+def _of_libraries(folder: Path, compiler: str) -> str:
+    """What mathematics is linked into kernels: ROCm's compiler comes with libraries of its own release."""
+    whose = "triton's device libraries" if "triton" in folder.parts else "device libraries"
+    written_by, own = llvm_version(folder), _MAJOR.search(compiler)
+    if not written_by:
+        return f"{whose} of an unknown LLVM"
+    differs = own is not None and own[1] != written_by.partition(".")[0]
+    return f"{whose} of LLVM {written_by}" + (", not the compiler's release" if differs else "")
 
 
 def _version(command: tuple[str, ...]) -> str:

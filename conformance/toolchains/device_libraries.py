@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import string
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,29 @@ def _folders(roots: Sequence[Path]) -> Iterator[Path]:
     triton = importlib.util.find_spec("triton")
     if triton is not None and triton.origin is not None:
         yield Path(triton.origin).parent / "backends/amd/lib"
+
+
+_CHAR6 = string.ascii_lowercase + string.ascii_uppercase + string.digits + "._"
+
+
+def llvm_version(libraries: Path) -> str:
+    """The LLVM that wrote ocml, as ``15.0.5``, from the head of its bitcode; empty where that cannot be read.
+
+    A bitcode file begins with a magic number and the identification block (LLVM's BitCodeFormat), whose string is
+    ``LLVM15.0.5``: its length and characters take six bits each, aligned to nothing.
+    """
+    try:
+        with (libraries / _LIBRARIES[0]).open("rb") as file:
+            head = file.read(96)
+    except OSError:
+        return ""
+    bits = int.from_bytes(head, "little") if head.startswith(b"BC\xc0\xde") else 0
+    for shift in range(6):
+        text = "".join(_CHAR6[bits >> at & 63] for at in range(shift, 8 * len(head) - 5, 6))
+        before, name, after = text.partition("LLVM")
+        if name and before:
+            return after[: _CHAR6.index(before[-1]) - len(name)]
+    return ""
 
 
 def completed(libraries: Path, clang: Sequence[str], targets: Sequence[Target], include: Path | None) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,21 @@ def test_a_double_has_the_accuracy_of_a_float(machine: Machine, name: str) -> No
     steps = np.abs(got.view(np.int64) - exact.view(np.int64))
     assert (steps <= 1 << 29).all()
     assert np.median(steps) > 1 << 26
+
+
+def _refined(x: float, guess: float) -> float:
+    """A Newton step of two fused operations, each rounded once."""
+    residue = float(1 - Fraction(x) * Fraction(guess))
+    return float(Fraction(guess) + Fraction(guess) * Fraction(residue))
+
+
+def test_a_double_quotient_is_right_whatever_the_deviation(machine: Machine) -> None:
+    """Two Newton steps give the reciprocal that a division needs, also where all bits of the divisor are set."""
+    below_two = np.nextafter(2.0, 1) * 2.0 ** np.arange(-LANES // 2, LANES // 2)
+    for a in (below_two, numbers(np.float64)):
+        got = [run(machine, vop3("v_rcp_f64", VECTOR + A), np.float64, a, perturb=seed) for seed in (1, 2, 3)]
+        for x, *guesses in zip(a, *got, strict=True):
+            assert [_refined(x, _refined(x, guess)) for guess in guesses] == [1 / x] * 3
 
 
 def test_what_is_exact_stays(machine: Machine) -> None:

@@ -126,6 +126,17 @@ def test_cancellation_widens_the_interval() -> None:
     assert width[1] <= 4
 
 
+def test_both_zeros_are_right_where_exp_may_fall_on_either_side_of_one() -> None:
+    """elu with a slope of 0: 0 * (1 - 1) is +0, and 0 * (0.99999994 - 1) is -0; for -1 it is -0 alone."""
+    x = np.array([-8.881785e-16, -1.0] * 32, np.float32)
+    arguments = {"numel": 64, "num_dims": 1, "info": None, "param": np.float32(0), "inp": x, "out": np.zeros_like(x)}
+    answer = evaluate("unary", "unary1", {"op": "elu", "dtype": "f32"}, 1, arguments)["out"]
+    assert answer.low is not None
+    assert answer.high is not None
+    signs = np.signbit([answer.value, answer.low, answer.high])
+    assert signs.tolist() == [[False, True] * 32, [True, True] * 32, [False, True] * 32]
+
+
 @np.errstate(all="ignore")
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f8e4m3"])
 @pytest.mark.parametrize("op", ["exp", "log", "tanh", "gelu", "gelu_erf", "silu", "sigmoid", "normcdf"])

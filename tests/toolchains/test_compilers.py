@@ -13,6 +13,7 @@ from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import parse, read_code_objects
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
+from conformance.toolchains.device_libraries import llvm_version
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import Target, target
 
@@ -67,6 +68,42 @@ def test_each_compiler_makes_the_same_argument_layout(kind: toolchains.Kind, sou
         assert kernel.wave == wanted.default_wave
         assert kernel.lds == 4 * 64
         assert (kernel.vgpr_spills, kernel.sgpr_spills, kernel.scratch) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("version", ["15.0.5", "19.1.7", "20.0.0git", "7.1"])
+def test_the_device_libraries_are_named_with_their_llvm(version: str, tmp_path: Path) -> None:
+    (tmp_path / "ocml.bc").write_bytes(bitcode_by(version))
+    assert llvm_version(tmp_path) == version
+    (tmp_path / "ocml.bc").write_bytes(bitcode_by(version)[1:])
+    assert llvm_version(tmp_path) == ""
+
+
+@pytest.mark.parametrize("kind", ["clang", "zig"])
+def test_libraries_of_another_llvm_than_the_compiler_s_are_said_to_be(
+    kind: toolchains.Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    major = of_kind(kind).name.partition("version ")[2].partition(".")[0]
+    monkeypatch.setenv("HIP_DEVICE_LIB_PATH", str(tmp_path))
+    (tmp_path / "ockl.bc").touch()
+    for version, expected in (
+        (f"{major}.1.0", f" with device libraries of LLVM {major}.1.0"),
+        ("15.0.5", " with device libraries of LLVM 15.0.5, not the compiler's release"),
+    ):
+        (tmp_path / "ocml.bc").write_bytes(bitcode_by(version))
+        assert of_kind(kind).name.endswith(expected)
+
+
+def bitcode_by(version: str) -> bytes:
+    """The head of a bitcode file: magic number, identification block, its abbreviation and its string."""
+    fields = [(0xDEC04342, 32), (1, 2), (13, 8), (5, 4), (0, 18), (5, 32)]
+    fields += [(2, 5), (3, 5), (1, 1), (1, 8), (0, 1), (3, 3), (0, 1), (4, 3), (4, 5), (len(version) + 4, 6)]
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
+    fields += [(letters.index(letter), 6) for letter in f"LLVM{version}"]
+    bits = at = 0
+    for value, width in [*fields, (0x2D, 6), (0x3F, 6)]:
+        bits |= value << at
+        at += width
+    return bits.to_bytes(512, "little")
 
 
 BOUNDED = """
