@@ -201,7 +201,8 @@ class Judge:
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
-        launching = Launching(executor, found.function, setup.orders, survives, survives and mode.launches_faults)
+        faults = survives and mode.launches_faults
+        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places)
         made = mode.cases(kernel, ids, setup.salt)
         made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
         cases = launching.ahead(made)

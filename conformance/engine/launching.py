@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from conformance.engine.remote import Executor, Function, Submitted
+from conformance.runtimes.hip.errors import HipError
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
@@ -12,7 +13,8 @@ from conformance.verdict.trials import TrialCase
 class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
-    ``survives_faults`` and ``must_fault`` are those of ``Answers``.
+    ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
+    the runtime says of a fault.
     """
 
     def __init__(
@@ -22,10 +24,12 @@ class Launching:
         orders: tuple[str, ...],
         survives_faults: bool,
         must_fault: bool,
+        with_places: Callable[[str], str] = str,
     ) -> None:
         self.answers = Answers(self._answer, orders, survives_faults, must_fault)
         self._executor = executor
         self._function = function
+        self._with_places = with_places
         self._submitted: dict[int, Submitted] = {}
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
@@ -51,7 +55,10 @@ class Launching:
         submitted = self._submitted[id(case)]
         if order == self.answers.orders[-1]:
             del self._submitted[id(case)]
-        buffers, damaged = self._executor.result(submitted, order)
+        try:
+            buffers, damaged = self._executor.result(submitted, order)
+        except HipError as error:
+            raise error.with_places(self._with_places) from None
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers

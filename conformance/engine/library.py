@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
+from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import InfrastructureError
@@ -56,6 +58,8 @@ class Found:
     message: str | None
     refused: KernelSource | None = None
     """The source that a compiler has refused, or this kernel of it."""
+    with_places: Callable[[str], str] = str
+    """A fault's message with lines of the source, where it names instructions by their address."""
 
 
 class Library:
@@ -90,6 +94,7 @@ class Library:
         self._arch = arch
         self._port_names = names
         self._code: dict[int, bytes] = {}
+        self._lines: dict[int, LineTable] = {}
         self._lacks: dict[int, Mapping[str, Broken]] = {}
         self._names: dict[int, frozenset[str] | None] = {}
         self._modules: dict[int, int] = {}
@@ -135,7 +140,8 @@ class Library:
             function = self._function(index, name)
             if function is not None:
                 most = None if defined is None else defined.most_threads
-                return Found(replace(function, most_threads=most), "pass", label, None)
+                function = replace(function, most_threads=most)
+                return Found(function, "pass", label, None, with_places=partial(self._with_places, index))
         for index, why in self.unavailable.items():
             if self._would_define(index, name, kernel.module):
                 return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
@@ -150,6 +156,16 @@ class Library:
     def port_name(self, kernel: Kernel) -> str:
         """What the port calls ``kernel``."""
         return self._port_names.port(kernel.name)
+
+    def _with_places(self, index: int, message: str) -> str:
+        """``message`` of a fault in code of source ``index``, with lines where that code has line tables."""
+
+        def table() -> LineTable:
+            if index not in self._lines:
+                self._lines[index] = read_line_table(self._code[index])
+            return self._lines[index]
+
+        return with_places(message, table, self.sources[index]) if self._kind.code == "amd" else message
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""

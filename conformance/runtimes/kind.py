@@ -133,6 +133,9 @@ class RuntimeKind:
     compiler: Literal["hiprtc", "hipcc"] = "hiprtc"
     """Who compiles where there is no choice: the runtime's own hiprtc, or AMD's clang as ``build`` finds it."""
 
+    hipcc_words: tuple[str, ...] = ()
+    """Further options of AMD's clang where it compiles for this runtime."""
+
     takes_dialect: bool = True
     """hiprtc knows ``-x hip`` and ``-x cuda``; AMD's knows one dialect."""
 

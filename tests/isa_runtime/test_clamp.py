@@ -63,4 +63,5 @@ def test_packed_floats_are_held_between_0_and_1(machine: Machine) -> None:
 def test_what_the_bit_does_elsewhere_is_not_known(machine: Machine, name: str, sources: tuple[int, ...]) -> None:
     first, second = vop3(name, *(VECTOR + register for register in sources))
     failed, message, _ = machine.launch(code_object([*HEAD, first | CLAMP, second, *TAIL]), SLOTS, SLOTS, SLOTS, SLOTS)
-    assert (failed, message) == (NOT_SUPPORTED, f"kernel k: the interpreter does not know {name}")
+    assert failed == NOT_SUPPORTED
+    assert message.startswith(f"kernel k: the interpreter does not know {name}, at 0x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,16 @@ def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tm
     (port / "fill.hip").write_text(FILL.replace("WORK", UNKNOWN))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert (kernel["status"], kernel["cases"]) == ("not_run", 0)
-    assert kernel["message"] == "kernel fill_f32: the interpreter does not know v_mfma_f32_4x4x1_16b_f32"
+    said = "kernel fill_f32: the interpreter does not know v_mfma_f32_4x4x1_16b_f32, at port/fill.hip:5 (0x"
+    assert kernel["message"].startswith(said)
 
 
 def test_a_write_past_a_buffer_is_a_crash_that_names_it(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert kernel["status"] == "crash"
-    assert "global_store_dword of 4 bytes" in kernel["failures"][0]["why"]
+    why = kernel["failures"][0]["why"]
+    assert re.search(r", at port/fill\.hip:5 \(0x\w+\): global_store_dword of 4 bytes ", why)
     assert "--runtime isa --arch gfx942" in kernel["failures"][0]["reproduce"]
 
 
@@ -112,7 +115,7 @@ def test_a_load_by_inline_assembly_must_be_waited_for(toolchain: Toolchain, port
     (port / "fill.hip").write_text(FILL.replace("WORK", NO_WAIT))
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert kernel["status"] == "crash"
-    assert "before s_waitcnt vmcnt(0) for the global_load_dword at 0x" in kernel["failures"][0]["why"]
+    assert "before s_waitcnt vmcnt(0) for the global_load_dword at port/fill.hip:5 (0x" in kernel["failures"][0]["why"]
 
 
 @pytest.mark.parametrize(

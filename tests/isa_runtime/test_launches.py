@@ -13,6 +13,8 @@ from tests.isa_runtime.machine import Machine
 NOT_SUPPORTED, INVALID_IMAGE, ILLEGAL_ADDRESS, TIMEOUT, FAILURE = 801, 200, 700, 702, 719
 SLOTS = np.zeros(64, np.uint64)
 END = 0xBF810000
+FIRST = 4096 + 256 + 4 * len(HEAD)
+"""Where the first instruction behind the four loads is, in the object."""
 
 
 def fault(machine: Machine, *words: int, **options: int) -> tuple[int, str]:
@@ -25,7 +27,8 @@ def fault(machine: Machine, *words: int, **options: int) -> tuple[int, str]:
 
 def test_an_instruction_that_is_not_known_is_named(machine: Machine) -> None:
     words = (0xD3C2000A, 0x042A0D04)  # v_mfma_f32_4x4x1_16b_f32
-    assert fault(machine, *words) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_mfma_f32_4x4x1_16b_f32")
+    said = f"kernel k: the interpreter does not know v_mfma_f32_4x4x1_16b_f32, at {FIRST:#x}"
+    assert fault(machine, *words) == (NOT_SUPPORTED, said)
 
 
 def test_one_that_is_not_executed_costs_nothing(machine: Machine) -> None:
@@ -37,14 +40,17 @@ def test_a_word_that_is_no_instruction_is_not_executed(machine: Machine) -> None
     failed, message = fault(machine, 0xFFFFFFFF)
     assert (failed, message) == (
         NOT_SUPPORTED,
-        "kernel k: the interpreter does not know the instruction word 0xffffffff",
+        f"kernel k: the interpreter does not know the instruction word 0xffffffff, at {FIRST:#x}",
     )
 
 
 def test_a_scalar_result_has_no_parts(machine: Machine) -> None:
     """v_readfirstlane_b32 s20, v4 with SDWA and dst_sel:BYTE_0, which no assembler writes."""
     failed, message = fault(machine, 0x7E2804F9, 0x00060004)
-    assert (failed, message) == (NOT_SUPPORTED, "kernel k: the interpreter does not know v_readfirstlane_b32")
+    assert (failed, message) == (
+        NOT_SUPPORTED,
+        f"kernel k: the interpreter does not know v_readfirstlane_b32, at {FIRST:#x}",
+    )
 
 
 def test_a_float_mode_that_flushes_is_not_known(machine: Machine) -> None:
@@ -56,7 +62,7 @@ def test_an_address_past_an_allocation_is_named_with_its_argument(machine: Machi
     file = code_object([*HEAD, *TAIL])
     failed, message, _ = machine.launch(file, SLOTS, SLOTS[:60], SLOTS, SLOTS)
     assert failed == ILLEGAL_ADDRESS
-    assert "block (0,0,0), thread (60,0,0): global_load_dwordx2 of 8 bytes" in message
+    assert "block (0,0,0), thread (60,0,0), at 0x1118: global_load_dwordx2 of 8 bytes" in message
     assert "0 bytes past the end of the 480-byte allocation of argument 1" in message
 
 
@@ -118,7 +124,7 @@ def test_offsets_of_scratch_memory_have_13_bits_and_its_data_accumulation_regist
 def test_a_trap_is_a_fault_of_the_kernel(machine: Machine) -> None:
     failed, message = fault(machine, 0xBF920002)
     assert failed == FAILURE
-    assert message == "kernel k: block (0,0,0), thread (0,0,0): executed a trap instruction"
+    assert message == f"kernel k: block (0,0,0), thread (0,0,0), at {FIRST:#x}: executed a trap instruction"
 
 
 def test_a_kernel_that_does_not_end_is_stopped(machine: Machine) -> None:

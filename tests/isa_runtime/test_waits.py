@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ def message(machine: Machine, *words: int, lds: int = 0, head: tuple[int, ...] =
     file = code_object([*head, *words, *TAIL], lds=lds)
     failed, said, _ = machine.launch(file, SLOTS, SLOTS, SLOTS, SLOTS)
     assert failed in (0, FAILURE)
-    return said.removeprefix("kernel k: block (0,0,0), thread (0,0,0): ")
+    return re.sub(r"^kernel k: block \(0,0,0\), thread \(0,0,0\), at 0x[0-9a-f]+: ", "", said)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from conformance.verdict import trials
 from conformance.verdict.compare import wrong_elements
 from conformance.verdict.elements import Elements, kinds
 from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault
+from conformance.verdict.faults import fault_kind
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, run_cases
 from conformance.verdict.operand_values import rows_of
@@ -233,3 +234,19 @@ def test_elements_of_one_row_share_it() -> None:
     assert rows is not None
     assert rows.values.shape == (2, 40)
     assert rows.places.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("global_load_dword of 4 bytes 0 bytes past the end of the 480-byte allocation", "read past the end"),
+        ("global_load_ushort of 2 bytes 6 bytes before the 480-byte allocation", "read before the start"),
+        ("global_store_b32 of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
+        ("flat_atomic_add of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
+        ("ds_write_b32 of 4 bytes at offset 9 of the block's 8 bytes of shared memory", "outside of shared memory"),
+        ("v5 read by v_add_f32 before s_waitcnt vmcnt(0) for the global_load_dword at 0x1a1c", "missing wait"),
+        ("scratch_load_dword of 4 bytes at offset 9 of the thread's 8 bytes of scratch memory", "outside of an array"),
+    ],
+)
+def test_faults_of_machine_code_are_of_the_same_kinds(said: str, kind: str) -> None:
+    assert fault_kind(f"hipModuleLaunchKernel returned hipErrorIllegalAddress (700) for k: kernel k: {said}") == kind

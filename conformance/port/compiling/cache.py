@@ -201,8 +201,8 @@ class _Plan:
                 )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
-            key = self._key(identity, self._words)
-            yield self._way("hipcc", key, self._words, toolchain)
+            words = [*self._words, *runtime_kind(target.runtime).hipcc_words]
+            yield self._way("hipcc", self._key(identity, words), words, toolchain)
 
     def rest(self, way: _Way) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""

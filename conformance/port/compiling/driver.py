@@ -31,8 +31,9 @@ def compile_with(toolchain: Toolchain, text: str, label: str, words: Sequence[st
         # A copy: what is compiled is what the cache's key was made of, whatever happens to the file meanwhile.
         copy, output = Path(folder, Path(label).name), Path(folder, "code")
         copy.write_bytes(text.encode())
-        # Else the copy's path is in the code: in __FILE__, and hashed in the name of a symbol.
-        named = [f"-fmacro-prefix-map={copy}={label}", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
+        # Else the copy's path is in the code: in __FILE__, in line tables, and hashed in the name of a symbol.
+        named = [f"-f{what}-prefix-map={copy}={label}" for what in ("macro", "debug")]
+        named += ["-fdebug-compilation-dir=.", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
             toolchain.compile(copy, target(arch), output, [*words, *named])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import Literal
 
 FAULTS = (700, 710, 715, 716, 717, 718, 719)
@@ -61,6 +62,10 @@ class HipError(RuntimeError):
         """The same error with ``more`` of what is known."""
         detail = "; ".join(text for text in (self.detail, *more) if text)
         return HipError(self.call, self.code, self.name, self.what, detail, self.before_launch)
+
+    def with_places(self, placed: Callable[[str], str]) -> HipError:
+        """The same error with ``placed`` made of its detail."""
+        return HipError(self.call, self.code, self.name, self.what, placed(self.detail), self.before_launch)
 
 
 _PLACED_ERROR = re.compile(r"(?P<place>(?P<file>[^\s:]+):\d+(?::\d+)?): (?P<what>(?:fatal )?error: .*)")

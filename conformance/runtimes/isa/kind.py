@@ -46,5 +46,6 @@ KIND = RuntimeKind(
     executor_cores=0,
     code="amd",
     compiler="hipcc",
+    hipcc_words=("-gline-tables-only",),  # lines of faults; the machine code is the same without
     takes_dialect=False,
 )

@@ -8,6 +8,13 @@
 
 namespace isa {
 
+std::string Launch::address(const Inst &i) const {
+  char text[24];
+  std::snprintf(text, sizeof text, "%#llx",
+                static_cast<unsigned long long>(code->address_of(i.index) - fixed[0].begin));
+  return text;
+}
+
 u8 *Wave::look_up(u64 address, u32 bytes, int lane) {
   for (u32 n = 0; n < std::size(windows); ++n)
     if (windows[n].holds(address, bytes)) {
@@ -103,13 +110,14 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
 }
 
 void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
-  const Inst &i = w.launch->code->insts[w.pc ? w.pc - 1 : 0];
-  const std::string name = mnemonic(w.launch->code->target, i);
+  const Inst &i = w.launch->code->insts[w.pc && fault.kind != Fault::Timeout ? w.pc - 1 : w.pc];
+  const std::string name = mnemonic(w.launch->code->target, i), where = w.launch->address(i);
   std::string text;
   int lane = w.exec_ ? std::countr_zero(w.exec_) : 0;
   if (fault.kind == Fault::Unknown) {
     text = "the interpreter does not know " + std::string(fault.what());
     if (name != fault.what() && !text.ends_with(name) && i.run != no_instruction) text += " (" + name + ")";
+    text += ", at " + where;
   } else if (const auto *access = dynamic_cast<const AddressFault *>(&fault)) {
     if (access->lane >= 0) lane = access->lane;
     text = name + " of " + std::to_string(access->bytes) + " bytes ";
@@ -130,9 +138,11 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   const std::lock_guard lock(progress.mutex);
   if (progress.stopped.exchange(true)) return;
   progress.kind = fault.kind;
-  progress.message =
-      "kernel " + std::string(w.launch->kernel) + ": " +
-      (fault.kind == Fault::Unknown ? "" : "block " + place(group_.id) + ", thread " + place(thread) + ": ") + text;
+  progress.message = "kernel " + std::string(w.launch->kernel) + ": " +
+                     (fault.kind == Fault::Unknown
+                          ? ""
+                          : "block " + place(group_.id) + ", thread " + place(thread) + ", at " + where + ": ") +
+                     text;
 }
 
 void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {
@@ -179,7 +189,9 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&
       for (u32 n = 0; n < count; ++n) waves_[n]->at_barrier = false;
     if (progress.stopped) return;
     if (progress.has_deadline && std::chrono::steady_clock::now() > progress.deadline) {
-      fail(*waves_[0], Fault(Fault::Timeout, "did not end in time"), progress);
+      u32 late = 0;
+      while (late + 1 < count && waves_[late]->ended) ++late;
+      fail(*waves_[late], Fault(Fault::Timeout, "did not end in time"), progress);
       return;
     }
   }

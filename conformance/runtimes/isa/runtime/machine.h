@@ -142,6 +142,8 @@ struct Launch {
   u8 poison;    // in every byte of registers, LDS and scratch memory that nothing has written
   u32 perturb;  // the seed of deviations of approximate instructions, 0 for none
   u64 kernarg, dispatch_packet;
+
+  std::string address(const Inst &i) const;  // in the object, for messages
 };
 
 struct Group {

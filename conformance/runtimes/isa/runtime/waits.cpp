@@ -75,13 +75,11 @@ constexpr Semantics wait_rows[] = {
 void Wave::too_early(u32 r, bool scalar, bool written) const {
   const Code &code = *launch->code;
   const Place place = last_into(waits, r, scalar);
-  char where[24];
-  std::snprintf(where, sizeof where, "%#llx",
-                static_cast<unsigned long long>(code.address_of(place.index) - launch->fixed[0].begin));
   throw Fault(Fault::Other, (scalar ? "s" : "v") + std::to_string(r) + (written ? " written by " : " read by ") +
                                 mnemonic(code.target, code.insts[pc - 1]) + " before " +
                                 wait_text(code.generation, place) + " for the " +
-                                mnemonic(code.target, code.insts[place.index]) + " at " + where);
+                                mnemonic(code.target, code.insts[place.index]) + " at " +
+                                launch->address(code.insts[place.index]));
 }
 
 Run find_wait(const char *name) { return find_row(wait_rows, name); }
