@@ -89,6 +89,19 @@ class Robustness:
     left_out: int = 0
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class Sites:
+    """Instruction sites of a kernel: of the machine code that it can come to by branches and calls.
+
+    ``executed`` of ``total`` were, at least once over all cases of the run. ``missed`` has the others in runs of
+    neighbours, by the offsets in the code object of the first and the last: ``0x1a00-0x1a3c``.
+    """
+
+    total: int
+    executed: int
+    missed: tuple[str, ...] = ()
+
+
 @dataclass
 class Outcome:
     """What became of one kernel.
@@ -104,6 +117,7 @@ class Outcome:
     kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
     expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
     failing case and ``passed`` every other one that was judged.
+    ``sites`` says how much of its machine code was executed, where that was asked for.
     """
 
     kernel: str
@@ -131,6 +145,7 @@ class Outcome:
     max_ulp_bound: Ulp = None
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
+    sites: Sites | None = None
 
     @property
     def failed_cases(self) -> list[str]:

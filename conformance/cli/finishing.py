@@ -24,6 +24,7 @@ from conformance.report import (
 )
 from conformance.report.causes import find_causes
 from conformance.report.explain import explain
+from conformance.report.sites import sites_lines
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.load import Specs
@@ -55,6 +56,9 @@ def finish(
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)
+        sites = sites_lines(record.kernels, every=arguments.verbose)
+        if sites:
+            print("\n" + "\n".join(sites))
         _print_logs(result)
         _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)

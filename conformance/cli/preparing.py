@@ -91,6 +91,9 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     kind = runtime_kind(choice.name)
     wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
     _check_target(settings, kind, wave)
+    if settings.sites and kind.sites_variable is None:
+        taking = " and ".join(name for name in NAMES if runtime_kind(name).sites_variable is not None)
+        raise UsageError(f"--sites is for --runtime {taking}, which sees each instruction; leave it out")
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
@@ -147,6 +150,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         compiler=compiler,
         arch=settings.target if sees_target else None,
         perturb=settings.perturb,
+        sites=settings.sites,
     )
 
 

@@ -129,6 +129,8 @@ class Judge:
         geometry = geometry_of(declared.launch, kernel.name)
         outcome.geometry = None if geometry is None else described(geometry)
         outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
+        if self._setup.sites:
+            outcome.sites = runtime_kind(self._setup.runtime).sites(self._library.port_name(kernel))
         outcome.warnings.extend(take_warnings())
         return outcome
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Sites, Status, Ulp
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -71,7 +71,8 @@ class KernelResult(Row):
     with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
     why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
     port declares that it is right there, which was judged then, ``geometry`` what of the launches is the
-    port's own and not Candle's.
+    port's own and not Candle's. ``sites`` says how much of its machine code was executed (null: nobody asked, or
+    nothing was launched).
     """
 
     name: str
@@ -103,6 +104,7 @@ class KernelResult(Row):
     max_ulp_bound: Ulp = None
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
+    sites: Sites | None = None
 
     @property
     def counts(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from conformance.outcome import Sites
     from conformance.runtimes.choice import Choice
 
 CodeFormat = Literal["host", "amd", "opaque"]
@@ -119,6 +120,16 @@ class RuntimeKind:
     perturb_variable: str | None = None
     """The variable of the environment with the seed by which approximate instructions deviate, which ``--perturb``
     sets; elsewhere they are the device's own."""
+
+    sites_variable: str | None = None
+    """The variable of the environment with the folder into which the runtime writes which instructions of each kernel
+    its launches execute, for ``--sites``; elsewhere that cannot be told."""
+
+    sites: Callable[[str], Sites | None] = lambda name: None
+    """What is written there of a kernel, by the port's name of it; ``None`` where nothing is."""
+
+    counts: bool = False
+    """The loaded runtime counts what launches do, which ``bench`` prints in place of times."""
 
     executor_cores: int = 2
     """Host cores that a device's executor keeps busy next to the judges; 0 where it waits for its judge."""

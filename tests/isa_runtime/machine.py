@@ -24,7 +24,10 @@ def serve(connection: Connection, folder: str) -> None:
             request = connection.recv()
         except EOFError:
             return
-        connection.send(_capability(hip, request) if isinstance(request, str) else _launch(hip, *request))
+        answer = _capability(hip, request) if isinstance(request, str) else None
+        if isinstance(request, dict):
+            answer = _watched(hip, request)
+        connection.send(answer or _launch(hip, *request))
 
 
 def _capability(hip: Any, target: str) -> tuple[int, int]:
@@ -32,6 +35,15 @@ def _capability(hip: Any, target: str) -> tuple[int, int]:
     assert hip.hipisaSetOption(b"target", target.encode()) == 0
     assert hip.hipDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0) == 0
     return major.value, minor.value
+
+
+def _watched(hip: Any, options: dict[str, str]) -> list[int]:
+    """What was counted until these options are set."""
+    values = (ctypes.c_ulong * 32)()
+    known = hip.hipisaCounts(values, len(values))
+    for key, value in options.items():
+        assert hip.hipisaSetOption(key.encode(), value.encode()) == 0, hip.hipisaLastMessage()
+    return list(values[:known])
 
 
 def _launch(
@@ -89,6 +101,11 @@ class Machine:
     def capability(self, target: str) -> tuple[int, int]:
         """The compute capability of the device as ``target``."""
         answer: tuple[int, int] = self._ask(target)
+        return answer
+
+    def watch(self, **options: str) -> list[int]:
+        """Set the options ``counts`` and ``sites``; what was counted until then."""
+        answer: list[int] = self._ask(options)
         return answer
 
     def _ask(self, request: Any) -> Any:

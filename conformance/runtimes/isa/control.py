@@ -18,7 +18,9 @@ class IsaRuntime:
     guards_memory = True
     compile_options: tuple[str, ...] = ()
 
-    def __init__(self, folder: Path, target: str, threads: int | None, perturb: int = 0) -> None:
+    def __init__(
+        self, folder: Path, target: str, threads: int | None, perturb: int = 0, sites: str | None = None
+    ) -> None:
         self.identity = f"isa {folder.name} {target}"
         self.library = folder / "libamdhip64.so"
         self.target = target
@@ -33,6 +35,8 @@ class IsaRuntime:
         if threads is not None:
             self.set_option("threads", threads)
         self.set_option("timeout_ms", 60000)
+        if sites:
+            self.set_option("sites", sites)
 
     @property
     def description(self) -> str:
@@ -69,6 +73,6 @@ class IsaRuntime:
         return None
 
 
-def open_isa_runtime(target: str, threads: int | None = None, perturb: int = 0) -> IsaRuntime:
+def open_isa_runtime(target: str, threads: int | None = None, perturb: int = 0, sites: str | None = None) -> IsaRuntime:
     """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``."""
-    return IsaRuntime(build(isa_plan()), target, threads, perturb)
+    return IsaRuntime(build(isa_plan()), target, threads, perturb, sites)

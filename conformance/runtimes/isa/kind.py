@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.runtimes.choice import Choice
 from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 
+if TYPE_CHECKING:
+    from conformance.outcome import Sites
+
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
+SITES = "CANDLE_PARITY_ISA_SITES"
 TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
@@ -28,7 +34,14 @@ def _find() -> Choice:
 def _open(wave: int | None, threads: int | None) -> Runtime:
     from conformance.runtimes.isa.control import open_isa_runtime
 
-    return open_isa_runtime(_target(), threads, int(os.environ.get(PERTURB) or 0))
+    return open_isa_runtime(_target(), threads, int(os.environ.get(PERTURB) or 0), os.environ.get(SITES))
+
+
+def _sites(name: str) -> Sites | None:
+    from conformance.runtimes.isa.sites import read_sites
+
+    folder = os.environ.get(SITES)
+    return read_sites(Path(folder), name) if folder else None
 
 
 KIND = RuntimeKind(
@@ -42,6 +55,9 @@ KIND = RuntimeKind(
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,
     perturb_variable=PERTURB,
+    sites_variable=SITES,
+    sites=_sites,
+    counts=True,
     asynchronous=False,
     executor_cores=0,
     code="amd",

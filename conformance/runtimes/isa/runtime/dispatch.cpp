@@ -1,6 +1,7 @@
 #include "dispatch.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "options.h"
+#include "sites.h"
 
 namespace isa {
 namespace {
@@ -30,6 +32,26 @@ std::mutex &launch_mutex() {
 
 std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
+
+// What is watched of launches, under the launch mutex.
+struct Watching {
+  bool counting = false;
+  Counts counts;
+  Coverage coverage;
+  std::map<std::string, Accesses> accesses;
+
+  Watch of(const std::string &target) {
+    Watch watch;
+    if (counting) watch.accesses = &accesses.try_emplace(target, target).first->second;
+    watch.line_bytes = line_bytes(target);
+    watch.reached = static_cast<bool>(coverage);
+    return watch;
+  }
+};
+Watching &watching() {
+  static Watching &instance = *new Watching;
+  return instance;
+}
 
 // The pointers among the arguments of the launch in progress, for messages.
 simt::Memory::Argument pointers[most_arguments];
@@ -149,6 +171,17 @@ Runner &runner(std::size_t number) {
   return *runners[number];
 }
 
+// What the runners have seen of a launch of `kernel`.
+void keep_seen(const Kernel &kernel, u64 threads, const Watch &watch) {
+  Watching &all = watching();
+  if (watch.accesses) {
+    ++all.counts.launches;
+    for (u64 n = 0; n < threads; ++n) all.counts += runner(n).seen.counts;
+  }
+  if (!watch.reached) return;
+  for (u64 n = 0; n < threads; ++n) all.coverage.add(kernel, runner(n).seen.reached);
+}
+
 }  // namespace
 
 std::string located(u64 address) {
@@ -158,6 +191,16 @@ std::string located(u64 address) {
 u64 executed_instructions() { return executed_total; }
 
 void set_perturb(u32 seed) { perturb_seed = seed; }
+
+void set_counting(bool on) {
+  watching().counting = on;
+  watching().counts = {};
+}
+Counts counted() {
+  const std::lock_guard lock(launch_mutex());
+  return watching().counts;
+}
+void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
@@ -214,12 +257,19 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   };
   const u64 waves = blocks * ((block.x * block.y * block.z + l.wave - 1) / l.wave);
   const u64 threads = waves < worth_sharing ? 1 : std::min<u64>(settings.threads(), blocks);
-  for (u64 n = 0; n < threads; ++n) runner(n);
+  const Watch watch = watching().of(l.code->target);
+  for (u64 n = 0; n < threads; ++n) {
+    Runner &one = runner(n);
+    one.watch = watch;
+    one.seen.counts = {};
+    one.seen.reached.assign(watch.reached ? l.code->insts.size() : 0, 0);
+  }
   std::vector<std::thread> helpers;
   for (u64 n = 1; n < threads; ++n) helpers.emplace_back([&work, n] { work(runner(n)); });
   work(runner(0));
   for (std::thread &helper : helpers) helper.join();
   executed_total += progress.executed;
+  if (watch) keep_seen(kernel, threads, watch);
   if (progress.stopped) return fail(error_of(progress), "%s", progress.message.c_str());
   return simt::Success;
 }

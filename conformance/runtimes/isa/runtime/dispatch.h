@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "counts.h"
 #include "error.h"
 #include "object.h"
 
@@ -21,5 +22,12 @@ void set_perturb(u32 seed);
 
 // Instructions that waves have executed in this process.
 u64 executed_instructions();
+
+// Whether the next launches are counted, and what those since the last call that switched it came to.
+void set_counting(bool on);
+Counts counted();
+
+// The folder for files with the sites that the next launches reach (sites.h); none where it is empty.
+void set_sites_folder(const std::string &folder);
 
 }  // namespace isa

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "counts.h"
 #include "object.h"
 
 namespace isa {
@@ -26,6 +27,9 @@ class Runner {
  public:
   // Runs group `id`; the fault that ends it goes into `progress`. `reversed`: the last wave has the first turn.
   void run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);
+
+  Watch watch;
+  Seen seen;
 
  private:
   void take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);

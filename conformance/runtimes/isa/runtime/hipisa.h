@@ -9,6 +9,9 @@ extern "C" {
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message. Those of the cpu runtime (hipcpu.h), and
 //   target      gfx942, ...     the device that is interpreted
 //   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: none
+//   counts      0 or 1          count what launches do, from zero on, for hipisaCounts; each instruction then takes
+//   longer coverage    a folder        write which instructions launches reach into KERNEL.sites (sites.h); empty: do
+//   not
 int hipisaSetOption(const char *key, const char *value);
 
 // Message of the last HIP call on this thread that failed. Never null.
@@ -16,6 +19,15 @@ const char *hipisaLastMessage(void);
 
 // Instructions that waves have executed since the start of the process.
 unsigned long hipisaExecuted(void);
+
+// What the launches since option `counts` was set came to, as up to `count` of: launches, waves; instructions that
+// waves executed of each class (scalar, vector, matrix, scalar memory, vector memory, LDS, control); lanes active and
+// lanes there in vector and matrix instructions; instructions that access global memory, the bytes that their lanes ask
+// for and those of the cache lines that these lie in; accesses to LDS, and bank conflicts. Returns how many there are.
+unsigned hipisaCounts(unsigned long *values, unsigned count);
+
+// Bytes of the cache lines that are counted for the device.
+unsigned hipisaLineBytes(void);
 
 #ifdef __cplusplus
 }

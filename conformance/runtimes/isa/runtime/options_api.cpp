@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "api.h"
 #include "dispatch.h"
@@ -48,7 +49,26 @@ SIMT_API int hipisaSetOption(const char *key, const char *value) {
     isa::set_perturb(static_cast<isa::u32>(seed));
     return Success;
   }
+  if (key && value && std::strcmp(key, "counts") == 0) {
+    if (std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0)
+      return fail(InvalidValue, "option counts: '%s' is neither 0 nor 1", value);
+    isa::set_counting(*value == '1');
+    return Success;
+  }
+  if (key && value && std::strcmp(key, "sites") == 0) {
+    isa::set_sites_folder(value);
+    return Success;
+  }
   return options().set(key, value);
 }
 SIMT_API const char *hipisaLastMessage() { return last_message(); }
 SIMT_API unsigned long hipisaExecuted() { return isa::executed_instructions(); }
+SIMT_API unsigned hipisaCounts(unsigned long *values, unsigned count) {
+  const isa::Counts c = isa::counted();
+  std::vector<isa::u64> all{c.launches, c.waves};
+  all.insert(all.end(), std::begin(c.executed), std::end(c.executed));
+  all.insert(all.end(), {c.lanes_active, c.lanes_there, c.accesses, c.asked, c.moved, c.lds_accesses, c.lds_conflicts});
+  for (unsigned n = 0; n < count && n < all.size(); ++n) values[n] = all[n];
+  return static_cast<unsigned>(all.size());
+}
+SIMT_API unsigned hipisaLineBytes() { return isa::line_bytes(target()); }
