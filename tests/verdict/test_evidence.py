@@ -99,9 +99,19 @@ def test_input_order_is_known_by_its_answer() -> None:
     assert "input order" in found
 
 
+def test_lanes_of_a_wave_are_known() -> None:
+    """One by one: the upper half of a wave, a lane's value in all others, and what could be by chance."""
+    found = answers_of("ucopy_u32", "shape=[64],values=unit", lambda e, i: written(e, 63, np.r_[e[:32], e[32:63] + 1]))
+    assert found == ("lanes 32 to 63",)
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, np.full(64, e[7])))
+    assert "value of another lane" in found
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, np.r_[e[:60], e[:4]]))
+    assert "value of another lane" not in found
+
+
 def test_the_neighbours_value_is_known() -> None:
     found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 63, e[1:64].copy()))
-    assert found == ("value of the next element",)
+    assert found == ("value of the next element", "value of another lane")
 
 
 def test_a_factor_is_known() -> None:
