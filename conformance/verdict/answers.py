@@ -20,6 +20,7 @@ from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import judge
 from conformance.verdict.conversions import CONVERSIONS
 from conformance.verdict.elements import Elements
+from conformance.verdict.lanes import lane_mistakes
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operand_values import Operand, operand_values, rows_of
 from conformance.verdict.ordinals import is_nan, ordinals
@@ -74,11 +75,14 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
         found += _position(buffer)
         found += (name for name, holds in _WHOLE if holds(buffer))
         found += _factor(buffer)
+        bits = buffer.dtype.bits
+        wrong = buffer.elements.wrong
+        found += lane_mistakes(buffer.launch, wrong.at, wrong.got.view(bits), buffer.expected.value.view(bits))
         known = bool(buffer.operands) or buffer.rows is not None
         found += ["NaN only from NaN"] if known and _rule_for_nan(buffer) else []
         found += (name for name, holds in _OPERANDS if buffer.operands and holds(buffer))
         found += (name for name, holds in _ROWS if buffer.rows is not None and holds(buffer.rows))
-        found += ["no value of the row"] if _from_nowhere(buffer) else []
+        found += _of_the_row(buffer)
         family = buffer.kernel.launch
         found += (name for name, families, holds in CONVERSIONS if family in families and holds(buffer))
     return tuple(found)
@@ -256,12 +260,16 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
 )
 
 
-def _from_nowhere(buffer: WrongBuffer) -> bool:
-    """Whether a maximum or minimum is not a value of its row: what the search started from."""
+def _of_the_row(buffer: WrongBuffer) -> Iterator[str]:
+    """Whether every wrong maximum or minimum is another value of its row, or none: what the search started from."""
     if buffer.rows is None or buffer.kernel.variant.get("op") not in ("max", "min"):
-        return False
-    got = buffer.elements.wrong.got.view(buffer.dtype.bits)
-    return not bool((buffer.rows.values.view(buffer.dtype.bits) == got[:, None]).any())
+        return
+    got = buffer.elements.wrong.got.view(buffer.dtype.bits)[:, None]
+    rows = buffer.rows.values.view(buffer.dtype.bits)
+    if not (rows == got).any():
+        yield "no value of the row"
+    elif (rows[buffer.rows.places] == got).any(axis=1).all():
+        yield "another value of the row"
 
 
 def _each(test: Callable[[Operand], NDArray[np.bool_]]) -> Callable[[WrongBuffer], bool]:

@@ -88,6 +88,26 @@ def test_null_takes_and_gives_nothing(machine: Machine, words: list[int]) -> Non
     same(run(machine, words, np.uint32)[:, 0], np.zeros(LANES))  # s_mov_b32 null, 5; v_mov_b32 v10, null
 
 
+@pytest.mark.parametrize(
+    ("word", "flags", "row"),
+    [(0xD65B000A, 0, 0), (0xD65C000A, 0, 16), (0xD65C080A, 1, 16), (0xD65C100A, 2, 16)],
+    ids=["permlane16", "permlanex16", "fetch inactive", "bound_ctrl"],
+)
+def test_lanes_of_a_row_are_chosen(machine: Machine, word: int, flags: int, row: int) -> None:
+    """Where the first four lanes are not active; the places are 0xfedcba98 and 0x01234567, from literals."""
+    a = values(np.uint32, 1)
+    places = [int(digit, 16) for digit in reversed("0123456789abcdef")]
+    words = [
+        *(0xBE9400FF, 0x89ABCDEF, 0xBE9500FF, 0x01234567),  # s20, s21
+        *(0xBEFE00FF, 0xFFFFFFF0),  # s_mov_b32 exec_lo
+        *(word, 0x00542904, 0xBEFE00C1),  # v10, v4, s20, s21
+    ]
+    source = (LANE & 48 ^ row) + np.array(places)[LANE & 15]
+    inactive = (source & 31) < 4
+    found = np.where(inactive, a[source] if flags == 1 else 0 if flags == 2 else OLD, a[source])
+    same(run(machine, words, np.uint32, a)[:, 0], np.where((LANE & 31) < 4, OLD, found))
+
+
 def test_rdna_3_5_has_floats_in_scalar_registers(machine: Machine) -> None:
     words = [
         *(0xF4040200, 0xF8000000),  # s_load_b64 s[8:9], s[0:1], 0x0

@@ -157,6 +157,12 @@ def held(kind: Any) -> Callable[[Array], Array]:
     return convert
 
 
+def cut_half(a: Array) -> Array:
+    """The bits of an f16, rounded towards zero: a number that is too large becomes the largest."""
+    near = a.astype(np.float16)
+    return (near.view(np.uint16) - (np.abs(near.astype(np.float32)) > np.abs(a))).astype(np.uint32)
+
+
 def shifted(count: int, function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(b, (a & (count - 1)).astype(b.dtype))
 
@@ -172,6 +178,7 @@ OTHERS: list[Row] = [
     ("v_cvt_i32_f64", S, (np.float64,), held(S)),
     ("v_cvt_u32_f64", U, (np.float64,), held(U)),
     ("v_cvt_f16_f32", np.float16, (np.float32,), lambda a: a.astype(np.float16)),
+    ("v_cvt_pkrtz_f16_f32", U, (np.float32, np.float32), lambda a, b: cut_half(a) | cut_half(b) << 16),
     ("v_cvt_f32_f16", np.float32, (np.float16,), lambda a: a.astype(np.float32)),
     ("v_cvt_f32_f64", np.float32, (np.float64,), lambda a: a.astype(np.float32)),
     ("v_cvt_f32_u32", np.float32, (U,), lambda a: a.astype(np.float32)),

@@ -300,7 +300,7 @@ def _edited(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def _plant(mutant: Mutant, folder: Path) -> None:
+def plant_one(mutant: Mutant, folder: Path) -> None:
     original = CANDLE_LIKE if mutant.module == CANDLE_LIKE.stem else KERNELS / f"{mutant.module}.hip"
     shutil.copytree(KERNELS / "include", folder / "include")
     source = folder / original.name
@@ -312,5 +312,5 @@ def _plant(mutant: Mutant, folder: Path) -> None:
 def plant(folder: Path) -> Path:
     """A tree in ``folder`` with every mutant in a folder of its own."""
     for number, mutant in enumerate(MUTANTS):
-        _plant(mutant, folder / f"{number:02}")
+        plant_one(mutant, folder / f"{number:02}")
     return folder

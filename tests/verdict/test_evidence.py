@@ -100,9 +100,19 @@ def test_input_order_is_known_by_its_answer() -> None:
     assert "input order" in found
 
 
+def test_lanes_of_a_wave_are_known() -> None:
+    """One by one: the upper half of a wave, a lane's value in all others, and what could be by chance."""
+    found = answers_of("ucopy_u32", "shape=[64],values=unit", lambda e, i: written(e, 63, np.r_[e[:32], e[32:63] + 1]))
+    assert found == ("lanes 32 to 63",)
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, np.full(64, e[7])))
+    assert "value of another lane" in found
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, np.r_[e[:60], e[:4]]))
+    assert "value of another lane" not in found
+
+
 def test_the_neighbours_value_is_known() -> None:
     found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 63, e[1:64].copy()))
-    assert found == ("value of the next element",)
+    assert found == ("value of the next element", "value of another lane")
 
 
 def test_a_factor_is_known() -> None:
@@ -244,7 +254,7 @@ def test_elements_of_one_row_share_it() -> None:
         ("global_store_b32 of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
         ("flat_atomic_add of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
         ("ds_write_b32 of 4 bytes at offset 9 of the block's 8 bytes of shared memory", "outside of shared memory"),
-        ("v5 read by v_add_f32 before s_waitcnt vmcnt(0) for the global_load_dword at 0x1a1c", "missing wait"),
+        ("v5 read by v_add_f32 before s_waitcnt vmcnt(0) for the global_load_dword at 0x1a1c", "load not waited for"),
         ("scratch_load_dword of 4 bytes at offset 9 of the thread's 8 bytes of scratch memory", "outside of an array"),
     ],
 )

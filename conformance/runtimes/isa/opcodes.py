@@ -27,7 +27,7 @@ _Row = tuple[tuple[int, ...], int, int, tuple[int, ...]]
 _CDNA: dict[str, _Row] = {
     "SOP1": ((0xBE840004, 0xBE840000, 0xBE800004), 8, 0x100, (_LITERAL,)),
     "SOP2": ((0x80040604,), 23, 0x60, (_LITERAL,)),
-    "SOPK": ((0xB0040001,), 23, 0x1A, (_LITERAL,)),
+    "SOPK": ((0xB0040001, 0xB0000001), 23, 0x1A, (_LITERAL,)),
     "SOPC": ((0xBF000604,), 16, 0x80, (_LITERAL,)),
     "SOPP": ((0xBF800000,), 16, 0x80, (_LITERAL,)),
     "SMEM": ((0xC0020001,), 18, 0x100, (0,)),

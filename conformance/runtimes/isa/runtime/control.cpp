@@ -28,6 +28,11 @@ void get_register(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, static_cast<u32>(mode >> offset & ((u64{1} << size) - 1)));
 }
 
+[[noreturn]] void sets_register(Wave &w, const Inst &i) {
+  if ((i.constant & 63) == 1) throw Fault(Fault::Unknown, "a change of the float mode");
+  unknown(w, i);
+}
+
 // Scalar registers that a message or a clock fills, some time later.
 template <u32 count, auto f>
 void answers(Wave &w, const Inst &i) {
@@ -79,8 +84,9 @@ constexpr Semantics control_rows[] = {
     {"s_setreg_b32",
      [](Wave &w, const Inst &i) {  // the registers with the address of scratch memory, which has none here
        const u32 number = i.constant & 63;
-       if (number != 20 && number != 21) unknown(w, i);
+       if (number != 20 && number != 21) sets_register(w, i);
      }},
+    {"s_setreg_imm32_b32", sets_register},
     {"s_barrier", [](Wave &w, const Inst &) { w.at_barrier = true; }},
     {"s_trap",
      [](Wave &, const Inst &i) {

@@ -106,6 +106,7 @@ constexpr Rename renames[] = {
     {"_nc_i32", "_i32"},
     {"_nc_u16", "_u16"},
     {"_nc_i16", "_i16"},
+    {"v_cvt_pk_rtz_", "v_cvt_pkrtz_"},
     {"v_clz_i32_u32", "v_ffbh_u32"},
     {"v_ctz_i32_b32", "v_ffbl_b32"},
     {"v_cls_i32", "v_ffbh_i32"},

@@ -38,7 +38,8 @@ u8 *Wave::look_up(u64 address, u32 bytes, int lane) {
 
 namespace {
 
-constexpr u64 turn = 1 << 14;  // instructions until the next wave has its turn
+constexpr i64 near_arguments = 1 << 14;  // bytes
+constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
 
 bool packs_thread_ids(const std::string &target) {
   return !target.starts_with("gfx906") && !target.starts_with("gfx10");
@@ -46,6 +47,16 @@ bool packs_thread_ids(const std::string &target) {
 
 std::string place(const u32 (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
+}
+
+// Where an address in global memory lies: near the arguments, which no allocation holds, or near an allocation.
+std::string global_place(const Window &arguments, u64 address) {
+  const i64 offset = static_cast<i64>(address - arguments.begin),
+            size = static_cast<i64>(arguments.end - arguments.begin);
+  if (offset >= -near_arguments && offset < size + near_arguments)
+    return "at offset " + std::to_string(offset) + " of the kernel's " + std::to_string(size) + " bytes of arguments";
+  const std::string text = located(address);
+  return text.starts_with("an address") ? "at " + text : text;
 }
 
 }  // namespace
@@ -122,7 +133,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
     if (access->lane >= 0) lane = access->lane;
     text = name + " of " + std::to_string(access->bytes) + " bytes ";
     if (access->space == AddressFault::Global)
-      text += located(access->address);
+      text += global_place(w.launch->fixed[1], access->address);
     else if (access->space == AddressFault::Lds)
       text += "at offset " + std::to_string(access->address) + " of the block's " +
               std::to_string(w.group->lds.size()) + " bytes of shared memory";

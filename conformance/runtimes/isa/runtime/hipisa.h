@@ -9,9 +9,8 @@ extern "C" {
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message. Those of the cpu runtime (hipcpu.h), and
 //   target      gfx942, ...     the device that is interpreted
 //   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: none
-//   counts      0 or 1          count what launches do, from zero on, for hipisaCounts; each instruction then takes
-//   longer coverage    a folder        write which instructions launches reach into KERNEL.sites (sites.h); empty: do
-//   not
+//   counts      0 or 1          count what launches do, from zero on, for hipisaCounts, which slows them
+//   sites       a folder        write the instructions that launches reach into KERNEL.sites (sites.h); empty: none
 int hipisaSetOption(const char *key, const char *value);
 
 // Message of the last HIP call on this thread that failed. Never null.

@@ -101,6 +101,11 @@ f64 trig_preop(f64 x, u32 segment) {
 }
 
 u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
+// Towards zero: a number that is too large is the largest.
+u32 cut_half_bits(f32 x) {
+  const u32 bits = half_bits(x);
+  return std::fabs(static_cast<f32>(static_cast<f16>(x))) > std::fabs(x) ? bits - 1 : bits;
+}
 // To nearest even.
 u32 brain_float(f32 x) {
   const u32 bits = bits_of(x);
@@ -180,6 +185,8 @@ constexpr Semantics float_rows[] = {
     {"v_fma_mix_f32", &fma_mix},
     {"v_fma_mixlo_f16", &fma_mix_half<false>},
     {"v_fma_mixhi_f16", &fma_mix_half<true>},
+    {"v_cvt_pkrtz_f16_f32",
+     &binary<u32, f32, f32, [](f32 a, f32 b) { return cut_half_bits(a) | cut_half_bits(b) << 16; }>},
     {"v_cvt_pk_f16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return half_bits(a) | half_bits(b) << 16; }>},
     {"v_cvt_pk_bf16_f32", &binary<u32, f32, f32, [](f32 a, f32 b) { return brain_float(a) | brain_float(b) << 16; }>},
     {"v_cvt_f16_f32", &unary<f16, f32, [](f32 a) { return static_cast<f16>(a); }>},

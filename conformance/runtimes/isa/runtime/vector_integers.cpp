@@ -70,6 +70,21 @@ void writelane(Wave &w, const Inst &i) {
   w.out(i.dst - vgpr)[w.scalar(i.src[1], i) % w.launch->wave] = w.scalar(i.src[0], i);
 }
 
+// v_permlane16, and v_permlanex16 between the rows of a pair: four bits a lane, in two scalars, choose one of 16 lanes.
+// op_sel says whether lanes that are not active are read, and whether a result without a source is 0.
+template <u32 other_row>
+void permute_row(Wave &w, const Inst &i) {
+  u32 a_[lanes], r[lanes];
+  const u32 *a = source(w, i, 0, a_), *old = w.out(i.dst - vgpr);
+  const u64 places = u64{w.scalar(i.src[2], i)} << 32 | w.scalar(i.src[1], i);
+  const bool fetches_inactive = i.op_sel & 1, zero_outside = i.op_sel & 2;
+  for (u32 l = 0; l < lanes; ++l) {
+    const u32 from = ((l & ~15u) ^ 16 * other_row) | (places >> 4 * (l & 15) & 15);
+    r[l] = fetches_inactive || w.exec_ >> from & 1 ? a[from] : zero_outside ? 0 : old[l];
+  }
+  put_words(w, w.exec_, i.dst - vgpr, r);
+}
+
 // v_mbcnt: the bits of the mask below each lane.
 template <bool high>
 void mask_count(Wave &w, const Inst &i) {
@@ -234,6 +249,8 @@ constexpr Semantics integer_rows[] = {
     {"v_readfirstlane_b32", &readfirstlane},
     {"v_readlane_b32", &readlane},
     {"v_writelane_b32", &writelane},
+    {"v_permlane16_b32", &permute_row<0>},
+    {"v_permlanex16_b32", &permute_row<1>},
     {"v_mbcnt_lo_u32_b32", &mask_count<false>},
     {"v_mbcnt_hi_u32_b32", &mask_count<true>},
     H2("v_add_u16", a + b),
