@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reference.arithmetic import ARITHMETIC, Arithmetic
 from reference.expected import Expected
 from reference.result import contiguous
+from reference.softmax import bounds
 from reference.strided import bits, one_operand
 
 Array = NDArray[Any]
@@ -180,17 +181,5 @@ def _compute(op: str, a: Arithmetic, stored: Array, param: Array, library_ulp: i
     value = results[0]
     if len(results) == 1:
         return a.store(value), None, None
-    low, high = (
-        np.where(np.isnan(value), value, extreme(extreme(value, results[1]), results[2]))
-        for extreme in (_least, _greatest)
-    )
+    value, low, high = bounds(results)
     return a.store(value), a.store(low), a.store(high)
-
-
-def _least(a: Array, b: Array) -> Array:
-    """``np.fmin``, which may answer either of two zeros; here -0 is the lesser."""
-    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
-
-
-def _greatest(a: Array, b: Array) -> Array:
-    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ def upsample_bilinear2d(
 ) -> dict[str, Expected]:
     """Source (b, c, h, w). Neighbours of weight 0 take part, so that an infinity next to them gives NaN.
 
-    Which of two products is fused with the sum is the compiler's choice: the value is as recorded on CUDA, the interval
-    covers either and none.
+    Which of two products is fused with the sum is the compiler's choice, in each of the three sums: the value is as
+    recorded on CUDA, the interval covers either and none.
     """
     (x,) = tensors(info, 4, src)
     wide = x.astype(np.float64)
@@ -71,7 +72,7 @@ def upsample_bilinear2d(
     above, below = (
         _blended(wide[:, :, row[:, None], left], wide[:, :, row[:, None], right], across) for row in (top, bottom)
     )
-    values = [value for rows in zip(above, below, strict=True) for value in _blended(*rows, down[:, None])]
+    values = [value for rows in product(above, below) for value in _blended(*rows, down[:, None])]
     return {"dst": contiguous(dst, *bounds([_narrowed(value, dst.dtype).reshape(-1) for value in values]))}
 
 

@@ -24,6 +24,19 @@ def test_a_generic_pointer_reaches_shared_memory(machine: Machine) -> None:
     same(after[3].view(np.uint32)[::2], a)
 
 
+def test_shared_memory_and_accumulation_registers(machine: Machine) -> None:
+    words = [
+        *(0x24180082, 0xD3D94005, 0x18000104),  # v_lshlrev_b32 v12, 2, v0; v_accvgpr_write_b32 a5, v4
+        *(0xDA1A0004, 0x0000050C, 0xDA6C0004, 0x0700000C),  # ds_write_b32 v12, a5 offset:4; ds_read_b32 a7
+        *(0xBF8CC07F, 0xD3D8400A, 0x18000107),  # s_waitcnt lgkmcnt(0); v_accvgpr_read_b32 v10, a7
+    ]
+    a = np.arange(LANES, dtype=np.uint32)
+    given = [slots(a), *(np.zeros(LANES, np.uint64) for _ in range(3))]
+    failed, message, after = machine.launch(code_object([*HEAD, *words, *TAIL], lds=4 * LANES + 4), *given)
+    assert failed == 0, message
+    same(after[3].view(np.uint32)[::2], a)
+
+
 def test_code_may_jump_to_an_address(machine: Machine) -> None:
     words = [
         *(0xBE941C00, 0x80149014, 0x82158015, 0xBE801D14),  # s_getpc_b64 s[20:21]; plus 16; s_setpc_b64

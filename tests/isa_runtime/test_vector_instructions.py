@@ -271,6 +271,8 @@ def test_accumulation_registers_hold_words(machine: Machine) -> None:
     a = values(U, 1)
     words = [0xD3D94005, 0x18000104, 0xD3D8400A, 0x18000105]  # v_accvgpr_write_b32 a5, v4; v_accvgpr_read_b32 v10, a5
     same(run(machine, words, U, a), a)
+    words = [*words[:2], 0x7E0CA505, 0xD3D8400A, 0x18000106]  # v_accvgpr_mov_b32 a6, a5 between, and a6 is read
+    same(run(machine, words, U, a), a)
 
 
 @pytest.mark.parametrize(

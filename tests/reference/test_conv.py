@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -181,6 +182,29 @@ def _bilinear(x: Array, out: tuple[int, int], **flags: Any) -> list[float]:
         w_out=out[1], info=_info(x), src=x.reshape(-1), **given,
     )  # fmt: skip
     return [float(element) for element in value]
+
+
+def _fma(a: float, b: float, c: float) -> float:
+    return float(Fraction(a) * Fraction(b) + Fraction(c))
+
+
+def test_bilinear_leaves_each_fusion_to_the_compiler() -> None:
+    """Above with the first product fused and below with the second, or the other way round; half between the rows."""
+    x = np.random.default_rng(5).standard_normal((1, 200, 2, 2))
+    arguments = {"dst": np.zeros(1000), "info": _info(x), "src": x.ravel(), "h_out": 1, "w_out": 5}
+    arguments |= {"align_corners": 0, "has_scale_h": 1, "scale_h_factor": 0.5, "has_scale_w": 1, "scale_w_factor": 3.3}
+    answer = evaluate("conv", "upsample_bilinear2d", {"dtype": "f64"}, 0, arguments)["dst"]
+    assert answer.low is not None
+    assert answer.high is not None
+    for channel, column in product(range(200), range(2, 5)):
+        weight = float(Fraction(1 / 3.3) * Fraction(column + 0.5) - Fraction(1, 2))
+        rest = 1 - weight
+        (first, second), (third, fourth) = (
+            (_fma(a, rest, b * weight), _fma(b, weight, a * rest)) for a, b in x[0, channel].tolist()
+        )
+        low, high = (float(bound[5 * channel + column]) for bound in (answer.low, answer.high))
+        for value in (0.5 * first + 0.5 * fourth, 0.5 * second + 0.5 * third):
+            assert low <= value <= high
 
 
 def test_bilinear_by_hand() -> None:

@@ -28,7 +28,9 @@ class CdnaDecoder : public Decoder {
       case 0x36:
         name(i, Encoding::DS, w >> 17 & 255);
         lds(i, w, next);
-        if (w >> 16 & 1 || w >> 25 & 1) i.run = unknown;  // GDS, and accumulation registers
+        if (w >> 16 & 1) i.run = unknown;  // GDS
+        if (w >> 25 & 1)                   // data in accumulation registers
+          for (u16 *data : {&i.src[1], &i.src[2], &i.dst}) *data = static_cast<u16>(*data + 256);
         break;
       case 0x37:
         flat(i, w, next);

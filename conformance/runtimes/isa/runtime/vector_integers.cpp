@@ -109,6 +109,11 @@ void to_accumulation(Wave &w, const Inst &i) {
   const u32 *a = source(w, i, 0, a_);
   put_words(w, w.exec_, i.dst - vgpr + accumulation, a);
 }
+void within_accumulation(Wave &w, const Inst &i) {
+  u32 r[lanes];
+  std::memcpy(r, w.in(i.src[0] - vgpr + accumulation), sizeof r);
+  put_words(w, w.exec_, i.dst - vgpr + accumulation, r);
+}
 
 u32 permute_bytes(u32 a, u32 b, u32 selectors) {
   const u64 data = u64{a} << 32 | b;
@@ -177,6 +182,7 @@ constexpr Semantics integer_rows[] = {
     {"v_mov_b64", &unary<u64, u64, [](u64 a) { return a; }>},
     {"v_accvgpr_read_b32", &from_accumulation},
     {"v_accvgpr_write_b32", &to_accumulation},
+    {"v_accvgpr_mov_b32", &within_accumulation},
     U1("v_not_b32", ~a),
     U1("v_bfrev_b32", reversed_bits(a)),
     U1("v_ffbh_u32", leading_zeros(a)),
