@@ -71,7 +71,7 @@ def _answer(link: socket.socket) -> None:
         words, folder, variables = json.loads(link.makefile("rb").read(int.from_bytes(size, "big")))
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(variables)
