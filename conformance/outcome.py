@@ -13,7 +13,7 @@ Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
-"""In the order of the design; what each means is in the README."""
+"""In the order of the design; docs/judging.md says what each means."""
 
 INFRASTRUCTURE = "infrastructure: "
 """Begins the message of a selected kernel that is ``not_run`` because something failed that is not its doing."""

@@ -17,6 +17,7 @@ from typing import Any
 from conformance.cli.completing import complete, kernel_names, module_names
 from conformance.cli.ending import ended
 from conformance.cli.new_options import new_parser
+from conformance.cli.outputs import check_outputs
 from conformance.cli.usage import STDOUT, CommandParser, json_file, percentage, seconds, shard, workers
 from conformance.files import checkout, version
 from conformance.port.dialects import DIALECTS
@@ -368,6 +369,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def command() -> int:
         arguments = parse(argv)
+        check_outputs(arguments)
         module = import_module(f"conformance.cli.commands.{arguments.command}")
         # What is not the answer goes to standard error, where the answer goes to standard output.
         alone = getattr(arguments, "json", None) == STDOUT

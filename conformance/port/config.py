@@ -1,4 +1,4 @@
-"""``candle-parity.toml``: what the authors of a port say of it, read and checked; the README has the table of its keys.
+"""``candle-parity.toml``: what the authors of a port say of it, read and checked; docs/declaration.md has the keys.
 
 The file lies in the tree or next to it, or is named with ``--config``. Paths in it are relative to the file. The table
 ``[tool.candle-parity]`` of a ``pyproject.toml`` in its place has the same keys.

@@ -142,7 +142,7 @@ def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
         block=measured.block,
         bytes=measured.bytes,
         operations=measured.operations,
-        copy_gbps=round(measured.copy_gbps, 1),
+        copy_gbps=_rate(measured.copy_gbps),
         ours=_tree(ours),
         against=_tree(others[0]) if others else None,
         ratio=ratios and ratios[1],
@@ -155,6 +155,11 @@ def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     """Rounded to six decimals, which is nanoseconds of milliseconds."""
     low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
     return round(low, 6), round(middle, 6), round(high, 6)
+
+
+def _rate(gbps: float) -> float:
+    """Five significant digits: a copy of a few bytes on the host is far below 0.1 GB/s, and never 0."""
+    return float(f"{gbps:.5g}")
 
 
 def _tree(timing: Timing) -> TreeTiming:

@@ -40,9 +40,10 @@ def workload(
     moved: int = 3_000_000,
     operations: int | None = None,
     size: str = "large",
+    copy: float = 3000.0,
 ) -> WorkloadResult:
     timings = tuple(timing(*times) for times in (ours, theirs) if times is not None)
-    measured = Measurement(f"{kernel}({fields})", size, moved, operations, (1, 1, 1), (1024, 1, 1), 3000.0, timings)
+    measured = Measurement(f"{kernel}({fields})", size, moved, operations, (1, 1, 1), (1024, 1, 1), copy, timings)
     return workload_result(SPECS.kernels[kernel], measured)
 
 

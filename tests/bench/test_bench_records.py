@@ -27,6 +27,11 @@ def test_rates_are_of_the_median():
     assert (row.gbps, row.share, row.gops) == (1500.0, 0.5, 4000.0)
 
 
+@pytest.mark.parametrize(("copy", "kept"), [(0.0123456789, 0.012346), (3003.14159, 3003.1)])
+def test_the_rate_of_a_copy_of_a_few_bytes_is_not_rounded_to_nothing(copy, kept):
+    assert workload("fill_u8", "shape=[33]", [0.001], moved=33, copy=copy).copy_gbps == kept
+
+
 def test_the_ratio_is_the_median_over_pairs_and_not_that_of_medians():
     row = workload("uneg_f32", "shape=[8]", [1.0, 1.0, 4.0, 4.0, 9.0], [2.0, 2.0, 4.0, 4.0, 9.0])
     assert (row.ratio_low, row.ratio, row.ratio_high) == (1.0, 1.0, 2.0)

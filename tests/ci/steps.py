@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +32,9 @@ def load(name: str) -> dict[Any, Any]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """One with ``candle-parity`` of this tree in it."""
-    programs = folder.parent / "programs"
-    programs.mkdir(exist_ok=True)
-    program = programs / "candle-parity"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m conformance.cli.main "$@"\n')
-    program.chmod(0o755)
-    return os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    """One with ``candle-parity`` of this tree in it: the programs lie next to ``folder``."""
+    path = f"{folder.parent / 'programs'}:{os.environ['PATH']}"
+    return os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
 
 
 def shell(script: str, folder: Path, variables: Mapping[str, str]) -> tuple[int, str]:

@@ -7,6 +7,7 @@ import re
 import shlex
 import textwrap
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +17,7 @@ import yaml
 from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
+from tests.ci.server import program
 from tests.ci.steps import load, run_action, shell
 from tests.cli.small_port import ROOT, declare, small_port
 
@@ -23,9 +25,16 @@ GATE = "[tool.candle-parity.gate]\nfail_under = 0.2\n"
 TARGETS = "gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with program(tmp_path_factory.mktemp("program")) as folder:
+        yield folder
+
+
 @pytest.fixture
-def port(tmp_path: Path) -> Path:
+def port(tmp_path: Path, programs: Path) -> Path:
     """A repository at 0.26% with a gate of 0.2%."""
+    (tmp_path / "programs").symlink_to(programs)
     folder = tmp_path / "repository"
     folder.mkdir()
     small_port(folder)

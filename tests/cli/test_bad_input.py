@@ -44,6 +44,10 @@ def test_a_thread_order_that_does_not_exist(cli):
     refused(cli("run", "uneg_f32", "--runtime", "cpu", "--order", "sideways"), "sideways", "shuffle:SEED")
 
 
+def test_an_empty_list_of_targets_is_not_none(cli, port):
+    refused(cli("check", "--kernels", port(NEG % ""), "--arch", ""), "no target is named")
+
+
 def test_a_malformed_spec_names_file_and_line(cli, tmp_path):
     folder = tmp_path / "specs"
     shutil.copytree(SPEC_FOLDER, folder)

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from documented import PAGES
 
 from conformance.cases import FAMILIES
 from conformance.cases.layouts import LAYOUT_NAMES
@@ -51,10 +52,31 @@ def test_every_name_in_case_ids_is_on_the_page(names: tuple[str, ...]) -> None:
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s#]+)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (DOCS / link).exists()] == []
+def anchors(page: Path) -> set[str]:
+    """The addresses of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)", page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            name, _, heading = link.partition("#")
+            target = page.parent / name if name else page
+            assert target.exists(), link
+            assert not heading or heading in anchors(target), link
+
+
+def test_every_page_is_listed() -> None:
+    listed = (DOCS / "README.md").read_text(encoding="utf-8")
+    assert [
+        page.name for page in DOCS.glob("*.md") if f"]({page.name})" not in listed and page.name != "README.md"
+    ] == []
+
+
+def test_a_newcomer_can_read_the_readme_to_its_end() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 300
 
 
 def test_messages_on_the_page_are_in_the_code() -> None:

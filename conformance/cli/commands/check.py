@@ -39,7 +39,7 @@ def command(arguments: argparse.Namespace) -> int:
     wanted = specs.select(arguments.patterns, arguments.module)
     port = tree_from(Settings.of(vars(arguments)), specs)
     path, options = port.path, port.options
-    targets = targets_of(arguments.arch) if arguments.arch else []
+    targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)

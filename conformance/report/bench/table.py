@@ -51,7 +51,7 @@ def heading(record: BenchRecord) -> list[str]:
     kind = known_kind(run.runtime)
     on_host = kind is not None and kind.on_host
     note = "; executed on the host: the times say nothing about a GPU" if on_host else ""
-    copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
+    copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 
 
@@ -119,7 +119,7 @@ def summary(rows: Sequence[WorkloadResult]) -> list[str]:
         if row.ratio is not None:
             families.setdefault(row.family, []).append(row.ratio)
     if not families:
-        return [f"{len(rows)} workloads"]
+        return [f"{len(rows)} workload{'s' * (len(rows) != 1)}"]
     mean = geometric_mean(geometric_mean(ratios) for ratios in families.values())
     return [
         f"{len(rows)} workloads; geometric mean over {len(families)} families: {mean:.2f} times as fast",
