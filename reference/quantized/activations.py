@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conformance.dtypes import dtype
 from reference.butterfly import butterfly
 from reference.expected import Expected
+from reference.interval import ordinals
 from reference.quantized.blocks import GROUP, Q8_1_SIZE
 from reference.result import contiguous
 from reference.summation import along, any_order, storing
@@ -64,14 +65,8 @@ def of_some_order(groups: Array, sums: Array, written: Array) -> Array:
     """
     wide = dtype("f32")
     reached = any_order(along(groups, groups.ndim - 1), wide, sums, storing(wide.name))
-    low, high = (_ordered(np.asarray(end).astype(np.float16)) for end in (reached.low, reached.high))
-    return np.asarray((_ordered(written) >= low) & (_ordered(written) <= high))
-
-
-def _ordered(x: Array) -> Array:
-    """Numbers of f16 in the order of their values, -0 before +0."""
-    patterns = x.view(np.int16).astype(np.int32)
-    return np.where(patterns < 0, -1 - (patterns & 0x7FFF), patterns)
+    low, high = (ordinals(np.asarray(end).astype(np.float16)) for end in (reached.low, reached.high))
+    return np.asarray((ordinals(written) >= low) & (ordinals(written) <= high))
 
 
 def _groups(x: Array, kept: int, padded: int) -> Array:

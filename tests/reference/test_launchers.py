@@ -5,7 +5,7 @@ from __future__ import annotations
 import launchers
 import pytest
 
-CALLS = {"mmvq": (33, 198)}
+CALLS = {"mmvq": (33, 198), "mmq": (13, 75)}
 
 
 @pytest.mark.parametrize("module", CALLS)
