@@ -26,16 +26,13 @@ _SLACK = 1 + 2.0**-8
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def around(total: Array, magnitude: Array, roundings: Any, kind: np.dtype[Any], apart: Array | None = None) -> Expected:
+def around(total: Array, magnitude: Array, roundings: Any, kind: np.dtype[Any]) -> Expected:
     """``total`` as ``kind`` (by way of float32), with the ends of its interval.
 
-    total, magnitude: float64 of any shape, the sums of the terms and of their magnitudes. ``apart`` is how far from
-    ``total`` a result may be for another reason. Infinities and NaN have no neighbourhood; where the magnitudes alone
-    overflow some order may, and any value is as good.
+    total, magnitude: float64 of any shape, the sums of the terms and of their magnitudes. Infinities and NaN have no
+    neighbourhood; where the magnitudes alone overflow, some order may, and any value is as good.
     """
     radius = _SLACK * UNIT * np.asarray(roundings, np.float64) * magnitude
-    if apart is not None:
-        radius = radius + apart
     settled = ~(np.isfinite(radius) & np.isfinite(total)) | (radius == 0)
     radius = np.where(settled, 0, radius)
     value, low, high = ((total + side * radius).astype(np.float32).astype(kind) for side in (0.0, -1.0, 1.0))

@@ -44,12 +44,19 @@ class Call:
     def id(self) -> str:
         return f"{self.name}({self.label})"
 
-    def wrong(self, got: dict[str, Array], **changed: Any) -> int:
-        """How many elements of ``got`` the reference refuses, for these arguments or with some ``changed``."""
-        arguments = {**self.arguments, **changed}
-        expected = reference.evaluate(self.module, self.family, self.variant, 0, arguments)
+    def expected(self, **changed: Any) -> dict[str, reference.Expected]:
+        """What the reference expects, of these arguments or with some ``changed``."""
+        return reference.evaluate(self.module, self.family, self.variant, 0, {**self.arguments, **changed})
+
+    def values(self, **changed: Any) -> dict[str, Array]:
+        """The values of ``expected``: what a kernel leaves that does as the reference does."""
+        return {name: expected.value for name, expected in self.expected(**changed).items()}
+
+    def wrong(self, got: dict[str, Array], others: bool = True) -> int:
+        """How many elements of ``got`` the reference refuses; with ``others``, and does not call as good."""
+        expected = self.expected()
         assert set(expected) == set(got)
-        masks = reference.equivalent(self.module, self.variant, arguments, got)
+        masks = reference.equivalent(self.module, self.variant, self.arguments, got) if others else {}
         refused = 0
         for name, content in got.items():
             off = traces.steps(content, expected[name]) > 0
