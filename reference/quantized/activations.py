@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conformance.dtypes import dtype
 from reference.butterfly import butterfly
 from reference.expected import Expected
+from reference.interval import ordinals
 from reference.quantized.blocks import GROUP, Q8_1_SIZE
 from reference.result import contiguous
 from reference.summation import along, any_order, storing
@@ -27,38 +28,45 @@ def quantize_q8_1(
     The sum adds up the values, in any order, not their quants; quants are divided by the scale before that is rounded
     to float16.
     """
-    groups = _groups(x, int(kx), int(kx_padded))
+    return {"vy": contiguous(vy, q8_1_blocks(x, int(kx), int(kx_padded)).reshape(-1))}
+
+
+@np.errstate(all="ignore")
+def q8_1_blocks(x: Array, kept: int, padded: int) -> Array:
+    """Rows of ``kept`` float32 values, filled up with zeros to ``padded``, as blocks: uint8 (blocks, 36)."""
+    groups = _groups(x, kept, padded)
     largest = butterfly(np.abs(groups), np.fmax)
     sums = butterfly(groups)
     scale = largest / np.float32(127)
     blocks = np.empty((len(groups), Q8_1_SIZE), np.uint8)
     blocks[:, 0:2] = _half(scale)
     blocks[:, 2:4] = _half(sums)
-    quants = _low_byte(groups / scale[:, None])
+    quants = low_byte(groups / scale[:, None])
     blocks[:, 4:] = np.where(largest[:, None] == 0, 0, quants)
-    return {"vy": contiguous(vy, blocks.reshape(-1))}
+    return blocks
 
 
 @np.errstate(all="ignore")
 def sums_in_another_order(arguments: Mapping[str, Any], got: Mapping[str, Array]) -> dict[str, Array]:
     """Which bytes of ``vy`` belong to a sum that some order of the float32 additions gives, and its rounding."""
     groups = _groups(arguments["x"], int(arguments["kx"]), int(arguments["kx_padded"]))
-    terms = along(groups, 1)
-    wide = dtype("f32")
-    sums = any_order(terms, wide, butterfly(groups), storing(wide.name))
     mask = np.zeros(got["vy"].size, np.bool_)
     size = len(groups) * Q8_1_SIZE
     blocks = got["vy"][:size].reshape(-1, Q8_1_SIZE)
-    written = _ordered(np.ascontiguousarray(blocks[:, 2:4]).view(np.float16)[:, 0])
-    low, high = (_ordered(np.asarray(end).astype(np.float16)) for end in (sums.low, sums.high))
-    mask[:size].reshape(-1, Q8_1_SIZE)[:, 2:4] = ((written >= low) & (written <= high))[:, None]
+    written = np.ascontiguousarray(blocks[:, 2:4]).view(np.float16)[:, 0]
+    mask[:size].reshape(-1, Q8_1_SIZE)[:, 2:4] = of_some_order(groups, butterfly(groups), written)[:, None]
     return {"vy": mask}
 
 
-def _ordered(x: Array) -> Array:
-    """Numbers of f16 in the order of their values, -0 before +0."""
-    patterns = x.view(np.int16).astype(np.int32)
-    return np.where(patterns < 0, -1 - (patterns & 0x7FFF), patterns)
+def of_some_order(groups: Array, sums: Array, written: Array) -> Array:
+    """Which of the float16 numbers ``written`` some order of adding up float32 ``groups`` over their last axis gives.
+
+    ``sums`` are those of Candle's order.
+    """
+    wide = dtype("f32")
+    reached = any_order(along(groups, groups.ndim - 1), wide, sums, storing(wide.name))
+    low, high = (ordinals(np.asarray(end).astype(np.float16)) for end in (reached.low, reached.high))
+    return np.asarray((ordinals(written) >= low) & (ordinals(written) <= high))
 
 
 def _groups(x: Array, kept: int, padded: int) -> Array:
@@ -73,7 +81,7 @@ def _half(x: Array) -> Array:
     return x.astype(np.float16).reshape(-1, 1).view(np.uint8)
 
 
-def _low_byte(x: Array) -> Array:
+def low_byte(x: Array) -> Array:
     """Half away from zero to int32, saturated, NaN to 0; then the lowest byte."""
     wide = x.astype(np.float64)
     rounded = np.trunc(wide + np.copysign(0.5, wide))

@@ -173,6 +173,12 @@ FORMATS: dict[str, Format] = {
 }
 """By the name in a kernel's ``qtype``."""
 
+
+def named(qtype: str) -> str:
+    """The key of ``FORMATS``: kernels that are linked have ``q4_k`` in their names, the others ``q4_K``."""
+    return qtype.replace("_k", "_K")
+
+
 Q8_1_SIZE = 36
 """Bytes of 32 quantized activations: scale and sum as float16, 32 signed bytes."""
 

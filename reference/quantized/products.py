@@ -1,5 +1,7 @@
 """Products of quantized weights with quantized activations: mmvq, mmq and indexed_moe_forward.
 
+``vector_sums`` is also what the launchers of the modules mmvq and moe compute.
+
 Integer sums are exact. The float32 sums are in Candle's order: per thread over its blocks, then over the warps, then a
 butterfly over 32 lanes (mmvq and indexed_moe_forward), or over the groups of a row one after the other (mmq).
 """
@@ -69,6 +71,11 @@ def _plain(fma: Fma, acc: Array, v: _Sums) -> Array:
     return fma(v.d * v.d8[..., 0], as_f32(v.dot[..., 0]), acc)
 
 
+def _by_scale(fma: Fma, acc: Array, v: _Sums) -> Array:
+    """The sum is scaled by the block first, then by the activations."""
+    return fma(as_f32(v.dot[..., 0]) * v.d, v.d8[..., 0], acc)
+
+
 def _over_pieces(fma: Fma, factor: Array, whole: Array) -> Array:
     total = np.zeros(np.broadcast_shapes(factor.shape, whole.shape)[:-1], F32)
     for piece in range(whole.shape[-1]):
@@ -128,6 +135,7 @@ _VECTOR: dict[str, _Vector] = {
     "q5_0": _Vector(2, _of_nibbles, _shifted(8)),
     "q5_1": _Vector(2, _of_nibbles, _with_minimum(0.5)),
     "q8_0": _Vector(4, _of_bytes, _plain),
+    "q8_0 by scale": _Vector(4, _of_bytes, _by_scale),
     "q2_K": _Vector(16, _of_two_bits, _scaled_with_minimum),
     "q3_K": _Vector(16, _of_two_bits, _scaled),
     "q4_K": _Vector(16, _of_pairs, _scaled_with_minimum),
@@ -136,14 +144,19 @@ _VECTOR: dict[str, _Vector] = {
 }
 
 
-def _words(qtype: str, columns: int) -> int:
+def terms_of(qtype: str, columns: int) -> int:
     """float32 terms of a sum over ``columns`` weights: an integer product of four bytes, and a minimum for each."""
     return columns // 4 * (1 if qtype in WITHOUT_MINIMUM else 2)
 
 
-def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns) -> Expected:
-    """Weights (batch, rows, blocks) times activations (batch, columns, groups), to (batch, columns, rows)."""
-    how = _VECTOR[qtype]
+def vector_sums(
+    qtype: str, warps: int, before: Array, weights: Blocks, activations: Columns, by_scale: bool = False
+) -> Expected:
+    """Weights (batch, rows, blocks) times activations (batch, columns, groups), to (batch, columns, rows).
+
+    ``by_scale``: the products of q8_0 are multiplied by one scale after the other, not by the product of both.
+    """
+    how = _VECTOR["q8_0 by scale" if by_scale and qtype == "q8_0" else qtype]
     batch, rows, count = weights.d.shape
     groups = weights.quants.shape[3]
     words = weights.quants.reshape(batch, 1, rows, count, groups, 8, 4)
@@ -199,7 +212,7 @@ def _vector_sums(qtype: str, warps: int, before: Array, weights: Blocks, activat
 
     # A part: at most three products and a sum for each piece; then steps, warps and the butterfly.
     depth = 3 + pieces[0].shape[-1] + 1 + steps + warps - 1 + 5
-    return summed(before, total, depth, _words(qtype, count * groups * GROUP))
+    return summed(before, total, depth, terms_of(qtype, count * groups * GROUP))
 
 
 @np.errstate(all="ignore")
@@ -221,7 +234,7 @@ def mmvq(
     per_row = int(ncols_x) // format_.length
     weights = format_.blocks(vx, rows * per_row).reshaped(1, rows, per_row)
     activations = columns(vy, count, int(ncols_x) // GROUP, int(nrows_y) // GROUP)
-    return {"dst": _vector_sums(qtype, 4 if count <= 4 else 2, dst, weights, activations)}
+    return {"dst": vector_sums(qtype, 4 if count <= 4 else 2, dst, weights, activations)}
 
 
 @np.errstate(all="ignore")
@@ -259,7 +272,7 @@ def indexed_moe_forward(
     size = stride * Q8_1_SIZE
     taken = all_inputs[: all_inputs.size // size * size].reshape(-1, size)[inputs]
     activations = columns(taken.reshape(-1), tasks, width // GROUP, stride)
-    return {"all_outputs": _vector_sums(qtype, 4, all_outputs, weights, activations)}
+    return {"all_outputs": vector_sums(qtype, 4, all_outputs, weights, activations)}
 
 
 # ---- matrix-matrix: pieces are the halves of one group, or of two
@@ -358,4 +371,4 @@ def mmq(
         return acc
 
     # A term: at most three products and three sums.
-    return {"dst": summed(dst, in_order, 6 + steps, _words(qtype, int(ncols_x)))}
+    return {"dst": summed(dst, in_order, 6 + steps, terms_of(qtype, int(ncols_x)))}
