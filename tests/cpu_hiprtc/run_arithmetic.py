@@ -12,11 +12,11 @@ import numpy as np
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.runtimes.cpu.control import open_cpu_runtime
 from conformance.runtimes.hip.device import Device
-from tests.cpu_hiprtc.test_dialects import CONVERTED, CPP, FUSED, SOURCE_TYPES
+from tests.cpu_hiprtc.test_dialects import CONVERTED, CPP, FUSED, SIXTEEN, SOURCE_TYPES
 
 
 def source(suffix: str) -> str:
-    half = "#include <cuda_fp16.h>\n" if suffix == "cu" else ""
+    half = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" if suffix == "cu" else "#include <hip/hip_bf16.h>\n"
     kernels = [
         f'extern "C" __global__ void {src}_{dst}(const {CPP[src]} *x, {CPP[dst]} *out, int n) {{\n'
         f"  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = static_cast<{CPP[dst]}>(x[i]);\n}}\n"
@@ -29,7 +29,9 @@ def source(suffix: str) -> str:
         for name, (kind, expression) in FUSED.items()
         if suffix == "hip" or kind == "__half"
     ]
-    return half + "".join(kernels)
+    return (
+        half + "".join(kernels) + SIXTEEN.replace("BFLOAT16", "__nv_bfloat16" if suffix == "cu" else "__hip_bfloat16")
+    )
 
 
 def main(given: str, kept: str) -> None:
@@ -54,6 +56,7 @@ def main(given: str, kept: str) -> None:
             if suffix == "hip" or kind == "__half":
                 operands = [data[one] for one in "abc"]
                 found[f"{suffix}_{name}"] = run(name, np.zeros_like(operands[0]), *operands)
+        found[f"{suffix}_sixteen"] = run("sixteen", np.zeros(10, np.uint16), np.array([0x80800001], np.uint32))
     np.savez(kept, **found)
 
 

@@ -96,6 +96,21 @@ FUSED = {
     "of_half_from_the_right": ("__half", "c[i] - a[i] * b[i]"),
     "of_float16": ("_Float16", "a[i] * b[i] + c[i]"),
 }
+SIXTEEN = """
+template <class T> __device__ void extremes(T zero, T minus, T *out) {
+  out[0] = __hmax(zero, minus), out[1] = __hmax(minus, zero);
+  out[2] = __hmin(zero, minus), out[3] = __hmin(minus, zero);
+}
+extern "C" __global__ void sixteen(const unsigned *x, unsigned short *out, int n) {
+  if (threadIdx.x) return;
+  const __half zero = __ushort_as_half(0), nan = __ushort_as_half(0x7e00);
+  extremes<__half>(zero, __ushort_as_half(0x8000), reinterpret_cast<__half *>(out));
+  BFLOAT16 *const last = reinterpret_cast<BFLOAT16 *>(out + 4);
+  extremes<BFLOAT16>(BFLOAT16(0.0f), BFLOAT16(-0.0f), last);
+  out[8] = (nan <= zero) | (zero >= nan) << 1 | (zero <= zero) << 2 | (nan < zero) << 3;
+  last[5] = x[0];
+}
+"""
 
 POINTS = [0.0, 0.5, 1.0, 1.5, 2.9, 100.0, 127.0, 128.0, 254.0, 255.0, 256.0, 300.0, 32767.0, 32768.0, 65504.0]
 WIDE = [65535.0, 65536.0, 1e5, 2.0**31 - 1, 2.0**31, 3e9, 2.0**32 - 1, 2.0**32, 5e9, 1e15, 2.0**53 + 1, 2.0**62]
@@ -189,3 +204,16 @@ def test_a_product_of_halves_is_fused_with_the_sum(results: dict[str, Array], na
         rounded_twice = ((a * b).astype(np.float16) + c.astype(np.float16)).astype(np.float16)
     np.testing.assert_array_equal(results[name], wanted)
     assert np.any(wanted != rounded_twice)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "expected"),
+    [
+        ("hip", [0x8000, 0, 0, 0x8000, 0x8000, 0, 0x8000, 0, 7, 0x4F00]),
+        ("cu", [0, 0, 0x8000, 0x8000, 0, 0, 0x8000, 0x8000, 4, 0x4F01]),
+    ],
+)
+def test_sixteen_bits_as_in_the_vendors_headers(results: dict[str, Array], suffix: str, expected: list[int]) -> None:
+    """HIP's ``__hmax`` and ``__hmin`` compare, whatever the signs of zeros; a NaN is ``<=`` of ``__half``; an integer
+    becomes a bfloat16 through a float (ROCm 7.2, amd_hip_fp16.h and amd_hip_bf16.h)."""
+    assert [hex(bits) for bits in results[f"{suffix}_sixteen"]] == [hex(bits) for bits in expected]

@@ -28,6 +28,17 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
   }
 }
 """
+DPP = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel) {
+  float pair, row;
+  asm volatile("s_nop 4");
+  asm volatile("v_or_b32_dpp %0, %1, %1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf" : "=v"(pair) : "v"(value));
+  asm volatile("s_nop 1");
+  asm volatile("v_or_b32_dpp %0, %1, %1 row_ror:4 row_mask:0xf bank_mask:0xf" : "=v"(row) : "v"(pair));
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) buf[i] = row;
+}
+"""
 UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
 NO_WAIT = 'float x; asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(buf + i)); value += 0 * x;'
 RARE = "if (value == 12345) atomicAdd(buf + i, 1.0f);"
@@ -94,6 +105,20 @@ def test_a_code_object_is_taken_as_it_is(toolchain: Toolchain, port: Path, tmp_p
     (port / "fill.hsaco").write_bytes(compile_cached(toolchain, source, target).code)
     run, kernel = judged(tmp_path, "--kernels", str(port))
     assert (kernel["status"], run["arch"], kernel["compiler"]) == ("pass", "gfx942", None)
+
+
+def test_inline_assembly_gets_a_verdict_here_and_none_on_the_host(
+    toolchain: Toolchain, port: Path, tmp_path: Path
+) -> None:
+    """Lanes read those next to them by DPP, as in reductions of ports for gfx906; all hold the same value."""
+    (port / "fill.hip").write_text(DPP)
+    _, kernel = judged(tmp_path, "--arch", "gfx1100", "--kernels", str(port))
+    assert (kernel["status"], kernel["failed"], kernel["cases"] > 5) == ("pass", 0, True)
+    main(["run", "--runtime", "cpu", "--kernels", str(port), "--json", str(tmp_path / "cpu.json"), "fill_f32"])
+    (on_host,) = (
+        row for row in json.loads((tmp_path / "cpu.json").read_text())["kernels"] if row["name"] == "fill_f32"
+    )
+    assert on_host["status"] == "not_run"
 
 
 def test_what_is_not_known_gives_no_verdict(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:

@@ -23,8 +23,14 @@ struct __hip_bfloat16 {
   SIMT_INLINE __hip_bfloat16(const __hip_bfloat16_raw &raw) : __x(raw.x) {}
   SIMT_INLINE __hip_bfloat16(float value) : __x(simt::bfloat16_bits(value)) {}
   SIMT_INLINE __hip_bfloat16(double value) : __x(simt::bfloat16_bits(value)) {}
-#define SIMT_FROM(Integer)                                                                            \
-  SIMT_INLINE __hip_bfloat16(Integer value) : __x(simt::bfloat16_bits(static_cast<double>(value))) {} \
+  // HIP's header leaves integers to clang, which goes through float and rounds twice.
+#if defined(SIMT_CUDA)
+  typedef double FromInteger;
+#else
+  typedef float FromInteger;
+#endif
+#define SIMT_FROM(Integer)                                                                                 \
+  SIMT_INLINE __hip_bfloat16(Integer value) : __x(simt::bfloat16_bits(static_cast<FromInteger>(value))) {} \
   SIMT_INLINE __hip_bfloat16 &operator=(Integer value) { return *this = __hip_bfloat16(value); }
   SIMT_FROM(short)
   SIMT_FROM(unsigned short)
@@ -121,6 +127,7 @@ SIMT_INLINE __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 a) { return __hip_
 #define SIMT_T2 __hip_bfloat162
 #define SIMT_F(x) __bfloat162float(x)
 #define SIMT_R(x) __ushort_as_bfloat16(::simt::bfloat16_bits(x))
+#define SIMT_FIRST_OF_EQUAL false
 #include "small_functions.inc"
 
 #define SIMT_BFLOAT16_ASSIGNMENT(op, function)                                               \

@@ -103,8 +103,13 @@ struct __half {
   friend SIMT_INLINE bool operator!=(const __half &a, const __half &b) { return a.value() != b.value(); }
   friend SIMT_INLINE bool operator<(const __half &a, const __half &b) { return a.value() < b.value(); }
   friend SIMT_INLINE bool operator>(const __half &a, const __half &b) { return a.value() > b.value(); }
+#if defined(SIMT_CUDA)
   friend SIMT_INLINE bool operator<=(const __half &a, const __half &b) { return a.value() <= b.value(); }
   friend SIMT_INLINE bool operator>=(const __half &a, const __half &b) { return a.value() >= b.value(); }
+#else  // true with NaN, as in HIP's header
+  friend SIMT_INLINE bool operator<=(const __half &a, const __half &b) { return !(b < a); }
+  friend SIMT_INLINE bool operator>=(const __half &a, const __half &b) { return !(a < b); }
+#endif
 #endif
 
  private:
@@ -214,6 +219,7 @@ SIMT_INLINE __half2 __lowhigh2highlow(__half2 a) { return __half2(a.y, a.x); }
 #define SIMT_T2 __half2
 #define SIMT_F(x) __half2float(x)
 #define SIMT_R(x) __ushort_as_half(::simt::half_bits(x))
+#define SIMT_FIRST_OF_EQUAL true
 #include "small_functions.inc"
 // NaN when one operand is; HIP has these for __half only.
 SIMT_INLINE __half __hmax_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }
