@@ -165,7 +165,8 @@ def moe_gemm_gguf(variant: Mapping[str, str], library_ulp: int, **given: Any) ->
     per_expert = blocks.reshaped(int(given["num_experts"]), height, width // format_.length)
     weights = per_expert.seen(lambda part: part[experts[at]])
     padded = -(-width // PADDING) * PADDING
-    x = given["input"][: given["input"].size // width * width]
+    x = given["input"].view(F32)
+    x = x[: x.size // width * width]
     quantized = q8_1_blocks(x, width, padded).reshape(-1)
     all_inputs = columns(quantized, x.size // width, width // GROUP, padded // GROUP)
     activations = Columns(*(part[rows.inputs] for part in (all_inputs.quants, all_inputs.d, all_inputs.s)))
