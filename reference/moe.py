@@ -275,7 +275,8 @@ def equivalent(variant: Mapping[str, str], arguments: Mapping[str, Any], got: Ma
             if kind != np.float16 or "fixed" in variant:
                 found.append((results, at))
                 continue
-            both = np.signbit(np.asarray(results.low)) != np.signbit(np.asarray(results.high))
+            low, high = np.asarray(results.low), np.asarray(results.high)
+            both = (np.signbit(low) != np.signbit(high)) & (low != high)
             found.append((_numbers_of_bits(results), at))
             found.append((_picked(_numbers_of_bits(results, other_side=True), both), at[both]))
     elif int(arguments["gguf_dtype"]) not in QTYPES:
