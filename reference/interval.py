@@ -30,13 +30,16 @@ def around(total: Array, magnitude: Array, roundings: Any, kind: np.dtype[Any]) 
     """``total`` as ``kind`` (by way of float32), with the ends of its interval.
 
     total, magnitude: float64 of any shape, the sums of the terms and of their magnitudes. Infinities and NaN have no
-    neighbourhood; where the magnitudes alone overflow, some order may, and any value is as good.
+    neighbourhood; where the magnitudes alone overflow, some order may, and any value is as good. A sum of zeros is a
+    zero of either sign: of -0 alone it is -0, or +0 where it starts from 0.
     """
     radius = _SLACK * UNIT * np.asarray(roundings, np.float64) * magnitude
     settled = ~(np.isfinite(radius) & np.isfinite(total)) | (radius == 0)
     radius = np.where(settled, 0, radius)
     value, low, high = ((total + side * radius).astype(np.float32).astype(kind) for side in (0.0, -1.0, 1.0))
     low, high = (np.where(settled, value, end) for end in (low, high))
+    nothing = magnitude == 0
+    low, high = np.where(nothing, kind.type(-0.0), low), np.where(nothing, kind.type(0.0), high)
     free = np.isfinite(total) & (magnitude > _LARGEST)
     return Expected(value, low, high, free if free.any() else None)
 

@@ -165,7 +165,8 @@ def moe_gemm_gguf(variant: Mapping[str, str], library_ulp: int, **given: Any) ->
     per_expert = blocks.reshaped(int(given["num_experts"]), height, width // format_.length)
     weights = per_expert.seen(lambda part: part[experts[at]])
     padded = -(-width // PADDING) * PADDING
-    x = given["input"][: given["input"].size // width * width]
+    x = given["input"].view(F32)
+    x = x[: x.size // width * width]
     quantized = q8_1_blocks(x, width, padded).reshape(-1)
     all_inputs = columns(quantized, x.size // width, width // GROUP, padded // GROUP)
     activations = Columns(*(part[rows.inputs] for part in (all_inputs.quants, all_inputs.d, all_inputs.s)))
@@ -274,7 +275,8 @@ def equivalent(variant: Mapping[str, str], arguments: Mapping[str, Any], got: Ma
             if kind != np.float16 or "fixed" in variant:
                 found.append((results, at))
                 continue
-            both = np.signbit(np.asarray(results.low)) != np.signbit(np.asarray(results.high))
+            low, high = np.asarray(results.low), np.asarray(results.high)
+            both = (np.signbit(low) != np.signbit(high)) & (low != high)
             found.append((_numbers_of_bits(results), at))
             found.append((_picked(_numbers_of_bits(results, other_side=True), both), at[both]))
     elif int(arguments["gguf_dtype"]) not in QTYPES:
