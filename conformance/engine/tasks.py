@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
 from conformance.engine.modes import MODES
+from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.choice import CompilerChoice
@@ -106,11 +107,12 @@ class Time:
 
 @dataclass(frozen=True)
 class Timed:
-    """What was measured of a case, or why nothing was."""
+    """What was measured or counted of a case, or why nothing was."""
 
     kernel: str
     case: str
     measurement: Measurement | None = None
+    counted: Counted | None = None
     error: str | None = None
     poisoned: bool = False
     """A fault took the device's context with it: the process must be replaced."""

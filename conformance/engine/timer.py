@@ -21,6 +21,7 @@ from conformance.engine.progress import Progress
 from conformance.engine.remote import Function as Numbered
 from conformance.engine.remote import KernelRow
 from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
+from conformance.engine.timing.counting import count
 from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
 from conformance.engine.wire import Channel
@@ -61,8 +62,7 @@ class Timer:
     def __init__(self, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
         self._progress = progress
         self._specs = load_specs(setup.specs)
-        kind = runtime_kind(setup.runtime)
-        self._asynchronous = kind.asynchronous
+        self._kind = kind = runtime_kind(setup.runtime)
         runtime = kind.open(setup.wave, setup.threads)
         self._device = device = Device(runtime, setup.device)
         self.ready = Ready(
@@ -111,10 +111,15 @@ class Timer:
             trees.append((tree, self._loader.functions[found.function.number]))
         self._progress.begin(case)
         try:
-            if self._bench is None:
-                self._bench = Bench(self._device, asynchronous=self._asynchronous)
             launch = large_launch(kernel, request.case)
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
+            if self._kind.count is not None:
+                (_, function), *_ = trees
+                size, family = request.size, kernel.launch
+                counted = count(self._device, self._kind, case, size, family, function, own[0])
+                return Timed(kernel.name, case, counted=counted)
+            if self._bench is None:
+                self._bench = Bench(self._device, asynchronous=self._kind.asynchronous)
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees, own)
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))

@@ -1,4 +1,4 @@
-"""The record of a ``bench`` run: what was timed, on what, against what. Unknown fields are ignored on reading."""
+"""The record of a ``bench`` run: what was timed or counted, on what, against what; unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement, Timing
 from conformance.reading import read_json, shortened
 from conformance.record.model import Row
+from conformance.runtimes.counts import LaunchCounts
 from conformance.spec.kernel import Kernel
 from conformance.text import one_line
 from conformance.writing import FileError
@@ -85,6 +87,24 @@ class WorkloadResult(Row):
         return self.ratio is not None and self.ratio_high is not None and self.ratio < 1 - NOISE and self.ratio_high < 1
 
 
+class CountResult(Row):
+    """One case of which was counted what its launch does, on a runtime that interprets it: no time is known of it.
+
+    ``bytes`` is the least that the launch moves, ``elements`` those of its largest buffer.
+    """
+
+    kernel: str
+    module: str
+    family: str
+    case: str
+    size: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    bytes: int
+    elements: Annotated[int, Field(gt=0)]
+    counts: LaunchCounts
+
+
 class Loss(Row):
     """Cases of a kernel that could not be timed, and why."""
 
@@ -122,6 +142,7 @@ class BenchRecord(Row):
     schema_version: Literal[1] = Field(default=1, alias="schema")
     bench: BenchRun
     workloads: tuple[WorkloadResult, ...]
+    counts: tuple[CountResult, ...] = ()
     losses: tuple[Loss, ...] = ()
 
 
@@ -149,6 +170,13 @@ def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
         ratio_low=ratios and ratios[0],
         ratio_high=ratios and ratios[2],
     )
+
+
+def count_result(kernel: Kernel, counted: Counted) -> CountResult:
+    """``counted`` with what the specs say of its kernel."""
+    about = {name: getattr(kernel, name) for name in ("module", "family")}
+    shape = {name: getattr(counted, name) for name in ("case", "size", "grid", "block", "bytes", "elements", "counts")}
+    return CountResult(kernel=kernel.name, **about, **shape)
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from conformance.outcome import Sites
     from conformance.runtimes.choice import Choice
+    from conformance.runtimes.counts import LaunchCounts
 
 CodeFormat = Literal["host", "amd", "opaque"]
 """Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
@@ -128,8 +129,9 @@ class RuntimeKind:
     sites: Callable[[str], Sites | None] = lambda name: None
     """What is written there of a kernel, by the port's name of it; ``None`` where nothing is."""
 
-    counts: bool = False
-    """The loaded runtime counts what launches do, which ``bench`` prints in place of times."""
+    count: Callable[[Runtime, Callable[[], object]], LaunchCounts] | None = None
+    """Calls a function that launches and gives what the loaded runtime counted meanwhile, where it counts:
+    ``bench`` prints that in place of times."""
 
     executor_cores: int = 2
     """Host cores that a device's executor keeps busy next to the judges; 0 where it waits for its judge."""

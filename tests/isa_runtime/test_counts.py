@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conformance.outcome import Sites
-from conformance.runtimes.isa.counts import LaunchCounts
+from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.isa.sites import read_sites
 from tests.isa_runtime.code import HEAD, TAIL, code_object
 from tests.isa_runtime.machine import Machine

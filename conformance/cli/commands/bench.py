@@ -20,7 +20,7 @@ from conformance.engine.timing.run import BenchResult, bench
 from conformance.engine.timing.workload import SIZES
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
-from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, read_bench, workload_result
+from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, count_result, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.report.bench.markdown import bench_markdown
@@ -70,6 +70,8 @@ def command(arguments: argparse.Namespace) -> int:
             write_text(arguments.json, bench_text(record))
     if arguments.md is not None:
         write_text(arguments.md, bench_markdown(record))
+    if arguments.plot is not None and not record.workloads and record.counts:
+        raise UsageError(f"{arguments.rendered}: has counts and no times; --plot draws times: leave it out")
     if arguments.plot is not None:
         plot(record, arguments.plot)
     print(render_bench(record, every=arguments.every))
@@ -110,6 +112,9 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     kind = runtime_kind(setup.runtime)
     if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
+    if kind.count is not None and (arguments.against is not None or arguments.plot is not None):
+        word = "--against" if arguments.against is not None else "--plot"
+        raise UsageError(f"{word} compares times; the {kind.name} runtime counts instructions: leave it out")
     print_notes(settings, setup)
     if arguments.against is not None:
         trees.append(tree_at(settings, specs, arguments.against))
@@ -124,6 +129,7 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
 def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, patterns: list[str]) -> BenchRecord:
     tree, *others = mode.trees
     against = others[0] if others else None
+    counts = tuple(count_result(kernel, counted) for kernel, counted in result.counted)
     workloads = tuple(workload_result(kernel, measurement) for kernel, measurement in result.measured)
     run = BenchRun(
         runtime=setup.runtime,
@@ -145,4 +151,4 @@ def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, pa
         patterns=tuple(patterns),
     )
     losses = tuple(Loss(kernel=lost.kernel, cases=lost.cases, why=lost.why) for lost in result.losses)
-    return BenchRecord(bench=run, workloads=workloads, losses=losses)
+    return BenchRecord(bench=run, workloads=workloads, counts=counts, losses=losses)

@@ -11,6 +11,7 @@ from conformance.engine.modes import TimeTrees
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.steps import ProgressCallback, answers, compile_trees, no_progress, to_compile
 from conformance.engine.tasks import Ready, Setup, Time, Timed
+from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.workload import workloads
 from conformance.port.sources import find_sources
@@ -28,10 +29,11 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a bench run measured, each measurement with its kernel, on what, and what it lost."""
+    """What a bench run measured, or counted, each with its kernel, on what, and what it lost."""
 
     ready: Ready
     measured: tuple[tuple[Kernel, Measurement], ...]
+    counted: tuple[tuple[Kernel, Counted], ...]
     losses: tuple[NotTimed, ...]
     started: datetime
     seconds: float
@@ -66,6 +68,7 @@ def bench(
         if not found
     }
     measured: list[tuple[Kernel, Measurement]] = []
+    counted: list[tuple[Kernel, Counted]] = []
     with Pool([setup], mode) as pool:
         ready = pool.greet()
         done = 0
@@ -75,10 +78,12 @@ def bench(
                 done += 1
                 if answer.measurement is not None:
                     measured.append((by_name[answer.kernel], answer.measurement))
+                elif answer.counted is not None:
+                    counted.append((by_name[answer.kernel], answer.counted))
                 else:
                     lost.setdefault((answer.kernel, answer.error or ""), []).append(answer.case)
         except EngineError as error:  # the device is gone, and what was measured need not be
             for request in requests[done:]:
                 lost.setdefault((request.kernel, str(error)), []).append(request.case.id)
     losses = tuple(NotTimed(kernel, tuple(ids), why) for (kernel, why), ids in lost.items())
-    return BenchResult(ready, tuple(measured), losses, started, time.perf_counter() - clock)
+    return BenchResult(ready, tuple(measured), tuple(counted), losses, started, time.perf_counter() - clock)

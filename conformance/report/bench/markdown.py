@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.record.bench import NOISE, BenchRecord
+from conformance.report.bench.counts import counts_table, legend
 from conformance.report.bench.table import TEXT, Cells, by_family, heading, lost, slower, summary
 from conformance.report.markdown import table
 from conformance.text import code, plain
@@ -10,6 +11,8 @@ from conformance.text import code, plain
 
 def bench_markdown(record: BenchRecord) -> str:
     """The whole document."""
+    if record.counts:
+        return _counts_markdown(record)
     run, rows = record.bench, record.workloads
     facts = [*heading(record), *summary(rows)[:1], *([run.host] if run.host else [])]
     facts += [f"candle-parity at {run.harness}"] if run.harness else []
@@ -33,6 +36,25 @@ def bench_markdown(record: BenchRecord) -> str:
         lines += ["", *_table(found)] if found[1] else []
     if record.losses:
         lines += ["", "## Not timed", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
+    return "\n".join(lines) + "\n"
+
+
+def _counts_markdown(record: BenchRecord) -> str:
+    """The document of a record with counts."""
+    facts = [*heading(record), f"{len(record.counts)} cases, a launch each"]
+    lines = [
+        f"# What kernels do on {plain(record.bench.device)}",
+        "",
+        "Written by `candle-parity bench`; do not edit.",
+        "",
+        *(f"- {plain(fact)}" for fact in facts),
+        "",
+        legend(record.counts),
+        "",
+        *_table(counts_table(record.counts, every=False)),
+    ]
+    if record.losses:
+        lines += ["", "## Not counted", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
     return "\n".join(lines) + "\n"
 
 

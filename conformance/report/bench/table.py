@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from math import exp, log
 
 from tabulate import tabulate
 
 from conformance.record.bench import NOISE, BenchRecord, Loss, WorkloadResult
+from conformance.report.bench.counts import counts_table, legend
 from conformance.runtimes import known_kind
 from conformance.text import one_line
 
@@ -39,19 +41,31 @@ def render_bench(record: BenchRecord, every: bool = False) -> str:
         shown = [list(map(one_line, row)) for row in body]
         parts.append(tabulate(shown, head, disable_numparse=True, colalign=align))
         parts.append("\n".join([*summary(rows), *(f"  {ratio}  {one_line(case)}" for ratio, case in slower(rows)[1])]))
+    if record.counts:
+        head, body = counts_table(record.counts, every or len(record.counts) <= FEW)
+        align = ["left" if name in TEXT else "right" for name in head]
+        parts.append(tabulate(body, head, disable_numparse=True, colalign=align))
+        parts.append("\n".join(textwrap.wrap(legend(record.counts), 110, break_on_hyphens=False)))
+    done = "counted" if record.counts else "timed"
     if record.losses:
-        parts.append("\n".join(one_line(f"not timed: {lost(loss)}") for loss in record.losses))
+        parts.append("\n".join(one_line(f"not {done}: {lost(loss)}") for loss in record.losses))
     return "\n\n".join(parts)
 
 
 def heading(record: BenchRecord) -> list[str]:
-    """What was timed, on what, when."""
+    """What was timed or counted, on what, when."""
     run = record.bench
     trees = _tree(run.kernels, run.git) + (f" against {_tree(run.against, run.against_git)}" if run.against else "")
     kind = known_kind(run.runtime)
     on_host = kind is not None and kind.on_host
     note = "; executed on the host: the times say nothing about a GPU" if on_host else ""
+<<<<<<< HEAD
     copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
+=======
+    if kind is not None and kind.count is not None:
+        note = f"; {kind.executed.format(arch=run.arch)}: counts, not times"
+    copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
+>>>>>>> isacount
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.cpu.control import processor
 from conformance.runtimes.hip.binding import bind
@@ -67,6 +69,19 @@ class IsaRuntime:
     def executed(self) -> int:
         """How many instructions waves have executed in this process."""
         return int(self._library.hipisaExecuted())
+
+    def counted(self, launches: Callable[[], object]) -> LaunchCounts:
+        """What the launches that ``launches`` makes come to; what it raises is raised."""
+        self.set_option("counts", 1)
+        try:
+            launches()
+            values = (ctypes.c_ulong * 64)()
+            known = self._library.hipisaCounts(values, len(values))
+        finally:
+            self.set_option("counts", 0)
+        # gfx950 has 64, in groups of lanes that are not documented.
+        banks = 0 if self.target.startswith("gfx950") else 32
+        return LaunchCounts.of(values[:known], int(self._library.hipisaLineBytes()), banks)
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
         """Read from the code object's bytes, not asked of the runtime."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 
 if TYPE_CHECKING:
     from conformance.outcome import Sites
+    from conformance.runtimes.counts import LaunchCounts
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
@@ -37,6 +39,13 @@ def _open(wave: int | None, threads: int | None) -> Runtime:
     return open_isa_runtime(_target(), threads, int(os.environ.get(PERTURB) or 0), os.environ.get(SITES))
 
 
+def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
+    from conformance.runtimes.isa.control import IsaRuntime
+
+    assert isinstance(runtime, IsaRuntime)
+    return runtime.counted(launches)
+
+
 def _sites(name: str) -> Sites | None:
     from conformance.runtimes.isa.sites import read_sites
 
@@ -57,7 +66,7 @@ KIND = RuntimeKind(
     perturb_variable=PERTURB,
     sites_variable=SITES,
     sites=_sites,
-    counts=True,
+    count=_count,
     asynchronous=False,
     executor_cores=0,
     code="amd",
