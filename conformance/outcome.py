@@ -103,7 +103,8 @@ class Outcome:
     cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
     kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
     expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
-    failing case and ``passed`` every other one that was judged.
+    failing case and ``passed`` every other one that was judged. ``profile`` says where over its input a unary kernel is
+    how far off (``conformance.verdict.profile``).
     """
 
     kernel: str
@@ -131,6 +132,7 @@ class Outcome:
     max_ulp_bound: Ulp = None
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
+    profile: str | None = None
 
     @property
     def failed_cases(self) -> list[str]:

@@ -116,6 +116,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         max_ulp_bound=outcome.max_ulp_bound,
         nearest_ulp=outcome.nearest_ulp,
         nearest_ulp_bound=outcome.nearest_ulp_bound,
+        profile=outcome.profile,
     )
 
 
