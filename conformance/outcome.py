@@ -116,8 +116,9 @@ class Outcome:
     cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
     kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
     expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
-    failing case and ``passed`` every other one that was judged.
-    ``sites`` says how much of its machine code was executed, where that was asked for.
+    failing case and ``passed`` every other one that was judged. ``profile`` says where over its input a unary kernel is
+    how far off (``conformance.verdict.profile``), ``sites`` how much of its machine code was executed, where that was
+    asked for.
     """
 
     kernel: str
@@ -146,6 +147,7 @@ class Outcome:
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
     sites: Sites | None = None
+    profile: str | None = None
 
     @property
     def failed_cases(self) -> list[str]:

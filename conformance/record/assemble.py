@@ -117,6 +117,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         nearest_ulp=outcome.nearest_ulp,
         nearest_ulp_bound=outcome.nearest_ulp_bound,
         sites=outcome.sites,
+        profile=outcome.profile,
     )
 
 

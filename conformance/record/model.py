@@ -72,7 +72,9 @@ class KernelResult(Row):
     why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
     port declares that it is right there, which was judged then, ``geometry`` what of the launches is the
     port's own and not Candle's. ``sites`` says how much of its machine code was executed (null: nobody asked, or
-    nothing was launched).
+    nothing was launched). ``profile`` is of a unary kernel of floats that is not bit-equal: 64 characters for the
+    powers of two of its input, from the largest negative ones over 0 to the largest positive ones, each the worst
+    element there: "." none, "0" to "k" twentieths of its bound, "x" wrong.
     """
 
     name: str
@@ -105,6 +107,7 @@ class KernelResult(Row):
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
     sites: Sites | None = None
+    profile: Annotated[str, Field(pattern="^[.0-9a-kx]{64}$")] | None = None
 
     @property
     def counts(self) -> str:

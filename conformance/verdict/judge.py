@@ -17,6 +17,7 @@ from conformance.verdict.compare import Margins, Mismatch, judge
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers
 from conformance.verdict.operands import operands
+from conformance.verdict.profile import Profile
 from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents
 from reference.expected import Expected, Faults
 
@@ -36,6 +37,7 @@ class Judging:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._only_empty = True
+        self._profile = Profile(kernel)
 
     def begin(self, case: TrialCase) -> None:
         """Whether nothing but empty cases was met so far."""
@@ -51,6 +53,7 @@ class Judging:
             before = Margins(nearest=outcome.nearest_ulp, nearest_bound=outcome.nearest_ulp_bound)
             before.nearer(margins.nearest, margins.nearest_bound)
             outcome.nearest_ulp, outcome.nearest_ulp_bound = before.nearest, before.nearest_bound
+        self._profile.take(case, buffers)
         if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
             mismatch = _of_defect(self._kernel, case, buffers, mismatch)
         if tie_order_differs and self._kernel.module == "sort":
@@ -60,6 +63,7 @@ class Judging:
     def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
         """The status: of all cases, and of what the spec says of known failures."""
         outcome.status = _status(self._kernel, outcome, faults)
+        outcome.profile = self._profile.text()
         if outcome.cases and not outcome.failed and self._only_empty:
             outcome.status, outcome.message, outcome.cases = "not_run", ONLY_EMPTY, 0
             outcome.max_ulp, outcome.left_out = 0.0, 0

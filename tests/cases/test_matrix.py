@@ -10,6 +10,7 @@ import pytest
 from listed import FAMILIES, cases, kernel, of
 
 from conformance.cases import Case, cases_for, has_cases, launch_for
+from conformance.cases.case import MOST_CHARACTERS
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
@@ -204,6 +205,10 @@ def test_ids_are_unique_and_parse_back() -> None:
     for k, case in cases():
         assert Case.parse(case.id) == case
         assert case.kernel == k.name
+
+
+def test_no_generated_id_comes_near_the_longest_that_is_read() -> None:
+    assert max(len(case.id) for name in of(*FAMILIES) for case in cases(name)) < MOST_CHARACTERS // 4
 
 
 def test_the_matrix_has_the_size_agreed() -> None:

@@ -172,6 +172,21 @@ def test_the_element_nearest_its_bound_is_told(opened: Any) -> None:
     assert "1 of 4 ulp" in page.texts("#kernel")[0]
 
 
+def test_the_distance_over_the_input_is_drawn(opened: Any) -> None:
+    far = result("ugelu_f32", "fail", failed=1, profile="." * 30 + "0k" + "a" * 8 + "x" + "0" * 23)
+    page = opened(render_html(record(far), SPECS))
+    page.open("#kernel=ugelu_f32")
+    bars = [bar.text_content() for bar in page.tab.locator("#kernel .profile rect title").all()]
+    assert bars[:2] == ["input -2^-15 to 0: 100% of the bound", "input 0 to 2^-15: 50% of the bound"]
+    assert bars[-1] == "input 2^-8 to 2^-7: wrong"
+    assert len(bars) == 10
+    assert page.tab.locator("#kernel .profile .cross").all_text_contents() == ["✗"]
+    label = page.tab.get_attribute("#kernel .profile svg", "aria-label")
+    assert label == "worst distance over the input: wrong for inputs 2^-8 to 2^-7"
+    page.open("#kernel=uexp_f32")
+    assert page.texts("#kernel .profile") == []
+
+
 def test_arrow_keys_go_from_cell_to_cell(opened: Any) -> None:
     page = opened(render_html(record(), SPECS))
     page.tab.focus('#map a.cell[title^="uexp_f32"]')

@@ -59,13 +59,9 @@ def heading(record: BenchRecord) -> list[str]:
     kind = known_kind(run.runtime)
     on_host = kind is not None and kind.on_host
     note = "; executed on the host: the times say nothing about a GPU" if on_host else ""
-<<<<<<< HEAD
-    copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
-=======
     if kind is not None and kind.count is not None:
         note = f"; {kind.executed.format(arch=run.arch)}: counts, not times"
-    copy = f"; a copy on the device moves {run.copy_gbps:,.0f} GB/s, read and written" if run.copy_gbps else ""
->>>>>>> isacount
+    copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
     return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
 
 

@@ -160,6 +160,8 @@ def _result(
         entry["ulp"] = row.max_ulp  # of values without a distance, such as NaN for a number, the record has 0
     if share(row) is not None:
         entry["nearest"] = margin(row)
+    if row.profile:
+        entry["profile"] = row.profile
     if matrix:
         entry["matrix"] = pools["matrices"].number(matrix)
     if row.message:

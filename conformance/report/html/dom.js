@@ -9,6 +9,12 @@ const el = (tag, attributes = {}, ...children) => {
   made.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 };
+const svg = (tag, attributes, ...children) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+};
 const one = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 3 });

@@ -29,6 +29,34 @@ function drawBound(kernel) {
   ];
 }
 
+// A bar for each power of two of the input: how much of its bound the worst element there takes, and what is wrong.
+function drawProfile({ profile }) {
+  if (!profile) return [];
+  const [width, height, top] = [6, 60, 12];
+  const marks = [...profile];
+  const from = (at) => (at < 32 ? `-2^${16 - at}` : `2^${at - 48}`);
+  const to = (at) => (at < 32 ? `-2^${15 - at}` : `2^${at - 47}`);
+  const range = (at) => at === 0 ? "to -2^15" : at === 63 ? "from 2^15" : at === 31 ? "-2^-15 to 0" : at === 32 ? "0 to 2^-15" : `${from(at)} to ${to(at)}`;
+  const say = (mark) => (mark === "x" ? "wrong" : `${parseInt(mark, 36) * 5}% of the bound`);
+  const bars = marks.flatMap((mark, at) => {
+    if (mark === "." || mark === "0") return [];
+    const tall = mark === "x" ? height + top : Math.max((parseInt(mark, 36) * height) / 20, 2);
+    const bar = svg("rect", { x: at * width + 1, y: height + top - tall, width: width - 2, height: tall, class: mark === "x" ? "wrong" : "right" },
+      svg("title", {}, `input ${range(at)}: ${say(mark)}`));
+    return mark === "x" ? [bar, svg("text", { x: at * width + width / 2, y: height + top + 9, class: "cross" }, "✗")] : [bar];
+  });
+  const absent = marks.flatMap((mark, at) => (mark === "." ? [svg("line", { x1: at * width + 1, x2: (at + 1) * width - 1, y1: height + top + 2, y2: height + top + 2, class: "absent" })] : []));
+  const labels = [[0, "-2^16"], [16, "-1"], [32, "0"], [48, "1"], [64, "2^16"]].map(([at, text]) => svg("text", { x: at * width, y: height + top + 20, class: at === 0 ? "first" : at === 64 ? "last" : "" }, text));
+  const worst = marks.includes("x") ? `wrong for inputs ${marks.flatMap((mark, at) => (mark === "x" ? [range(at)] : [])).slice(0, 8).join(", ")}` : say(marks.reduce((a, b) => (b !== "." && b > a ? b : a), "0"));
+  return [
+    el("h3", {}, "Distance over the input"),
+    el("figure", { class: "profile" },
+      svg("svg", { viewBox: `0 0 ${64 * width} ${height + top + 24}`, role: "img", "aria-label": `worst distance over the input: ${worst}` },
+        svg("line", { x1: 0, x2: 64 * width, y1: top, y2: top, class: "bound" }), svg("line", { x1: 0, x2: 64 * width, y1: height + top, y2: height + top, class: "base" }), ...bars, ...absent, ...labels),
+      el("figcaption", { class: "quiet" }, "The worst element of each power of two of the input; the dashed line is its bound, ✗ is wrong, a gap in the axis had no element.")),
+  ];
+}
+
 function drawCases(run) {
   if (run.matrix === undefined) return [];
   const entries = data.matrices[run.matrix];
@@ -109,7 +137,7 @@ function drawKernel(kernel) {
     el("dl", {}, el("dt", {}, "port"), el("dd", {}, portLine(run.source)), el("dt", {}, "Candle"), el("dd", {}, el("a", { href: kernel.link, rel: "noopener" }, kernel.upstream)),
       wired === null ? "" : [el("dt", {}, "wired at"), el("dd", {}, wired.length ? wired.join(", ") : "nowhere in Candle's Rust side")],
       run.robust ? [el("dt", {}, "robustness"), el("dd", {}, `${counted(run.robust[0], "case")} without a part in the verdict, ${number(run.robust[1])} failed${run.robust[2] ? `; the first: ${run.robust[2]}` : ""}`)] : ""),
-    drawCases(run), drawFailures(kernel, run), drawRuns(kernel), drawBound(kernel),
+    drawCases(run), drawFailures(kernel, run), drawRuns(kernel), drawBound(kernel), drawProfile(run),
     el("h3", {}, "Parameters"), rows(["Name", "Type", "Role"], data.params[kernel.params].map(([name, type, role]) => [el("code", {}, name), el("code", {}, type), role])),
     drawTargets(kernel),
     kernel.notes === undefined ? "" : [el("h3", {}, "Notes"), data.notes[kernel.notes].map((text) => el("p", {}, text))],
