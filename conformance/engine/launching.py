@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from conformance.engine.remote import Executor, Function, Submitted
+from conformance.runtimes.hip.calling import Misuse
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
@@ -51,7 +52,10 @@ class Launching:
         submitted = self._submitted[id(case)]
         if order == self.answers.orders[-1]:
             del self._submitted[id(case)]
-        buffers, damaged = self._executor.result(submitted, order)
+        try:
+            buffers, damaged = self._executor.result(submitted, order)
+        except Misuse as misuse:
+            raise Damage(str(misuse)) from None
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers
