@@ -10,6 +10,7 @@ from conformance.cases.families import (
     elementwise,
     fill,
     indexing,
+    launchers,
     norm,
     quantized,
     reduce,
@@ -37,6 +38,7 @@ FAMILIES: dict[str, Family] = {
     **rope.FAMILIES,
     **sort.FAMILIES,
     **quantized.FAMILIES,
+    **launchers.FAMILIES,
 }
 
 

@@ -34,7 +34,8 @@ class Buffer:
 
     ``data`` is the whole allocation before the launch: 1-D, of the dtype's numpy type. The kernel is given the address
     of element ``start``, as Candle adds a layout's start offset. Elements that the kernel must not touch keep their
-    content: all of them for role ``in``, those outside the written positions for ``out`` and ``inout``.
+    content: all of them for role ``in``, those outside the written positions for ``out`` and ``inout``. Of role
+    ``scratch`` only the size counts.
     """
 
     name: str
@@ -44,7 +45,14 @@ class Buffer:
     start: int = 0
 
 
-Argument = Scalar | Null | Buffer
+@dataclass(frozen=True)
+class Stream:
+    """The stream that a launcher is to put its work on; the executor has one."""
+
+    name: str
+
+
+Argument = Scalar | Null | Buffer | Stream
 
 
 @dataclass(frozen=True)
@@ -56,13 +64,18 @@ class Launch:
     block: tuple[int, int, int]
     shared: int
     args: tuple[Argument, ...]
+    types: tuple[str, ...] = ()
+    """Of a launcher's call, the dtype of each argument passed by value and ``*`` for each pointer; such a launch has no
+    geometry of its own. Empty for a kernel."""
+
     own_geometry: bool = False
     """Whether grid, block and shared memory are the port's, and not Candle's."""
 
     def reference_arguments(self) -> dict[str, Any]:
         """The arguments by parameter name as a reference function takes them.
 
-        Scalars as numpy scalars, null pointers as ``None``, buffers as read-only 1-D views from ``start`` on.
+        Scalars as numpy scalars, null pointers as ``None``, buffers as read-only 1-D views from ``start`` on; a stream
+        is not among them.
         """
         arguments: dict[str, Any] = {}
         for argument in self.args:
@@ -70,7 +83,7 @@ class Launch:
                 arguments[argument.name] = argument.value
             elif isinstance(argument, Null):
                 arguments[argument.name] = None
-            else:
+            elif isinstance(argument, Buffer):
                 view = argument.data[argument.start :]
                 view.flags.writeable = False
                 arguments[argument.name] = view

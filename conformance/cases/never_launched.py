@@ -16,6 +16,8 @@ from typing import NamedTuple
 from conformance.cases.case import Case, parse_fields
 
 _BACKEND = "candle-core/src/cuda_backend/mod.rs"
+_MMVQ = "candle-core/src/quantized/fast_mmvq.rs"
+_MOE = "candle-transformers/src/fused_moe.rs"
 _OPS = "candle-nn/src/ops.rs"
 
 _STRIDED = {"affine": 147, "cast": 1549, "const_set": 1509, "unary": 421, "unary1": 178}
@@ -92,6 +94,10 @@ def _splits_a_block(value: str) -> bool:
     return value.isdecimal() and int(value) % 32 != 0
 
 
+def _more_than_eight(value: str) -> bool:
+    return value.isdecimal() and int(value) > 8
+
+
 _NO_NULL_INPUT = "the input is never null: Rust passes the address of a tensor, also where it writes in place"
 _NO_NULL_SCALE = "neither alpha nor beta is ever null: Rust takes both from tensors"
 _OWN_GRID = "Rust launches blocks of 1,024 threads, as many as there are elements to go round"
@@ -101,6 +107,9 @@ _NOTHING_TO_COPY = "there is nothing to copy, and Rust returns before it launche
 _BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
 _OWN_INFO = "Rust passes the layout of the ids as info, never that of the source, which has to be contiguous"
 _FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
+_OWN_STRIDES = "Rust passes the strides of tightly packed columns"
+_FEW_COLUMNS = "Rust calls this launcher for 8 columns at most"
+_SORTED = "Rust sorts the experts of all tokens, each of which has one that exists"
 _WHOLE_BLOCKS = "rows of a quantized tensor are whole blocks, of 32 values or more"
 
 ROWS = (
@@ -119,6 +128,11 @@ ROWS = (
     Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534, "index_add": 2228}),
     Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
     Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
+    Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
+    Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
+    Row("columns", _more_than_eight, _FEW_COLUMNS, {"mmvq_launcher": 189}, _MMVQ),
+    Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"mmvq_quantize_launcher": 523}, "candle-core/src/quantized/mod.rs"),
+    Row("routing", _any_of("unsorted", "absent"), _SORTED, {"moe_gemm_gguf_launcher": 257}, _MOE),
     Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"quantize_q8_1": 523}, "candle-core/src/quantized/mod.rs"),
 )
 

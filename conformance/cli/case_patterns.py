@@ -67,14 +67,14 @@ def parse_case_pattern(text: str) -> CasePattern:
     return CasePattern(text, kernel, fields, opened)
 
 
-def matching(specs: Specs, text: str, modules: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = False) -> dict[str, tuple[str, ...]]:
     """The ids of the cases that the pattern ``text`` names, by kernel: those that have a part in the verdict, and the
     others only where there is none of these.
 
     Raises ``SelectionError`` where no kernel matches and ``UsageError`` where no case does, with what is near.
     """
     pattern = parse_case_pattern(text)
-    kernels = [kernel for kernel in specs.select([pattern.kernel], modules) if has_cases(kernel)]
+    kernels = [kernel for kernel in specs.select([pattern.kernel], modules, launchers) if has_cases(kernel)]
     judged: dict[str, tuple[str, ...]] = {}
     others: dict[str, tuple[str, ...]] = {}
     for kernel in kernels:

@@ -65,7 +65,7 @@ def finish(
     code = conclude(
         gating,
         record,
-        [row for row in record.kernels if row.name in names],
+        [row for row in record.kernels if row.name in names] or list(record.launchers),
         specs,
         result.settled(specs.kernels).problems,
         "a file could not be written" if unwritten else None,
@@ -109,9 +109,13 @@ def _print_warnings(result: Result) -> None:
 def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
     """The first failure of the first kernel of each cause, then of further kernels, on standard output; with ``every``
     of each failing kernel."""
-    judged = [row for row in record.kernels if row.name in result.outcomes and row.known_reason is None]
+    every_row = (*record.kernels, *record.launchers)
+    judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
-    firsts = [finding.shares[0].kernel.name for finding in find_causes(bad.values(), specs)]
+    firsts = [
+        finding.shares[0].kernel.name
+        for finding in find_causes((row for row in bad.values() if row.name in specs.kernels), specs)
+    ]
     shown = list(dict.fromkeys([*firsts, *bad]))
     shown = shown if every else shown[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     for name in shown:

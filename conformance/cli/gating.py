@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.gate import BAD_INPUT, Against, Decision, decide
+from conformance.cli.gate import BAD_INPUT, NOT_MET, Against, Decision, decide
 from conformance.cli.usage import UsageError
 from conformance.port.config import Config, Gate
 from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
@@ -33,11 +33,13 @@ class Gating:
     update: bool = False
     accept: bool = False
     shard: str | None = None
+    launchers: float | None = None
+    """The percentage of launchers that have to be at parity, where that is asked for: a gate of its own."""
 
     @property
     def asked(self) -> bool:
         """Whether there is anything to decide by: a gate, or ``strict``."""
-        return self.fail_under is not None or self.baseline is not None or self.strict
+        return self.fail_under is not None or self.baseline is not None or self.strict or self.launchers is not None
 
     def against(self, record: Record) -> Against | None:
         """The baseline as a gate for ``record``; ``None`` without one."""
@@ -77,6 +79,7 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
         update,
         accept,
         shard and str(shard),
+        getattr(options, "fail_under_launchers", None),
     )
     if baseline is None or shard is not None or (update and not baseline.exists()):
         return gating
@@ -127,9 +130,23 @@ def conclude(
             print(f"candle-parity: {against.name} stays as it is: {why}", file=sys.stderr)
     if decision.line is not None:
         print(decision.line)
+    code = decision.code
+    if gating.launchers is not None:
+        line, met = _launchers(record, specs, gating.launchers)
+        print(line)
+        code = code if met or code == BAD_INPUT else NOT_MET
     for sentence in decision.why:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
-    return decision.code
+    return code
+
+
+def _launchers(record: Record, specs: Specs, gate: float) -> tuple[str, bool]:
+    """What the gate of the launchers asks for and what there is, and whether it is met."""
+    passed, total = sum(row.status == "pass" for row in record.launchers), len(specs.launchers)
+    coverage = 100 * passed / total if total else 0.0
+    met = total > 0 and coverage >= gate
+    line = f"launchers {coverage:.2f}% ({passed} of {total}), gate {gate:.12g}%: {'met' if met else 'NOT met'}"
+    return line, met
 
 
 def _incomparable(old: RunInfo, new: RunInfo) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Null, Scalar
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.usage import UsageError
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -68,6 +68,8 @@ def _argument(
         tensors[name] = np.asarray(argument.value)
         value = argument.value.item() if argument.value.dtype.kind in "iub" else repr(float(argument.value))
         return {"name": argument.name, "kind": "scalar", "dtype": argument.dtype, "value": value}
+    if isinstance(argument, Stream):
+        return {"name": argument.name, "kind": "stream"}
     tensors[name] = argument.data
     about = {"name": argument.name, "kind": "buffer", "dtype": argument.dtype, "start": argument.start}
     if expected is None:

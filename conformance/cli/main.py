@@ -272,6 +272,12 @@ def _gates(parser: argparse.ArgumentParser) -> None:
         "--fail-under", type=percentage, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
     )
     parser.add_argument(
+        "--fail-under-launchers",
+        type=percentage,
+        metavar="PCT",
+        help="the same for the linked launchers, which are counted apart from the kernels",
+    )
+    parser.add_argument(
         "--baseline", type=Path, metavar="RECORD", help="exit 1 when a kernel or case is worse than in this record"
     )
     parser.add_argument(

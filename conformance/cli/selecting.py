@@ -10,7 +10,10 @@ from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
 from conformance.cases.case import Case
 from conformance.cli.case_patterns import is_case_pattern, matching
 from conformance.cli.usage import UsageError
+from conformance.engine.modes import Tree
 from conformance.files import installed, spec_folder
+from conformance.port.launchers import may_define
+from conformance.port.sources import find_sources
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean
@@ -32,9 +35,10 @@ def specs_to_edit(arguments: argparse.Namespace) -> Path:
 
 
 def select(
-    specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None
+    specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None, launchers: bool = False
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
-    """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases).
+    """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases). With
+    ``launchers`` those too, behind the kernels.
 
     A pattern is a kernel glob, a full case id, or a pattern over cases (``conformance.cli.case_patterns``). Raises
     ``SelectionError`` when one matches no kernel, and ``UsageError`` when one matches no case, and for kernels that no
@@ -45,16 +49,23 @@ def select(
     globs: list[str] = []
     for pattern in patterns:
         if is_case_pattern(pattern):
-            for kernel, ids in matching(specs, pattern, modules).items():
+            for kernel, ids in matching(specs, pattern, modules, launchers).items():
                 cases.setdefault(kernel, []).extend(ids)
         elif "(" in pattern:
             cases.setdefault(pattern.split("(", 1)[0], []).append(pattern)
         else:
             globs.append(pattern)
-    kernels = specs.select([*globs, *cases], modules)
-    _check_complete(kernels)
-    whole = {kernel.name for kernel in specs.select(globs, modules)} if globs else set()
+    kernels = specs.select([*globs, *cases], modules, launchers)
+    _check_complete([kernel for kernel in kernels if not kernel.is_launcher])
+    whole = {kernel.name for kernel in specs.select(globs, modules, launchers)} if globs else set()
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
+
+
+def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
+    """``kernels`` without the launchers where no source of ``tree`` may define one: nobody asked for them by name."""
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
+    found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
+    return [kernel for kernel in kernels if found or not kernel.is_launcher]
 
 
 def _check_complete(kernels: Sequence[Kernel]) -> None:
@@ -77,7 +88,7 @@ def _check_complete(kernels: Sequence[Kernel]) -> None:
 def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
     """Raises ``UsageError`` for a case id that cannot be built."""
     for name, ids in cases.items():
-        kernel = specs.kernels[name]
+        kernel = specs.entry(name)
         for case_id in ids:
             try:
                 if not has_cases(kernel):

@@ -66,24 +66,25 @@ class Compiler:
         self._begin = begin
         self._ready = ready
         self._made: dict[str, Made] = {}
-        self._refused: dict[str, CompileError | MissingHeaders] = {}
+        self._refused: dict[tuple[str, bool], CompileError | MissingHeaders] = {}
 
-    def compiled(self, source: KernelSource) -> Made:
-        """The code object of ``source``, and what does not compile of it.
+    def compiled(self, source: KernelSource, launchers: bool = False) -> Made:
+        """The code object of ``source``, and what does not compile of it; with ``launchers``, its host functions too.
 
         A refusal is remembered: each kernel that the source may define asks again. Raises ``CompileError``,
         ``SourceError`` and ``InfrastructureError``.
         """
-        refusal = self._refused.get(source.label)
+        key = (source.label, launchers)
+        refusal = self._refused.get(key)
         if refusal is not None:
             raise refusal.with_traceback(None)
         try:
-            return self._compiled(source)
+            return self._compiled(source, launchers)
         except (CompileError, MissingHeaders) as error:
-            self._refused[source.label] = error
+            self._refused[key] = error
             raise
 
-    def _compiled(self, source: KernelSource) -> Made:
+    def _compiled(self, source: KernelSource, launchers: bool) -> Made:
         self._begin(f"compiling {source.label}")
         ready = self._ready()
         kind = runtime_kind(self._setup.runtime)
@@ -91,7 +92,8 @@ class Compiler:
         dialect = self._options.dialect
         if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
             dialect = "hip"  # its compiler goes by the suffix
-        extra = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
+        extra: tuple[str, ...] = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
+        extra += (kind.launcher_words or ()) if launchers else ()
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
         found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen)

@@ -27,6 +27,7 @@ from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
 from conformance.runtimes import RuntimeKind, runtime_kind
+from conformance.runtimes.hip.calling import Misuse, PreparedCall
 from conformance.runtimes.hip.device import CANARY_BYTES, Device, Prepared
 from conformance.runtimes.hip.errors import HipError
 
@@ -43,6 +44,9 @@ CONTEXT_LOST = 7
 _KEPT_ERROR = 2000
 
 _STANDARD_ERROR = 2
+
+_GARBAGE = 0xA5
+"""What scratch is filled with."""
 
 
 class Server:
@@ -105,6 +109,13 @@ class Server:
         self._functions.append(function)
         return {"function": len(self._functions) - 1}
 
+    def _launcher(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        function = self._device.launcher(self._modules[message["module"]], message["name"])
+        if function is None:
+            return {"function": None}
+        self._functions.append(function)
+        return {"function": len(self._functions) - 1}
+
     def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
         """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.
 
@@ -127,6 +138,9 @@ class Server:
                     return {"orders": orders, "context lost": True}
                 if not message["must_fault"]:
                     break
+            except Misuse as misuse:
+                orders.append({"misuse": str(misuse)[:_KEPT_ERROR]})
+                break
             else:
                 orders.append(None)
         return {"orders": orders}
@@ -143,12 +157,26 @@ class Server:
                 base = device.take(size)
                 taken.append((base, size))
                 device.write(base, arena.address(offset, size), size)
+            for size in message["scratch"]:
+                base = device.take(size)
+                taken.append((base, size))
+                device.fill(base, _GARBAGE, size)
             self._start(message, [base for base, _ in taken])
-            for (base, size), (offset, _) in zip(taken, message["buffers"], strict=True):
+            if message["types"]:
+                self._check_freed(message, taken)
+            for (base, size), (offset, _) in zip(taken, message["buffers"], strict=False):
                 device.read(arena.address(out + offset, size), base, size)
         finally:
             for base, size in taken:
                 device.give_back(base, size)
+
+    def _check_freed(self, message: Mapping[str, Any], taken: list[tuple[int, int]]) -> None:
+        """Raises ``Misuse`` for a launcher that freed what it was given, and leaves only the others in ``taken``."""
+        freed = [number for number, (base, _) in enumerate(taken) if not self._device.is_allocated(base)]
+        if freed:
+            names = ", ".join(message["names"][number] for number in freed)
+            taken[:] = [each for number, each in enumerate(taken) if number not in freed]
+            raise Misuse(f"{message['what']} freed what it was given: {names}")
 
     def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
         """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
@@ -165,12 +193,18 @@ class Server:
 
     def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> None:
         """Launch and wait. A slot is eight bytes, or a buffer's number with an offset into it in bytes."""
-        slots = [
-            slot if isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
+        slots: list[Any] = [
+            slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
             for slot in message["slots"]
         ]
         what = message["what"]
-        prepared = Prepared(self._device, self._functions[message["function"]], message["shape"], slots, what)
+        function = self._functions[message["function"]]
+        if message["types"]:
+            call = PreparedCall(self._device, function, message["types"], slots, what)
+            self._launched = True
+            call.run()
+            return
+        prepared = Prepared(self._device, function, message["shape"], slots, what)
         self._launched = True
         prepared.start()
         self._device.synchronize(what)

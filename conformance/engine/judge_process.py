@@ -9,6 +9,7 @@ Where judges share one, the same holds for faults.
 from __future__ import annotations
 
 from conformance.engine.compiling import Compiler, compile_answer, seen_by
+from conformance.engine.launchers import Launchers
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading
 from conformance.engine.member import run_member
@@ -25,12 +26,12 @@ from conformance.port.declared.geometry import described, geometry_of
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import load_specs
 from conformance.verdict.faults import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
-from conformance.verdict.trials import with_geometry
+from conformance.verdict.trials import with_geometry, with_wave
 from reference import NoReference
 
 TRIES = 5
@@ -52,8 +53,8 @@ class Judge:
         self._setup = setup
         self._mode = mode
         self._specs = load_specs(setup.specs)
-        self._losses: dict[int, int] = {}
-        self._deadly: dict[int, str] = {}
+        self._losses: dict[tuple[str, int], int] = {}
+        self._deadly: dict[Entry, dict[int, str]] = {"kernel": {}, "launcher": {}}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
         self._library = Library(
@@ -66,7 +67,20 @@ class Judge:
             lambda: self._supply.ready.arch,
             mode.tree.declared.names,
         )
-        self._supply = Supply(channel, self._library.renewed)
+        self._launchers = Launchers(
+            mode.tree.path,
+            seen_by(setup, mode.tree.options),
+            setup.runtime,
+            lambda source: self._compiler.compiled(source, launchers=True),
+            lambda: self._supply.current(),  # noqa: PLW0108
+            mode.tree.declared.names,
+            tuple(self._specs.launchers),
+        )
+        self._supply = Supply(channel, self._renewed)
+
+    def _renewed(self) -> None:
+        self._library.renewed()
+        self._launchers.renewed()
 
     def answer(self, request: Compile | RunCases) -> Compiled | Outcome:
         """Compile and load a source, or run a kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
@@ -91,26 +105,27 @@ class Judge:
                 self._library.compile(source)
                 return None
             except LostLoading as lost:
-                self._lost_loading(lost, fresh)
-                if source in self._deadly:
-                    return self._deadly[source]
+                self._lost_loading("kernel", lost, fresh)
+                if source in self._deadly["kernel"]:
+                    return self._deadly["kernel"][source]
             except HipError:
                 if fresh:
                     raise
             self._supply.alone()
 
-    def _lost_loading(self, lost: LostLoading, fresh: bool) -> None:
+    def _lost_loading(self, entry: Entry, lost: LostLoading, fresh: bool) -> None:
         """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
         known as deadly. One that was lost to another judge's kernel meanwhile says nothing of the source."""
         end = self._supply.lost(lost.lost)
         if not end.suspect:
             return
-        self._losses[lost.index] = self._losses.get(lost.index, 0) + 1
-        if self._losses[lost.index] == DEATHS or (fresh and lost.lost.kind == "silent"):
-            self._deadly[lost.index] = f"error: its code cannot be loaded: {end.how}"
+        key = (entry, lost.index)
+        self._losses[key] = self._losses.get(key, 0) + 1
+        if self._losses[key] == DEATHS or (fresh and lost.lost.kind == "silent"):
+            self._deadly[entry][lost.index] = f"error: its code cannot be loaded: {end.how}"
 
     def _run(self, request: RunCases) -> Outcome:
-        declared, kernel = self._mode.tree.declared, self._specs.kernels[request.kernel]
+        declared, kernel = self._mode.tree.declared, self._specs.entry(request.kernel)
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
@@ -148,13 +163,15 @@ class Judge:
 
     def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
-        library = self._library
+        library = self._launchers if kernel.is_launcher else self._library
+        before = {} if kernel.is_launcher else request.broken
+        deadly = self._deadly[kernel.entry]
         deaths = 0
         self._supply.settle()
         for attempt in range(TRIES):
-            library.broken = {**request.broken, **self._deadly}
-            library.unavailable = dict(request.unavailable)
-            library.refused.clear()
+            library.broken = {**before, **deadly}
+            library.unavailable = {} if kernel.is_launcher else dict(request.unavailable)
+            self._library.refused.clear()
             fresh = self._supply.touch()
             try:
                 outcome = self._attempt(kernel, ids)
@@ -164,7 +181,7 @@ class Judge:
                 self._supply.alone()
                 continue
             except LostLoading as lost:
-                self._lost_loading(lost, fresh)
+                self._lost_loading(kernel.entry, lost, fresh)
                 self._supply.alone()
                 continue
             except Lost as lost:
@@ -178,24 +195,25 @@ class Judge:
                     return self._process_lost(kernel, lost, end.how)
                 self._supply.alone()
                 continue
-            if outcome.status == "pass" or not self._is_suspect(request, outcome):
+            if outcome.status == "pass" or not self._is_suspect(library.broken != {**before, **deadly}, outcome):
                 return outcome
             if fresh:
-                self._deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
+                deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
                 self._supply.discard()
                 return outcome
             self._supply.alone()
         raise InfrastructureError(f"{TRIES} executors were lost while {kernel.name} was judged, not all to it")
 
-    def _is_suspect(self, request: RunCases, outcome: Outcome) -> bool:
-        """Whether another kernel, earlier in the same process, may have caused this."""
+    def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
+        """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not
+        compile or load any more."""
         if not self._supply.ready.guards_memory:
             return outcome.poisoned or bool(self._library.refused)
-        return bool(outcome.launches) or self._library.broken != {**request.broken, **self._deadly}
+        return bool(outcome.launches) or broke
 
     def _attempt(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Outcome:
         setup, mode = self._setup, self._mode
-        found = self._library.find(kernel)
+        found = self._launchers.find(kernel) if kernel.is_launcher else self._library.find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
             status, message = self._opinion.on(found.refused, self._library.port_name(kernel), found.message or "")
@@ -206,6 +224,7 @@ class Judge:
         faults = survives and mode.launches_faults
         launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places)
         made = mode.cases(kernel, ids, setup.salt)
+        made = with_wave(made, self._supply.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
         cases = launching.ahead(made)
         handler = mode.handler(kernel)
@@ -239,7 +258,7 @@ class ReferenceJudge:
 
     def answer(self, request: RunCases) -> Outcome:
         """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
-        kernel, mode, begin = self._specs.kernels[request.kernel], self._mode, self._progress.begin
+        kernel, mode, begin = self._specs.entry(request.kernel), self._mode, self._progress.begin
         begin(kernel.name)
         cases = mode.cases(kernel, request.cases, self._setup.salt)
         answers = Answers(recorded_answer, ("recorded",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from conformance.engine.remote import Executor, Function, Submitted
+from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
@@ -59,6 +60,8 @@ class Launching:
             buffers, damaged = self._executor.result(submitted, order)
         except HipError as error:
             raise error.with_places(self._with_places) from None
+        except Misuse as misuse:
+            raise Damage(str(misuse)) from None
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers

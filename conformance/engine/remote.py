@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.cases.launch import Buffer, Launch, Scalar, Stream
 from conformance.engine.arena import Arena, aligned
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, Late
+from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
 from conformance.runtimes.hip.errors import HipError
 
@@ -27,6 +28,8 @@ SLOTS = 2
 
 LONGEST = 10
 """An executor that shows progress is waited for, but not longer than this many times the patience."""
+
+SCRATCH = "scratch"
 
 _LOOK = 1.0
 
@@ -82,9 +85,13 @@ class _Function(_Shape):
     error: _Error | None = None
 
 
+class _Misuse(_Shape):
+    misuse: Text
+
+
 class _Launched(_Shape):
     id: int
-    orders: list[_Error | None] = []
+    orders: list[_Error | _Misuse | None] = []
     error: _Error | None = None
 
 
@@ -117,7 +124,7 @@ class Submitted:
     places: Places
     orders: tuple[str, ...]
     limit: str = ""
-    errors: list[HipError | None] | None = None
+    errors: list[HipError | Misuse | None] | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 
@@ -167,6 +174,14 @@ class Executor:
             raise _hip_error(answer.error)
         return None if answer.function is None else Function(name, answer.function)
 
+    def launcher(self, module: int, name: str) -> Function | None:
+        """The host function ``name`` of a loaded module, or ``None``. Raises ``HipError`` and ``Lost``."""
+        self.drain()
+        answer = self._ask({"do": "launcher", "module": module, "name": name}, _Function)
+        if answer.error is not None:
+            raise _hip_error(answer.error)
+        return None if answer.function is None else Function(name, answer.function)
+
     def submit(
         self, function: Function, launch: Launch, orders: tuple[str, ...], must_fault: bool = False
     ) -> Submitted:
@@ -189,6 +204,9 @@ class Executor:
             "function": function.number,
             "shape": (*launch.grid, *launch.block, launch.shared),
             "slots": _slots(launch),
+            "types": launch.types,
+            "scratch": [argument.data.nbytes for argument in _scratch(launch)],
+            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *_scratch(launch))],
             "buffers": [(offset, size) for _, offset, size in places.buffers],
             "total": places.total,
             "orders": orders,
@@ -208,7 +226,7 @@ class Executor:
 
         The very same answer as that of the first order where every byte is the same. The arrays are views of shared
         memory: they hold until the next launch but one is submitted. Raises the
-        ``HipError`` that the launch ended with, and ``Lost``.
+        ``HipError`` that the launch ended with, ``Misuse`` of a launcher, and ``Lost``.
         """
         while submitted.errors is None:
             self._receive(self._waiting[0])
@@ -216,6 +234,8 @@ class Executor:
         if number >= len(submitted.errors):
             raise Lost("garbled", "its answer about a launch is incomplete")
         error = submitted.errors[number]
+        if isinstance(error, Misuse):
+            raise error
         if error is not None:
             raise error.with_detail(submitted.limit)
         if submitted.first is None:
@@ -286,7 +306,7 @@ class Executor:
         answer = self._answer(submitted.id, _Launched)
         if answer.error is not None:
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
-        submitted.errors = [None if error is None else _hip_error(error) for error in answer.orders]
+        submitted.errors = [_told(error) for error in answer.orders]
 
     def _answer(self, number: int, shape: type[_Answer]) -> _Answer:
         try:
@@ -318,7 +338,7 @@ class Executor:
 def _places(launch: Launch, pad: int) -> Places:
     at, buffers = pad, []
     for argument in launch.args:
-        if isinstance(argument, Buffer):
+        if isinstance(argument, Buffer) and argument.role != SCRATCH:
             size = argument.data.nbytes
             buffers.append((argument, at, size))
             at += aligned(size) + pad
@@ -346,16 +366,32 @@ def _block_limit(function: Function, launch: Launch) -> str:
     )
 
 
+def _scratch(launch: Launch) -> list[Buffer]:
+    """Buffers whose content is anybody's, before and after: the executor makes them, behind all others."""
+    return [argument for argument in launch.args if isinstance(argument, Buffer) and argument.role == SCRATCH]
+
+
 def _slots(launch: Launch) -> list[Any]:
     slots: list[Any] = []
-    number = 0
+    number, behind = 0, sum(isinstance(arg, Buffer) and arg.role != SCRATCH for arg in launch.args)
     for argument in launch.args:
-        if isinstance(argument, Buffer):
+        if isinstance(argument, Buffer) and argument.role == SCRATCH:
+            slots.append((behind, 0))
+            behind += 1
+        elif isinstance(argument, Buffer):
             slots.append((number, argument.start * argument.data.itemsize))
             number += 1
+        elif isinstance(argument, Stream):
+            slots.append(None)
         else:
             slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
     return slots
+
+
+def _told(error: _Error | _Misuse | None) -> HipError | Misuse | None:
+    if isinstance(error, _Misuse):
+        return Misuse(error.misuse)
+    return None if error is None else _hip_error(error)
 
 
 def _hip_error(error: _Error) -> HipError:

@@ -51,7 +51,7 @@ Sources = Sequence[Sequence[KernelSource]]
 
 def to_compile(trees: Sources, kernels: Sequence[Kernel]) -> list[Compile]:
     """Requests for what is compiled before anything of ``kernels`` runs."""
-    modules = {kernel.module for kernel in kernels}
+    modules = {kernel.module for kernel in kernels if not kernel.is_launcher}
     return [Compile(index, tree) for tree, sources in enumerate(trees) for index in first_to_compile(sources, modules)]
 
 

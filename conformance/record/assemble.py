@@ -39,12 +39,12 @@ def assemble(
     reasons = result.settled(specs.kernels).reasons
     rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
-    waiting = [_not_judged(specs.kernels[name], result) for name in selected if name not in result.outcomes]
-    waiting += [KernelResult.not_run(specs.kernels[name], message=elsewhere(its)) for name, its in others.items()]
+    waiting = [_not_judged(specs.entry(name), result) for name in selected if name not in result.outcomes]
+    waiting += [KernelResult.not_run(specs.entry(name), message=elsewhere(its)) for name, its in others.items()]
     kind = known_kind(result.setup.runtime)
     run = _run(specs, result, patterns, recordings, rows).model_copy(
         update={
-            "selected": len(selected),
+            "selected": sum(name in specs.kernels for name in selected),
             "shard": shard,
             "complete": not result.interrupted,
             "sandbox": result.ready.sandbox,
@@ -54,7 +54,10 @@ def assemble(
             "compiler": result.setup.compiler if kind is not None and kind.chooses_compiler else None,
         }
     )
-    return Record.of(run, every_kernel(specs, [*rows, *waiting]))
+    entries = {row.name: row for row in (*rows, *waiting)}
+    launchers = [entries[name] for name in specs.launchers if name in entries]
+    kernels = [row for name, row in entries.items() if name not in specs.launchers]
+    return Record.of(run, every_kernel(specs, kernels), launchers)
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -87,7 +90,7 @@ def _recorded_on(recording: Mapping[str, Any]) -> str:
 
 
 def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelResult:
-    kernel = specs.kernels[outcome.kernel]
+    kernel = specs.entry(outcome.kernel)
     return KernelResult(
         name=kernel.name,
         module=kernel.module,
@@ -118,6 +121,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         nearest_ulp_bound=outcome.nearest_ulp_bound,
         sites=outcome.sites,
         profile=outcome.profile,
+        wired_at=kernel.wired_at if kernel.is_launcher else None,
     )
 
 

@@ -96,7 +96,7 @@ def _with_build(record: Record, build: Record) -> Record:
         kept = {target: build for target, build in kernel.compiles_for.items() if target not in targets}
         kernels.append(kernel.model_copy(update={"compiles_for": {**kept, **compiled.get(kernel.name, {})}}))
     builds = {**record.run.builds, **build.run.builds}
-    return Record.of(record.run.model_copy(update={"builds": builds}), kernels)
+    return Record.of(record.run.model_copy(update={"builds": builds}), kernels, record.launchers)
 
 
 def _runs(records: Sequence[Record]) -> list[Record]:
@@ -146,7 +146,8 @@ def _joined(shards: Sequence[Record]) -> Record:
             "source_lines": dict(sorted((file, lines) for run in runs for file, lines in run.source_lines.items())),
         }
     )
-    return Record.of(run, results.values())
+    launchers = {row.name: row for shard in shards for row in shard.launchers}
+    return Record.of(run, results.values(), launchers.values())
 
 
 def _says_more(row: KernelResult, other: KernelResult) -> bool:

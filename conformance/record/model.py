@@ -233,22 +233,26 @@ class Summary(Row):
 
 
 class Record(Row):
-    """One run over every kernel of the specs."""
+    """One run over every kernel of the specs.
+
+    ``launchers`` are the linked host functions that were selected: counted apart, and in no figure of the summary.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     run: RunInfo
     summary: Summary
     kernels: tuple[KernelResult, ...]
+    launchers: tuple[KernelResult, ...] = ()
 
     @classmethod
-    def of(cls, run: RunInfo, kernels: Iterable[KernelResult]) -> Record:
+    def of(cls, run: RunInfo, kernels: Iterable[KernelResult], launchers: Iterable[KernelResult] = ()) -> Record:
         """The record of ``kernels``, with its summary; see ``every_kernel`` for a complete list."""
         rows = tuple(kernels)
-        return cls(run=run, summary=summarise(rows), kernels=rows)
+        return cls(run=run, summary=summarise(rows), kernels=rows, launchers=tuple(launchers))
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = Counter(kernel.name for kernel in self.kernels)
+        names = Counter(kernel.name for kernel in (*self.kernels, *self.launchers))
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise ValueError(f"kernel {twice[0]!r} is recorded twice")

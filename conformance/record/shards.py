@@ -101,9 +101,9 @@ def _run_of(record: Record) -> Hashable:
 
 def _partition(record: Record) -> Mapping[str, str]:
     """The shard of every kernel that the run selected."""
-    mine = record.run.shard or ""
-    others = {row.name: row.message.removeprefix(_IN) for row in record.kernels if _is_elsewhere(row) and row.message}
-    judged = {row.name: mine for row in record.kernels if row.status != "not_run" or _is_own(row)}
+    mine, rows = record.run.shard or "", (*record.kernels, *record.launchers)
+    others = {row.name: row.message.removeprefix(_IN) for row in rows if _is_elsewhere(row) and row.message}
+    judged = {row.name: mine for row in rows if row.status != "not_run" or _is_own(row)}
     return others | judged
 
 
@@ -124,7 +124,7 @@ def _joined(parts: Mapping[str, Record]) -> Record:
     first = next(iter(parts.values()))
     partition, of = _partition(first), _of(first)
     missing = tuple(shard for shard in (f"{n + 1}/{of}" for n in range(int(of))) if shard not in parts)
-    rows = {shard: {row.name: row for row in record.kernels} for shard, record in parts.items()}
+    rows = {shard: {row.name: row for row in (*record.kernels, *record.launchers)} for shard, record in parts.items()}
 
     def settled(row: KernelResult) -> KernelResult:
         shard = partition.get(row.name)
@@ -149,4 +149,5 @@ def _joined(parts: Mapping[str, Record]) -> Record:
             "source_lines": dict(sorted(lines.items())),
         }
     )
-    return Record.of(run, kernels)
+    launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
+    return Record.of(run, kernels, launchers.values())

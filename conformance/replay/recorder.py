@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Launch, Null, Scalar, Stream
 from conformance.dtypes import dtype
 from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
 
@@ -58,6 +58,8 @@ class Recorder:
             # Types that numpy itself lacks, and f16 with them, travel as the unsigned integers of their bits.
             kind = row.bits if row.kind == "float" and row.size < 4 else row.numpy
             return {"kind": "scalar", "dtype": kind.name, "value": argument.value.tobytes().hex()}
+        if isinstance(argument, Stream):
+            return {"kind": "stream"}
         data = argument.data
         found: dict[str, Any] = {"kind": "buf", "name": argument.name, "role": argument.role}
         found |= {"dtype": data.dtype.name, "n": data.size}

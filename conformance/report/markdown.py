@@ -11,9 +11,10 @@ from conformance.report.causes import cause_section
 from conformance.report.declared import choice_lines
 from conformance.report.failures import Told, failure_lines, missing_lines
 from conformance.report.families import status_table
+from conformance.report.launchers import launcher_lines
 from conformance.report.remarks import shared_remarks
 from conformance.report.robustness import robustness_lines
-from conformance.report.tally import results, tally, unknown
+from conformance.report.tally import launchers, results, tally, unknown
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
 
@@ -58,6 +59,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
             "Nothing: no kernel that was judged failed.",
         ),
         *_sections("Missing or not run", names, [missing_lines(part, specs) for part in rows], "None."),
+        *_sections("Linked launchers", names, [launcher_lines(record) for record in found]),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Remarks", names, [_annotated(part) for part in rows]),
@@ -107,6 +109,8 @@ def _headlines(
         count, run = tally(part), record.run
         of = given_specs(run, specs)
         headline = f"**{count.passing} of {count.total} kernels{of and f' {plain(of)}'} at parity ({count.percent}%)**"
+        besides = launchers(record, specs)
+        headline += f", {besides}" if besides else ""
         said = f"{headline}, {plain(executed(run))} ({plain(identity(run))})."
         groups.setdefault((said, tuple(row.status for row in part)), []).append(name)
     return [f"- {plain(', '.join(about))}: {said}" for (said, *_), about in groups.items()]

@@ -62,6 +62,14 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
     return row.model_copy(update=place)
 
 
+def launchers(record: Record, specs: Specs) -> str:
+    """``3 of 49 launchers``, the linked host functions at parity; empty where the specs have none."""
+    if not specs.launchers:
+        return ""
+    passing = sum(row.status == "pass" and row.name in specs.launchers for row in record.launchers)
+    return f"{passing} of {len(specs.launchers)} launchers"
+
+
 def unknown(record: Record, specs: Specs) -> list[str]:
     """The names of the record that no spec has: the record is of other specs than these."""
     return [kernel.name for kernel in record.kernels if kernel.name not in specs.kernels]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from conformance.report.about import Records, executed, given_specs, labels, lis
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.remarks import remarks
-from conformance.report.tally import Tally, is_present, of_family, of_module, results, tally, worst
+from conformance.report.tally import Tally, is_present, launchers, of_family, of_module, results, tally, worst
 from conformance.spec.load import Specs
 from conformance.text import one_line, shortened
 
@@ -156,7 +157,9 @@ def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Spe
     judged = [row for row in rows if _selected(record, row)]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     given = given_specs(record.run, specs)
-    return Text(f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)", style)
+    besides = launchers(record, specs)
+    text = f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)"
+    return Text(f"{text}, {besides}" if besides else text, style)
 
 
 def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, width: int) -> list[Text]:
@@ -165,6 +168,10 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
     totals = [Text(f"{count} {status}", _STYLES.get(status, _FAILS)) for status, count in counts.items() if count]
     lines += [Text("  ").append(Text(", ").join(totals))] if totals else []
+    called = Counter(row.status for row in record.launchers)
+    if called:
+        said = ", ".join(f"{called[status]} {status}" for status in STATUSES if called[status])
+        lines += [Text(f"  launchers: {said}")]
     lines += _indented(one_line(f"{record.run.device}: {executed(record.run)}"), width)
     if record.run.sandbox and not record.run.sandbox.startswith("none"):
         lines += _indented(f"sandbox: {one_line(record.run.sandbox)}", width)

@@ -49,6 +49,20 @@ class Runtime(Protocol):
         """The kernels of a loaded module as rows of name, line and parameters; ``None`` where they are unknown."""
 
 
+class LauncherRuntime(Protocol):
+    """What a loaded runtime can do besides, whose kind has ``launcher_words``."""
+
+    def symbol(self, module: int, name: str) -> int | None:
+        """The address of the host function ``name`` of a loaded module; ``None`` where it exports none."""
+
+    def begin_call(self, stream: int) -> None:
+        """A launcher is called next that is to put its work on ``stream``."""
+
+    def end_call(self) -> tuple[int, str]:
+        """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong
+        otherwise, such as work on another stream, or with an empty text."""
+
+
 class OnDevice:
     """What loaded runtimes have in common that run kernels on a GPU, not in this process."""
 
@@ -157,6 +171,10 @@ class RuntimeKind:
 
     compile_words: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
     """All of hiprtc's options, of those that a source brings and the runtime's own."""
+
+    launcher_words: tuple[str, ...] | None = None
+    """hiprtc's further options by which the host functions of a source are compiled with its kernels, for
+    ``LauncherRuntime``; ``None`` where launchers cannot be called on this runtime yet."""
 
     stand_ins: tuple[Path, ...] = ()
     """Folders of headers that ``compile_words`` adds to every compilation: a part of what a source is compiled from."""

@@ -12,8 +12,9 @@ from conformance.spec.model import Family, Remark, SpecFile, ToleranceRule, Unde
 from conformance.spec.nodes import Document, Location
 
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
-_PARAMETER = re.compile(r"^(scalar|inout|in|out) (void\*|[\w{}]+)(\*?)$")
+_PARAMETER = re.compile(r"^(scalar|inout|in|out|scratch|stream|device) (void\*|[\w{}]+)(\*?)$")
 _C_NAME = re.compile(r"^[A-Za-z_]\w*$")
+_OF_LAUNCHERS = ("scratch", "stream", "device")
 _DTYPE_AXES = ("dtype", "src_dtype", "dst_dtype", "idx_dtype")
 _KNOWN_DTYPES = f"expected one of {', '.join(DTYPES)}; a new dtype needs a row in conformance/dtypes.py"
 
@@ -115,6 +116,7 @@ class _Stanza:
             "tolerance": stanza.tolerance,
             "bench": stanza.bench,
             "notes": stanza.notes,
+            "wired_at": stanza.wired_at,
             "upstream_defects": stanza.upstream_defects,
             "undefined": stanza.undefined,
             "known_failures": stanza.known_failures,
@@ -142,6 +144,7 @@ class _Stanza:
             name = self._fill(stanza.name, spelled, (*self.place, "name"))
             if not _C_NAME.match(name):
                 raise document.error((*self.place, "name"), f"{name!r} is not a C name", "correct the name template")
+            source = self._fill(stanza.source or self.spec.source, spelled, (*self.place, "source"))
             known = self._matching(stanza.known_failures, variant)
             defects = self._matching(stanza.upstream_defects, variant)
             kernel = Kernel(
@@ -152,13 +155,15 @@ class _Stanza:
                 params=tuple(self._parameters(variant)),
                 launch=stanza.launch or stanza.family,
                 tolerance=self._tolerance(name, variant),
-                upstream=f"{self.spec.source}:{line}",
+                upstream=f"{source}:{line}",
                 bench=self._bench(variant),
                 known_failure=" ".join(item.text for item in known) or None,
                 notes=tuple(item.text for item in self._matching(stanza.notes, variant)),
                 upstream_defects=tuple(item.text for item in defects),
                 fix=self._fix(defects),
                 wrong_upstream=tuple(pattern for item in defects for pattern in item.cases),
+                entry=stanza.entry,
+                wired_at=tuple(item.text for item in self._matching(stanza.wired_at, variant)),
                 undefined=tuple(
                     Undefined(item.input, item.reason) for item in self._matching(stanza.undefined, variant)
                 ),
@@ -181,7 +186,11 @@ class _Stanza:
                 raise self.document.error(place, f"parameter {name!r} has the unknown dtype {dtype!r}", _KNOWN_DTYPES)
             # "void*" is both the pointee's spelling and the pointer.
             pointer = bool(star) or dtype == "void*"
-            if pointer == (role == "scalar"):
+            if role in _OF_LAUNCHERS and self.stanza.entry != "launcher":
+                raise self.document.error(
+                    place, f"parameter {name!r} is {text!r}", f"{role} is for launchers (entry: launcher)"
+                )
+            if role != "stream" and pointer == (role in ("scalar", "device")):
                 raise self.document.error(
                     place,
                     f"parameter {name!r} is {text!r}",

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-Role = Literal["scalar", "in", "out", "inout"]
+Entry = Literal["kernel", "launcher"]
+"""What Candle's Rust side calls: a kernel that it loads by name, or a host function that it is linked with."""
+
+Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
+"""The last three are of launchers: a buffer whose content afterwards is anybody's, the stream to put work on, and a
+number that tells of the device and must not choose the answer."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ FIXED = "fixed"
 
 @dataclass(frozen=True)
 class Kernel:
-    """One of Candle's kernels.
+    """One of Candle's kernels, or launchers (``entry``).
 
     ``variant`` holds what distinguishes it inside its family: ``op``, ``dtype``, ``src_dtype``, ``dst_dtype``,
     ``idx_dtype``, ... (dtypes spelled as in ``conformance.dtypes``). ``launch`` names the launch family, the key of
@@ -83,6 +88,14 @@ class Kernel:
     fix: Fix | None = None
     """The upstream defect for which the reference knows the right result."""
     undefined: tuple[Undefined, ...] = field(default=())
+    entry: Entry = "kernel"
+    wired_at: tuple[str, ...] = field(default=())
+    """Of a launcher, where Candle's Rust side calls it: ``FILE:LINE``."""
+
+    @property
+    def is_launcher(self) -> bool:
+        """Whether this is a host function, which chooses the geometry of its launches itself."""
+        return self.entry == "launcher"
 
     def is_wrong_upstream(self, case: str) -> bool:
         """Whether Candle's own kernel gets ``case``, the text between a case id's brackets, wrong."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Module:
 class Specs:
     """All kernels by name and all modules by name, both in the order of the spec files.
 
+    ``launchers`` and ``launcher_modules`` are the same of the linked host functions, which are counted apart.
+
     ``digest`` is over the names and bytes of the files. ``given`` is their folder where they are not the harness's own.
     """
 
@@ -50,22 +52,35 @@ class Specs:
     upstream_commit: str = UPSTREAM_COMMIT
     digest: str = ""
     given: Path | None = None
+    launchers: dict[str, Kernel] = field(default_factory=dict)
+    launcher_modules: dict[str, Module] = field(default_factory=dict)
 
-    def select(self, patterns: Sequence[str] = (), module: str | Sequence[str] | None = None) -> list[Kernel]:
+    def entry(self, name: str) -> Kernel:
+        """The kernel or launcher called ``name``; raises ``KeyError``."""
+        return self.kernels.get(name) or self.launchers[name]
+
+    def select(
+        self,
+        patterns: Sequence[str] = (),
+        module: str | Sequence[str] | None = None,
+        launchers: bool = False,
+    ) -> list[Kernel]:
         """The kernels that match any of the glob ``patterns`` (all without one) and belong to ``module``, or to one of
-        several, when given.
+        several, when given; with ``launchers`` those too, behind the kernels.
 
         They come in spec order, each once. Raises ``SelectionError`` for a module that does not exist and for a
         pattern that matches nothing (within the modules), with the nearest names.
         """
         modules = [module] if isinstance(module, str) else list(module or ())
+        known = [*self.modules, *(self.launcher_modules if launchers else ())]
+        entries = {**self.kernels, **(self.launchers if launchers else {})}
         for name in modules:
-            if name not in self.modules:
+            if name not in known:
                 raise SelectionError(
-                    f"no module is called {shortened(name)!r}{did_you_mean(name, self.modules)}; the modules are "
-                    f"{', '.join(self.modules)}"
+                    f"no module is called {shortened(name)!r}{did_you_mean(name, known)}; the modules are "
+                    f"{', '.join(known)}"
                 )
-        names = [name for name, kernel in self.kernels.items() if not modules or kernel.module in modules]
+        names = [name for name, kernel in entries.items() if not modules or kernel.module in modules]
         chosen: set[str] = set()
         for pattern in patterns or ("*",):
             # A longer one matches nothing, and takes long to say so.
@@ -73,7 +88,7 @@ class Specs:
             if not found:
                 raise SelectionError(_nothing(pattern, modules, names))
             chosen.update(found)
-        return [self.kernels[name] for name in names if name in chosen]
+        return [entries[name] for name in names if name in chosen]
 
 
 def _nothing(pattern: str, modules: Sequence[str], names: Iterable[str]) -> str:
@@ -99,7 +114,9 @@ def load_specs(folder: Path | None = None) -> Specs:
     if not paths:
         raise SpecError(folder, None, "no spec found", "give a folder that holds *.yaml files")
     kernels: dict[str, Kernel] = {}
+    launchers: dict[str, Kernel] = {}
     modules: dict[str, Module] = {}
+    launcher_modules: dict[str, Module] = {}
     places: dict[str, str] = {}
     for path in paths:
         document = read_document(path)
@@ -109,17 +126,26 @@ def load_specs(folder: Path | None = None) -> Specs:
             raise explain(document, cause) from None
         if spec.module != path.stem:
             raise document.error(("module",), f"module {spec.module!r} in {path.name}", f"call it {path.stem!r}")
-        families = tuple(dict.fromkeys(stanza.family for stanza in spec.families))
-        modules[spec.module] = Module(spec.module, spec.title, spec.source, spec.source_lines, families)
+        for entry, found in (("kernel", modules), ("launcher", launcher_modules)):
+            families = tuple(dict.fromkeys(stanza.family for stanza in spec.families if stanza.entry == entry))
+            if families:
+                found[spec.module] = Module(spec.module, spec.title, spec.source, spec.source_lines, families)
         for kernel, location in expand(document, spec):
-            if kernel.name in kernels:
+            if kernel.name in places:
                 raise document.error(
                     location,
                     f"kernel {kernel.name!r} is already defined at {places[kernel.name]}",
                     "keep one of the two, or tell them apart in the name template",
                 )
-            kernels[kernel.name] = kernel
+            (launchers if kernel.is_launcher else kernels)[kernel.name] = kernel
             places[kernel.name] = f"{path}:{document.line(location)}"
     digest = specs_digest(paths)
     own = folder.resolve() == SPEC_FOLDER or digest == specs_digest(SPEC_FOLDER.glob("*.yaml"))
-    return Specs(kernels, modules, digest=digest, given=None if own else folder)
+    return Specs(
+        kernels,
+        modules,
+        digest=digest,
+        given=None if own else folder,
+        launchers=launchers,
+        launcher_modules=launcher_modules,
+    )

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Axis = Literal["op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y"]
+Axis = Literal["op", "dtype", "src_dtype", "dst_dtype", "idx_dtype", "qtype", "ncols_y", "layout"]
 Line = Annotated[int, Field(ge=1)]
 
 MOST_STEPS = 16
@@ -132,10 +132,23 @@ class Family(Strict):
     variant: dict[Axis, Name] = Field(
         default={}, description="a mapping from further axes to a value, or to another axis in braces"
     )
+    entry: Literal["kernel", "launcher"] = Field(
+        default="kernel",
+        description="kernel: loaded by name; launcher: a linked host function, counted apart from the kernels",
+    )
+    source: Text | None = Field(
+        default=None,
+        description="the upstream file of the stanza, where it is not the spec's: with an axis in braces if need be",
+    )
+    wired_at: list[Remark] = Field(
+        default=[],
+        description="of launchers, a list of mappings with text and when: FILE:LINE where Candle's Rust calls them",
+    )
     params: dict[str, Name] = Field(
         min_length=1,
         description='a mapping from parameter name, in order, to "scalar TYPE", "in TYPE*", "out TYPE*" or '
-        '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"',
+        '"inout TYPE*", where TYPE may be an axis in braces, such as "in {dtype}*"; of launchers also '
+        '"scratch TYPE*", "stream TYPE" and "device TYPE" (a number that tells of the device)',
     )
     row: KernelRow | None = Field(default=None, description="a mapping with the keys axis and lines")
     table: KernelTable | None = Field(default=None, description="a mapping with the keys rows, columns and lines")

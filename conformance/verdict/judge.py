@@ -116,7 +116,7 @@ def _compare(
         return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), 0.0, False
     largest, tie_order_differs = 0.0, False
     for argument in case.launch.args:
-        if not isinstance(argument, Buffer):
+        if not isinstance(argument, Buffer) or argument.role == "scratch":
             continue
         got, before, start = buffers[argument.name], argument.data, argument.start
         row = dtype(argument.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.dtypes import DType, dtype
 
 Indices = NDArray[np.int64]
@@ -63,7 +63,7 @@ def operand_values(launch: Launch, at: Indices) -> list[Operand]:
     return found if len(found) == len(inputs) else []
 
 
-def _places(layout: Buffer | Null | Scalar, rank: int, count: int, at: Indices) -> list[Indices]:
+def _places(layout: Argument, rank: int, count: int, at: Indices) -> list[Indices]:
     if isinstance(layout, Null):
         return [at] * count
     if not isinstance(layout, Buffer):

@@ -74,7 +74,7 @@ def test_every_row_is_met_by_a_case_of_each_of_its_families_and_every_kernel_kee
     """A generated case, or one of the recordings that ship."""
     unmet = {(row, family) for row in ROWS for family in row.lines}
     recorded = Traces(traces_folder())
-    for kernel in SPECS.kernels.values():
+    for kernel in (*SPECS.kernels.values(), *SPECS.launchers.values()):
         cases = cases_for(kernel)
         assert None in (never_launched(kernel.launch, case) for case in cases), kernel.name
         unmet -= {

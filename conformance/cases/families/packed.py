@@ -146,6 +146,37 @@ def activations(columns: int, width: int, distribution: str, stream: RandomStrea
     return data.reshape(-1)
 
 
+MMQ_GROUP, MMQ_SIZE = 128, 144
+"""Activations of a block for products in tiles, and its bytes: 16 of scales and sums, then a byte each."""
+
+
+def mmq_activations(layout: str, columns: int, width: int, stream: RandomStream) -> Bytes:
+    """Columns of ``width`` random activations in blocks for products in tiles: the first block of each column, then
+    the second of each, up to a multiple of 512.
+
+    ``layout`` is that of the scales: ``D4`` (a float32 for 32), ``DS4`` (a float16 and the sum, likewise), ``D2S6`` (a
+    float16 for 64, then the sums of the first six groups of 16).
+    """
+    x = np.zeros((columns, padded(width)), np.float32)
+    x[:, :width] = values("unit", dtype("f32"), columns * width, stream).reshape(columns, width)
+    blocks_ = x.reshape(columns, -1, MMQ_GROUP).transpose(1, 0, 2).reshape(-1, MMQ_GROUP)
+    groups = blocks_.reshape(len(blocks_), -1, 64 if layout == "D2S6" else GROUP)
+    largest = np.abs(groups).max(2)
+    scales = largest / np.float32(127)
+    inverse = np.divide(np.float32(127), largest, out=np.zeros_like(largest), where=largest > 0)
+    quants = np.trunc(groups * inverse[:, :, None] + np.copysign(np.float32(0.5), groups)).astype(np.int8)
+    head = scales
+    if layout == "DS4":
+        head = np.stack([scales, groups.sum(2)], 2).astype(np.float16)
+    elif layout == "D2S6":
+        sums = blocks_.reshape(len(blocks_), -1, 16).sum(2)[:, :6]
+        head = np.concatenate([scales, sums], 1).astype(np.float16)
+    data = np.empty((len(blocks_), MMQ_SIZE), np.uint8)
+    data[:, :16] = np.ascontiguousarray(head).reshape(len(blocks_), -1).view(np.uint8)
+    data[:, 16:] = quants.reshape(len(blocks_), MMQ_GROUP).view(np.uint8)
+    return data.reshape(-1)
+
+
 def _halves(rows: int, width: int, stream: RandomStream) -> NDArray[np.float32]:
     """127 once in 32, so that the scale is 1; else multiples of a half, most of them ties."""
     word = stream.take(rows * width)

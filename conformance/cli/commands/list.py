@@ -22,15 +22,21 @@ from conformance.text import shortened
 
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
-    _check_file(arguments.json, list(specs.kernels))
-    kernels, chosen = select(specs, arguments.patterns, arguments.module)
+    _check_file(arguments.json, [*specs.kernels, *specs.launchers])
+    named = bool(arguments.patterns or arguments.module)
+    kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, chosen)
     cases = {kernel.name: chosen.get(kernel.name) or [case.id for case in cases_for(kernel)] for kernel in kernels}
     if arguments.json is not None:
         answer = [_row(kernel, cases[kernel.name], arguments.cases) for kernel in kernels]
         write_text(arguments.json, json.dumps({"kernels": answer}, indent=1) + "\n")
         return 0
-    total = f"{len(kernels)} kernels, {sum(map(len, cases.values()))} cases"
+    called = sum(kernel.is_launcher for kernel in kernels)
+    counts = [f"{len(kernels) - called} kernels"] if called < len(kernels) else []
+    counts += [f"{called} launchers"] if called else []
+    total = f"{', '.join(counts)}, {sum(map(len, cases.values()))} cases"
+    if not named and specs.launchers:
+        total += f"; {len(specs.launchers)} launchers besides: --module {' --module '.join(specs.launcher_modules)}"
     if arguments.cases:
         print("\n".join(case for kernel in kernels for case in cases[kernel.name]))
     else:

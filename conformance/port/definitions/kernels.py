@@ -62,6 +62,13 @@ def find_definitions(tokens: Sequence[Token], path: Path) -> list[Definition]:
     return reader.found
 
 
+def find_functions(tokens: Sequence[Token], path: Path) -> list[Definition]:
+    """Every function at namespace level with a body that is not a kernel; raises ``ScanError``."""
+    reader = _Reader(tokens, path)
+    reader.read()
+    return reader.functions
+
+
 def find_declarations(tokens: Sequence[Token], path: Path) -> list[Declaration]:
     """Every declaration at namespace level, in order; raises ``ScanError`` where brackets do not match."""
     reader = _Reader(tokens, path)
@@ -76,6 +83,7 @@ class _Reader:
         self.tokens = tokens
         self.path = path
         self.found: list[Definition] = []
+        self.functions: list[Definition] = []
         self.declarations: list[Declaration] = []
         self.aliases: dict[str, tuple[str, ...]] = {}
         # One entry per open namespace or linkage block: the block's first token, and whether C linkage holds in it.
@@ -190,10 +198,11 @@ class _Reader:
                 if name.text in _ATTRIBUTES:
                     position = close
                     continue
-                if not is_global or not name.is_word:
+                if not name.is_word:
                     return False
-                self._add(position, close - 1, end, extern_c, template)
-                return True
+                definition = self._definition(position, close - 1, end, extern_c, template)
+                (self.found if is_global else self.functions).append(definition)
+                return is_global
             if token.text == "template":
                 template = True
                 position = self._behind_angles(position + 1)
@@ -225,19 +234,17 @@ class _Reader:
                 break
         return position
 
-    def _add(self, opening: int, closing: int, end: int, extern_c: bool, template: bool) -> None:
+    def _definition(self, opening: int, closing: int, end: int, extern_c: bool, template: bool) -> Definition:
         name = self.tokens[opening - 1]
         inside = [token.text for token in self.tokens[opening + 1 : closing]]
-        self.found.append(
-            Definition(
-                name=name.text,
-                file=Path(name.file),
-                line=name.line,
-                end_line=self.tokens[end].line,
-                params=tuple(Param(kind, called) for kind, called in parameters(inside, self.aliases)),
-                extern_c=extern_c,
-                template=template,
-            )
+        return Definition(
+            name=name.text,
+            file=Path(name.file),
+            line=name.line,
+            end_line=self.tokens[end].line,
+            params=tuple(Param(kind, called) for kind, called in parameters(inside, self.aliases)),
+            extern_c=extern_c,
+            template=template,
         )
 
     def _error(self, token: Token, problem: str) -> ScanError:

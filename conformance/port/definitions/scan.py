@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Declaration, Definition, find_declarations, find_definitions
+from conformance.port.definitions.kernels import (
+    Declaration,
+    Definition,
+    find_declarations,
+    find_definitions,
+    find_functions,
+)
 from conformance.port.definitions.preprocess import preprocess
 from conformance.port.definitions.tokens import tokenize
 
@@ -33,6 +39,20 @@ def defined_kernels(
     """
     source = preprocess(path, include_dirs, defines, forced, undefines, std)
     return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
+
+
+def defined_functions(
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
+) -> list[Definition]:
+    """Every other function at namespace level that the source ``path`` defines, asked for as ``defined_kernels``;
+    raises ``ScanError``."""
+    source = preprocess(path, include_dirs, defines, forced, undefines, std)
+    return find_functions(tokenize(source.text, str(path), source.counts_raw), path)
 
 
 def declarations(

@@ -53,6 +53,12 @@ class CpuRuntime:
         self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
+        self._library.hipcpuModuleSymbol.restype = ctypes.c_void_p
+        self._library.hipcpuModuleSymbol.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        self._library.hipcpuBeginCall.restype = None
+        self._library.hipcpuBeginCall.argtypes = [ctypes.c_void_p]
+        self._library.hipcpuEndCall.restype = ctypes.c_char_p
+        self._library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
         self._library.hipcpuConfine.restype = ctypes.c_char_p
         self._library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
         self._order = ""
@@ -107,6 +113,21 @@ class CpuRuntime:
     def message(self) -> str:
         """What the last failed call has to say: kernel, block, thread and cause."""
         return (self._library.hipcpuLastMessage() or b"").decode(errors="replace")
+
+    def symbol(self, module: int, name: str) -> int | None:
+        """See ``LauncherRuntime``."""
+        address = self._library.hipcpuModuleSymbol(module, name.encode())
+        return None if address is None else int(address)
+
+    def begin_call(self, stream: int) -> None:
+        """See ``LauncherRuntime``."""
+        self._library.hipcpuBeginCall(stream)
+
+    def end_call(self) -> tuple[int, str]:
+        """See ``LauncherRuntime``."""
+        code = ctypes.c_int()
+        said = self._library.hipcpuEndCall(ctypes.byref(code))
+        return code.value, (said or b"").decode(errors="replace")
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
         """The kernels of a loaded module: name, source line, parameters with type, size and alignment."""

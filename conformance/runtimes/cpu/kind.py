@@ -41,4 +41,5 @@ KIND = RuntimeKind(
     executor_cores=0,
     code="host",
     missing_header=_missing_header,
+    launcher_words=("-DSIMT_LAUNCHERS=1",),
 )

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from conformance.runtimes.cpu.build import HERE as CPU
+from conformance.runtimes.cpu.build import INCLUDE as CPU_INCLUDE
 from conformance.runtimes.cpu.build import Plan, build
 from conformance.runtimes.cuda.search import header_folders, nvrtc_candidates
 
@@ -13,7 +14,8 @@ HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 
 _SHARED_HEADERS = (
-    *(CPU / "runtime" / name for name in ("api.h", "error.h", "properties.h")),
+    *(CPU / "runtime" / name for name in ("api.h", "error.h")),
+    CPU_INCLUDE / "simt" / "properties.h",
     CPU / "hiprtc" / "program.h",
 )
 _DRIVER = HERE / "runtime" / "driver.cpp"
@@ -30,7 +32,7 @@ def cuda_plan() -> Plan:
                 *(CPU / "hiprtc" / name for name in ("api.cpp", "program_common.cpp")),
             ),
         },
-        words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}"),
+        words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}", f"-I{CPU_INCLUDE}"),
         headers=_SHARED_HEADERS,
     )
 

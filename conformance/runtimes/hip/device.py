@@ -118,6 +118,7 @@ class Device:
         self._modules: dict[str, Module] = {}
         self._free: dict[int, list[int]] = {}
         self._free_bytes = 0
+        self._stream: Any = None
         self._pad = 0 if runtime.guards_memory else CANARY_BYTES
         self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
         self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
@@ -142,10 +143,11 @@ class Device:
     def check(self, call: str, result: tuple[Any, ...], what: str = "") -> Any:
         code = int(result[0])
         if code:
-            raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self._detail(result[0]))
+            raise HipError(call, code, str(getattr(result[0], "name", result[0])), what, self.detail(result[0]))
         return result[1] if len(result) > 1 else None
 
-    def _detail(self, code: Any) -> str:
+    def detail(self, code: Any) -> str:
+        """What is known of the result ``code``: the runtime's own message, else HIP's text."""
         detail = self.runtime.message()
         return detail if detail else _text(self.hip.hipGetErrorString(code))
 
@@ -179,6 +181,23 @@ class Device:
             handle = None if missing else self.check("hipModuleGetFunction", result, name)
             module.functions[name] = None if missing else Function(name, handle)
         return module.functions[name]
+
+    def launcher(self, module: Module, name: str) -> Function | None:
+        """The host function ``name`` of ``module``, by its address, or ``None``."""
+        address = self.runtime.symbol(int(module.handle), name)  # type: ignore[attr-defined]
+        return None if address is None else Function(name, address)
+
+    def stream(self) -> int:
+        """The stream that launchers are given: not the null stream, which too much would be on by mistake."""
+        if self._stream is None:
+            flags = 1  # hipStreamNonBlocking
+            self._stream = self.check("hipStreamCreateWithFlags", self.hip.hipStreamCreateWithFlags(flags))
+        return int(self._stream)
+
+    def is_allocated(self, base: int) -> bool:
+        """Whether ``base`` is where a live allocation begins."""
+        result = self.hip.hipMemGetAddressRange(base)
+        return int(result[0]) == 0 and int(result[1]) == base
 
     # ---- what a function takes, and how long it takes
 
@@ -356,6 +375,8 @@ def device_count() -> int:
 
 def describe(launch: Launch) -> str:
     """``uexp_f32<<<grid (1,1,1), block (1024,1,1), 0 bytes shared>>>``."""
+    if launch.types:
+        return launch.kernel
     grid, block = (",".join(map(str, shape)) for shape in (launch.grid, launch.block))
     return f"{launch.kernel}<<<grid ({grid}), block ({block}), {launch.shared} bytes shared>>>"
 

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 _SHARED = ("error", "memory", "memory_api", "options", "stream_api", "common_api", "device_api")
 """Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host."""
 
-_HEADERS = ("api", "canary", "host_device", "launch", "properties")
+_HEADERS = ("api", "canary", "hipcpu", "host_device", "launch")
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")
 _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
@@ -26,7 +26,7 @@ def isa_plan() -> Plan:
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},
         words=(f"-I{HERE / 'runtime'}", f"-I{CPU / 'runtime'}", f"-I{INCLUDE}"),
-        headers=(*headers, HERE / "runtime"),
+        headers=(*headers, INCLUDE / "simt" / "properties.h", HERE / "runtime"),
         options=(*_STRICT, *_instructions()),
     )
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
@@ -83,6 +84,18 @@ std::string undefined_by(const Words &options) {
   return lines;
 }
 
+// Whether the source is compiled with its host code (simt/host.h).
+bool compiles_launchers(const Options &options) {
+  return std::any_of(options.preprocess.begin(), options.preprocess.end(),
+                     [](const std::string &word) { return word.rfind("-DSIMT_LAUNCHERS", 0) == 0; });
+}
+
+bool has_host_code(const std::string &source) {
+  for (const char *sign : {"<<<", "hipLaunchKernelGGL", "hipStream_t", "cudaStream_t"})
+    if (source.find(sign) != std::string::npos) return true;
+  return false;
+}
+
 // The log without the names of the temporary folder.
 void add_to_log(std::string &log, const std::string &text, const std::string &folder) {
   std::string clean = text;
@@ -114,6 +127,14 @@ Program::Outcome Program::build(const Words &options) {
     bare.push_back("-DSIMT_NO_IMPLIED_TYPES");
     const std::string first = std::exchange(log_, {});
     outcome = attempt(bare);
+    if (outcome != Outcome::compiled) log_ = first;
+  }
+  if (outcome == Outcome::failed && has_host_code(source_) && !compiles_launchers(parse_options(options))) {
+    // hipcc compiles host code next to kernels: what is right in it must not cost the kernels.
+    Words whole = options;
+    whole.push_back("-DSIMT_LAUNCHERS=1");
+    const std::string first = std::exchange(log_, {});
+    outcome = attempt(whole);
     if (outcome != Outcome::compiled) log_ = first;
   }
   return outcome;
@@ -165,7 +186,8 @@ Program::Outcome Program::attempt(const Words &words) {
   if (!step.started || step.status != 0) return Outcome::failed;
 
   // 2. Find the kernels and append their registration.
-  Scan found = scan(read_file(folder.file("expanded")));
+  const bool launchers = compiles_launchers(options);
+  Scan found = scan(read_file(folder.file("expanded")), launchers);
   Registration registration = register_kernels(found, expressions_);
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);
@@ -186,6 +208,10 @@ Program::Outcome Program::attempt(const Words &words) {
     }
   } else {
     step = to_object({"-x", "c++", "-c", complete, "-o", object_file});
+  }
+  if (launchers && (!step.started || step.status != 0)) {  // as written, every launch would be an error
+    add_to_log(log_, step.output, folder.path());
+    return Outcome::failed;
   }
   if (!step.started || step.status != 0) {
     // The compiler read preprocessed text, so its messages quote expanded macros. Compile the source as the user wrote

@@ -21,7 +21,7 @@ struct Change {
 
 class Scanner {
  public:
-  explicit Scanner(const std::string &source) : source_(source), tokens_(tokenize(source)) {}
+  Scanner(const std::string &source, bool launches) : source_(source), tokens_(tokenize(source)), launches_(launches) {}
 
   Scan read() {
     for (at_ = 0; at_ < size(); ++at_) step();
@@ -89,6 +89,7 @@ class Scanner {
       result_.bare_noinline = true;
     }
     if (word == shared_marker && rewrite_dynamic_shared()) return;
+    if (launches_ && word == "<" && text(at_ + 1) == "<" && text(at_ + 2) == "<") rewrite_launch();
     if (word == "{") {
       if (at_declarations)
         open_scope();
@@ -248,6 +249,55 @@ class Scanner {
     return true;
   }
 
+  // at_ is the first < of kernel<<<grid, block, ...>>>(arguments), which becomes
+  // ::simt::launched<&kernel>(grid, block, ...)(arguments), see simt/host.h. What is not one is left as it is.
+  void rewrite_launch() {
+    size_t close = at_ + 3;
+    while (close < size() && text(close) != ";" && !is_triple(close, ">"))
+      close = text(close) == "(" || text(close) == "[" || text(close) == "{" ? past_group(close) : close + 1;
+    const size_t first = kernel_before(at_);
+    if (!is_triple(close, ">") || text(close + 3) != "(" || first == at_) return;
+    changes_.push_back({tokens_.all[first].begin, tokens_.all[first].begin, "::simt::launched<&"});
+    changes_.push_back({tokens_.all[at_].begin, tokens_.all[at_ + 2].end(), ">("});
+    changes_.push_back({tokens_.all[close].begin, tokens_.all[close + 2].end(), ")"});
+    at_ = close + 2;
+  }
+
+  bool is_triple(size_t i, std::string_view sign) const {
+    return text(i) == sign && text(i + 1) == sign && text(i + 2) == sign &&
+           tokens_.all[i + 1].begin == tokens_.all[i].end();
+  }
+
+  // Where the kernel begins that ends before i: space::name<arguments>, or a group in parentheses; i where none does.
+  size_t kernel_before(size_t i) const {
+    size_t first = i;
+    for (;;) {
+      size_t at = first;
+      if (at > start_ && text(at - 1) == ">") at = opening_before(at - 1, "<", ">");
+      if (at == first && at > start_ && text(at - 1) == ")") return opening_before(at - 1, "(", ")");
+      if (at <= start_ || !is_word(at - 1) || text(at - 1) == "return") return first;
+      first = at - 1;
+      if (first < start_ + 2 || text(first - 1) != ":" || text(first - 2) != ":") return first;
+      const bool named = first > start_ + 2 && (is_word(first - 3) || text(first - 3) == ">");
+      if (!named) return first - 2;
+      first -= 2;
+    }
+  }
+
+  // Where the group opens that closes at i.
+  size_t opening_before(size_t i, std::string_view open, std::string_view close) const {
+    for (int depth = 0;; --i) {
+      if (text(i) == ")" && close != ")") {
+        i = opening_before(i, "(", ")");
+      } else if (text(i) == close) {
+        ++depth;
+      } else if (text(i) == open && --depth == 0) {
+        return i;
+      }
+      if (i <= start_) return i;
+    }
+  }
+
   void replace_declaration(size_t end, const std::string &name, const std::string &type, const std::string &bounds,
                            bool in_function) {
     const std::string object = "(*reinterpret_cast<" + type + "(*)" + bounds + ">(simt_self->dynamic_shared))";
@@ -268,6 +318,7 @@ class Scanner {
 
   const std::string &source_;
   Tokens tokens_;
+  const bool launches_;
   Scan result_;
   std::vector<Change> changes_;
   std::vector<Scope> scopes_;
@@ -287,6 +338,6 @@ std::string Kernel::qualified() const {
   return result + name;
 }
 
-Scan scan(const std::string &preprocessed) { return Scanner(preprocessed).read(); }
+Scan scan(const std::string &preprocessed, bool launches) { return Scanner(preprocessed, launches).read(); }
 
 }  // namespace hiprtc

@@ -24,14 +24,17 @@ struct Kernel {
 
 struct Scan {
   std::vector<Kernel> kernels;
-  std::string source;  // the text, with these changes:
-                       //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
-                       //   __noinline__                 becomes the attribute
-                       //   asm labels               that name AMD's libraries or LLVM's intrinsics for AMD GPUs
+  std::string
+      source;  // the text, with these changes:
+               //   extern __shared__ T name[];  becomes a reference to the block's dynamic shared memory
+               //   __noinline__                 becomes the attribute
+               //   asm labels               that name AMD's libraries or LLVM's intrinsics for AMD GPUs
+               //   kernel<<<...>>>(...)     becomes a call of simt::launched (simt/host.h), if that is asked for
   std::vector<std::string> labels;  // functions of our headers that asm labels name
   bool bare_noinline = false;       // the source uses __noinline__
 };
 
-Scan scan(const std::string &preprocessed);
+// `launches`: the source is compiled with its host code, so that launches (<<< >>>) are rewritten too.
+Scan scan(const std::string &preprocessed, bool launches);
 
 }  // namespace hiprtc

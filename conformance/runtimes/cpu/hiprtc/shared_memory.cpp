@@ -16,6 +16,7 @@ using View = std::string_view;
 
 constexpr View address_of_thread_local = "@llvm.threadlocal.address.p0(";
 constexpr View used_lists[] = {"@llvm.compiler.used = ", "@llvm.used = "};
+constexpr View launched_row = "@_ZN4simt8launchedI";  // simt::launched<...>::row (simt/host.h), and its name
 constexpr View context_declaration = "@simt_self = external ";
 
 bool begins(View text, View prefix) { return text.substr(0, prefix.size()) == prefix; }
@@ -89,6 +90,8 @@ class Placement {
       const View line = View(text_).substr(at, end - at);
       if (begins(line, "@")) {
         bodies_.emplace(name_at(line, 0), line);
+        if (begins(line, launched_row) && line.find(" constant ") != line.npos)
+          launched_rows_.push_back(name_at(line, 0));
       } else if (begins(line, "define ")) {
         const size_t closing = text_.find("\n}\n", at);
         end = closing == text_.npos ? text_.size() : closing + 3;
@@ -245,9 +248,13 @@ class Placement {
     if (kernels == bodies_.end()) return 0;
     std::unordered_map<View, bool> done;
     size_t count = 0;
-    each_name(kernels->second, [&](View run, size_t) {
-      const auto found = bodies_.find(run);
-      if (found == bodies_.end() || !begins(found->second, "define ") || !done.emplace(run, true).second) return;
+    std::string rows(kernels->second);
+    for (const View row : launched_rows_) rows += bodies_.at(row);
+    each_name(rows, [&](View name, size_t) {
+      const auto found = bodies_.find(name);
+      if (found == bodies_.end() || !begins(found->second, "define ")) return;
+      const View run = found->first;
+      if (!done.emplace(run, true).second) return;
       const std::vector<size_t> used = reachable(run);
       const std::string number = std::to_string(count), size = std::to_string(used.size());
       std::string entries;
@@ -295,6 +302,7 @@ class Placement {
   std::unordered_map<View, size_t> numbers_;
   std::unordered_map<View, std::vector<View>> references_;
   std::vector<Variable> variables_;
+  std::vector<View> launched_rows_;
 };
 
 }  // namespace

@@ -29,4 +29,10 @@ struct PointerAttributes {
 // Stream handles are validated and otherwise ignored: every call is complete when it returns.
 Error check_stream(const char *call, const void *stream);
 
+// Work on the null stream, by a call that takes no stream.
+void note_default_stream(const char *call);
+
+// The result of a launch by a launcher, which may never look at it.
+void note_fault(Error error);
+
 }  // namespace simt

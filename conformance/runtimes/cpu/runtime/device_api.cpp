@@ -9,7 +9,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "options.h"
-#include "properties.h"
+#include "simt/properties.h"
 
 using namespace simt;
 

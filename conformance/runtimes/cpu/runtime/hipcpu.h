@@ -38,6 +38,24 @@ const char *hipcpuModuleKernels(void *module);
 // Modules loaded since the start of the process, and how many of them were copies of a module loaded at that time.
 void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
 
+// ---- launchers: host functions of a module, which launch its kernels
+
+// The address of the exported function `name` of a loaded module (hipModule_t); null where it has none.
+void *hipcpuModuleSymbol(void *module, const char *name);
+
+// From now on work is expected on `stream` alone (a hipStream_t), until hipcpuEndCall. That tells of the first kernel
+// that faulted, with its result in *fault; else, with 0 there, of the first call that put work on another stream; null
+// where neither happened. The text is valid until the next hipcpuBeginCall.
+void hipcpuBeginCall(void *stream);
+const char *hipcpuEndCall(int *fault);
+
+// For modules only (simt/host.h): launches a kernel of the module whose table is `rows`, which need not hold `row`.
+struct simt_kernel;
+struct simt_index;
+int hipcpuLaunch(const struct simt_kernel *rows, const struct simt_kernel *row, struct simt_index grid,
+                 struct simt_index block, unsigned long shared, void *stream, void **arguments);
+int hipcpuSetKernelAttribute(const void *kernel, int attribute, int value);
+
 // Sandboxes this process permanently, before it loads an untrusted module: no new process, no write to the file
 // system, no socket, no signal to other processes, no capabilities, and hard limits (see sandbox.h): `memory` bytes of
 // private writable memory and `file_bytes` bytes per written file, 0 for no limit. Returns the mechanisms in effect

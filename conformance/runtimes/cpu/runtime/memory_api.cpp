@@ -24,7 +24,8 @@ int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from
 }
 
 template <class T>
-Error fill(const char *call, void *to, T value, std::size_t count) {
+Error fill(const char *call, void *to, T value, std::size_t count, bool on_default_stream = true) {
+  if (on_default_stream) note_default_stream(call);
   if (count == 0) return Success;
   if (const Error error = memory().check_range(call, "destination", to, count * sizeof(T), true)) return error;
   if constexpr (sizeof(T) == 1) {
@@ -104,7 +105,7 @@ SIMT_API int hipMemset(void *to, int value, std::size_t bytes) {
 }
 SIMT_API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *stream) {
   const Error error = check_stream("hipMemsetAsync", stream);
-  return error ? error : fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes);
+  return error ? error : fill("hipMemsetAsync", to, static_cast<unsigned char>(value), bytes, false);
 }
 SIMT_API int hipMemsetD8(void *to, unsigned char value, std::size_t count) {
   return fill("hipMemsetD8", to, value, count);

@@ -140,19 +140,29 @@ void Module::read_kernels(const simt_kernel *rows, unsigned count) {
     const auto *found = static_cast<const unsigned long *>(dlsym(handle_, name));
     return found ? *found : 0;
   };
+  rows_ = rows;
   shared_variables_ = static_cast<const simt_shared_variable *>(dlsym(handle_, "simt_shared_variables"));
   shared_variable_count_ = number("simt_shared_variable_count");
-  const auto *uses = static_cast<const simt_shared_use *>(dlsym(handle_, "simt_shared_uses"));
-  const unsigned long use_count = number("simt_shared_use_count");
+  shared_uses_ = static_cast<const simt_shared_use *>(dlsym(handle_, "simt_shared_uses"));
+  shared_use_count_ = number("simt_shared_use_count");
   all_variables_.resize(shared_variable_count_);
   std::iota(all_variables_.begin(), all_variables_.end(), 0u);
   all_variables_use_ = {nullptr, all_variables_.data(), shared_variable_count_};
-  const simt_shared_use *fallback = shared_variable_count_ ? &all_variables_use_ : nullptr;
-  for (unsigned i = 0; i < count; ++i) {
-    const auto *use = std::find_if(uses, uses + use_count, [&](const auto &u) { return u.run == rows[i].run; });
-    functions_.emplace(rows[i].name, Function{&rows[i], this, use != uses + use_count ? use : fallback});
-  }
+  for (unsigned i = 0; i < count; ++i) functions_.emplace(rows[i].name, Function{&rows[i], this, use_of(rows[i])});
 }
+
+const simt_shared_use *Module::use_of(const simt_kernel &row) const {
+  const simt_shared_use *end = shared_uses_ + shared_use_count_;
+  const simt_shared_use *use = std::find_if(shared_uses_, end, [&](const auto &u) { return u.run == row.run; });
+  if (use != end) return use;
+  return shared_variable_count_ ? &all_variables_use_ : nullptr;
+}
+
+const Function *Module::launched(const simt_kernel *row) {
+  return &launched_.emplace(row, Function{row, this, use_of(*row)}).first->second;
+}
+
+void *Module::symbol(const char *name) const { return dlsym(handle_, name); }
 
 const Function *Module::function(std::string_view name) const {
   const auto it = functions_.find(name);
@@ -250,6 +260,13 @@ Module *Modules::find(const void *handle) {
   const std::lock_guard lock(mutex_);
   const auto it = loaded_.find(handle);
   return it == loaded_.end() ? nullptr : it->second.get();
+}
+
+const Function *Modules::launched(const simt_kernel *rows, const simt_kernel *row) {
+  const std::lock_guard lock(mutex_);
+  for (const auto &[handle, module] : loaded_)
+    if (module->rows() == rows) return module->launched(row);
+  return nullptr;
 }
 
 const Function *Modules::function(const void *handle) {

@@ -58,6 +58,10 @@ class Module {
   std::uint64_t serial() const { return serial_; }  // never used twice in a process, from 1
   const Function *function(std::string_view name) const;
   const std::map<std::string, Function, std::less<>> &functions() const { return functions_; }
+  // The kernel of `row`, which its table may lack: one that a launcher of the module launches.
+  const Function *launched(const simt_kernel *row);
+  void *symbol(const char *name) const;  // null if it exports none
+  const simt_kernel *rows() const { return rows_; }
   Error global(const char *name, void **address, std::size_t *bytes);
   const char *kernels_json() const { return json_.c_str(); }
 
@@ -72,16 +76,21 @@ class Module {
 
  private:
   Module() = default;
+  const simt_shared_use *use_of(const simt_kernel &row) const;
   void read_kernels(const simt_kernel *rows, unsigned count);
   void write_json(const simt_kernel *rows, unsigned count);
 
   FileDescriptor file_;
   std::string path_;
   void *handle_ = nullptr;
+  const simt_kernel *rows_ = nullptr;
+  std::map<const simt_kernel *, Function> launched_;
   std::uint64_t hash_ = 0, serial_ = 0;
   std::size_t thread_local_bytes_ = 0;
   const simt_shared_variable *shared_variables_ = nullptr;
   unsigned long shared_variable_count_ = 0;
+  const simt_shared_use *shared_uses_ = nullptr;
+  unsigned long shared_use_count_ = 0;
   std::vector<unsigned> all_variables_;
   simt_shared_use all_variables_use_{};  // for kernels whose use of variables is unknown
   std::map<std::string, Function, std::less<>> functions_;
@@ -97,7 +106,9 @@ class Modules {
   Error load(const void *image, Module **out);
   Error load_file(const char *path, Module **out);
   Error unload(Module *module);
-  Module *find(const void *handle);              // null if it is not loaded
+  Module *find(const void *handle);  // null if it is not loaded
+  // Likewise, for a row of a kernel that the module with the table `rows` launches.
+  const Function *launched(const simt_kernel *rows, const simt_kernel *row);
   const Function *function(const void *handle);  // likewise, for a hipFunction_t
   void counts(unsigned long *total, unsigned long *duplicates);
   void unload_all();

@@ -2,10 +2,12 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "api.h"
+#include "hipcpu.h"
 
 using namespace simt;
 
@@ -59,6 +61,27 @@ Error create(const char *call, void **out) {
   return Success;
 }
 
+// While a launcher runs: the stream that it was given, the first call that put work on another one, and the first
+// kernel that faulted.
+struct Expected {
+  bool active = false;
+  const void *stream = nullptr;
+  std::string stray;
+  Error fault = Success;
+  std::string fault_text;
+
+  void note(const char *call, const void *given) {
+    if (!active || given == stream || !stray.empty()) return;
+    stray = std::string(call) + " put work on " + (given ? "another stream" : "the null stream") +
+            ", and not on the one that the launcher was given";
+  }
+};
+
+Expected &expected_work() {
+  static Expected &instance = *new Expected;
+  return instance;
+}
+
 Error check_event(const char *call, const void *event) {
   return live<Event>().find(event) ? Success
                                    : fail(InvalidHandle, "%s: %s is not an event", call, pointer_text(event).c_str());
@@ -68,13 +91,35 @@ Error check_event(const char *call, const void *event) {
 
 namespace simt {
 
+void note_default_stream(const char *call) { expected_work().note(call, nullptr); }
+
+void note_fault(Error error) {
+  if (error < IllegalAddress || error > LaunchFailure || expected_work().fault) return;
+  expected_work().fault = error;
+  expected_work().fault_text = last_message();
+}
+
 Error check_stream(const char *call, const void *stream) {
+  expected_work().note(call, stream);
   constexpr std::uintptr_t last_special = 2;  // null, hipStreamLegacy, hipStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || live<Stream>().find(stream)) return Success;
   return fail(InvalidHandle, "%s: %s is not a stream", call, pointer_text(stream).c_str());
 }
 
 }  // namespace simt
+
+SIMT_API void hipcpuBeginCall(void *stream) {
+  expected_work() = {};
+  expected_work().active = true;
+  expected_work().stream = stream;
+}
+SIMT_API const char *hipcpuEndCall(int *fault) {
+  Expected &work = expected_work();
+  work.active = false;
+  if (fault) *fault = work.fault;
+  if (work.fault) return work.fault_text.c_str();
+  return work.stray.empty() ? nullptr : work.stray.c_str();
+}
 
 SIMT_API int hipStreamCreate(void **s) { return create<Stream>("hipStreamCreate", s); }
 SIMT_API int hipStreamCreateWithFlags(void **s, unsigned) { return create<Stream>("hipStreamCreateWithFlags", s); }

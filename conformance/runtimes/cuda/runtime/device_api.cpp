@@ -6,7 +6,7 @@
 
 #include "functions.h"
 #include "hipcuda.h"
-#include "properties.h"
+#include "simt/properties.h"
 #include "session.h"
 
 using namespace cuda;

@@ -17,3 +17,7 @@
 
 SIMT_INLINE void __nanosleep(unsigned) {}
 SIMT_INLINE float __frcp_rz(float a) { return simt::directed(1.0 / static_cast<double>(a), 0); }
+
+#if defined(SIMT_LAUNCHERS)
+#include "cuda_host.h"
+#endif

@@ -5,7 +5,9 @@
 #define __HIP_PLATFORM_AMD__ 1
 #define __HIP__ 1
 #define __HIPCC__ 1
+#ifndef SIMT_LAUNCHERS  // host code is compiled with the kernels, as hipcc does
 #define __HIPCC_RTC__ 1
+#endif
 #define __HIP_DEVICE_COMPILE__ 1
 #define HIP_VERSION_MAJOR 7
 #define HIP_VERSION_MINOR 2
@@ -28,4 +30,8 @@
 #if !defined(SIMT_NO_IMPLIED_TYPES)
 #include "half.h"
 #include "hip_bfloat16.h"
+#endif
+
+#if defined(SIMT_LAUNCHERS)
+#include "host.h"
 #endif

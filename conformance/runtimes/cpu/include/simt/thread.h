@@ -23,7 +23,16 @@ struct dim3 {
 #define blockIdx (static_cast<const simt_index &>(simt_self->blockIdx))
 #define blockDim (static_cast<const simt_index &>(simt_self->blockDim))
 #define gridDim (static_cast<const simt_index &>(simt_self->gridDim))
+#if defined(SIMT_LAUNCHERS)  // no macro: host code has a member of this name in hipDeviceProp_t
+namespace simt {
+struct WarpSize {
+  SIMT_INLINE operator int() const { return static_cast<int>(simt_self->wave_size); }
+};
+}  // namespace simt
+static const simt::WarpSize warpSize;
+#else
 #define warpSize (static_cast<int>(simt_self->wave_size))
+#endif
 
 #define hipThreadIdx_x (threadIdx.x)
 #define hipThreadIdx_y (threadIdx.y)

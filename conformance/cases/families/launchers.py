@@ -1,0 +1,379 @@
+"""Linked launchers: quantized products and mixtures of experts, called as Candle's Rust calls them.
+
+A launcher chooses its own geometry. Behind rows of weights lies what Candle allocates for 512 more of them, behind
+activations in tiles what it allocates for 128 more blocks: garbage. Scratch is garbage too.
+
+The ids in comments are those of the list of known port bugs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.cases.arguments import TAIL, Family, Fields, Row, poisoned
+from conformance.cases.case import Case
+from conformance.cases.families.packed import (
+    FORMATS,
+    GROUP,
+    VALUES,
+    activations,
+    f32_values,
+    mmq_activations,
+    padded,
+    weights,
+)
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
+from conformance.cases.rows import parsed
+from conformance.cases.values import RandomStream, values
+from conformance.dtypes import dtype
+from conformance.spec.kernel import Kernel
+
+FIXUP_BYTES = 256 * 128 * 128 * 4
+"""The scratch of a product in tiles: 256 multiprocessors with a tile of 128 x 128 floats each."""
+
+_BEHIND = 128 * 144
+"""Bytes behind the activations in tiles."""
+
+_DEVICE = {"cc": 900, "nsm": 4, "smpbo": 65536, "warp_size": 64}
+
+# {b}: weights of a block, {k}: of a narrow row, no multiple of 512.
+_MMVQ: tuple[str, ...] = (
+    "ncols=512,nrows=1,columns=1,values=random",
+    "ncols={k},nrows=33,columns=1,values=random",  # Q10: padding to 512 columns
+    "ncols=512,nrows=7,columns=2,values=random",  # S10: an odd number of rows
+    "ncols=1280,nrows=5,columns=3,values=random",  # Q10
+    "ncols={k},nrows=6,columns=4,values=random",
+    "ncols=256,nrows=64,columns=5,values=random",
+    "ncols=512,nrows=3,columns=6,values=random",
+    "ncols=768,nrows=9,columns=7,values=random",  # Q10
+    "ncols={k},nrows=16,columns=8,values=random",
+    "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
+    "ncols=256,nrows=600,columns=1,values=random",  # S12
+    "ncols=512,nrows=6,columns=1,values=zeros",  # N08
+    "ncols=512,nrows=6,columns=4,values=extremes",  # Q02, Q08, Q09
+    "ncols=512,nrows=4,columns=2,values=subnormal",  # N13
+    "ncols=512,nrows=4,columns=2,values=huge",
+    "ncols=256,nrows=5,columns=3,gap=2,values=random",  # the strides of y and dst
+    "ncols=256,nrows=4,columns=9,values=random",  # more columns than there is a kernel for
+)
+
+_MMVQ_QUANTIZE: tuple[str, ...] = (
+    "kx=32,rows=1,values=unit",  # Q10
+    "kx=96,rows=5,values=unit",
+    "kx=256,rows=2,values=large",
+    "kx=512,rows=3,values=unit",
+    "kx=1280,rows=8,values=mid",  # sums that depend on the order
+    "kx=1,rows=2,values=unit",  # S11
+    "kx=513,rows=2,values=unit",  # Q10
+    "kx=256,rows=2,values=halves",  # Q17
+    "kx=256,rows=2,values=zero",  # Q17
+    "kx=256,rows=2,values=subnormal",  # N13
+)
+
+_MMQ_QUANTIZE: tuple[str, ...] = (
+    "ne00=32,columns=1,values=unit",  # Q10
+    "ne00=256,columns=2,values=unit",
+    "ne00=512,columns=9,values=large",
+    "ne00=160,columns=17,values=unit",  # Q10: no whole number of blocks
+    "ne00=1280,columns=5,values=mid",
+    "ne00=256,columns=3,values=halves",  # Q17
+)
+
+_MMQ: tuple[str, ...] = (
+    "ncols=256,nrows=33,columns=1,values=random",
+    "ncols=512,nrows=64,columns=9,values=random",
+    "ncols=256,nrows=128,columns=16,values=random",
+    "ncols=256,nrows=130,columns=33,values=random",  # S10: tails of tiles
+    "ncols={k},nrows=17,columns=24,values=random",  # Q10
+    "ncols=768,nrows=96,columns=10,values=random",  # Q10
+    "ncols=2048,nrows=40,columns=12,nsm=3,values=random",  # tiles that end within a row: the fix-up
+    "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
+    "ncols=256,nrows=20,columns=10,nsm=132,values=random",
+    "ncols=256,nrows=20,columns=10,cc=800,values=random",  # cc must not choose the answer
+    "ncols=512,nrows=31,columns=12,values=zeros",  # N08
+    "ncols=512,nrows=31,columns=12,values=extremes",  # Q02, Q08, Q09
+    "ncols=256,nrows=6,columns=9,gap=3,values=random",  # the stride of dst
+)
+
+_MOE_GGUF: tuple[str, ...] = (
+    *(
+        row.format(q=q)
+        for q in range(6)
+        for row in (
+            "tokens=3,topk=2,experts=4,n=33,k=512,weights=no,gguf={q}",
+            "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf={q}",
+        )
+    ),
+    "tokens=1,topk=1,experts=3,n=4,k=768,weights=no,gguf=1",  # experts without tokens
+    "tokens=4,topk=2,experts=4,n=6,k=256,weights=yes,gguf=0,routing=one",  # all tokens at one expert
+    "tokens=5,topk=2,experts=4,n=7,k=256,weights=no,gguf=0,routing=unsorted",
+    "tokens=5,topk=2,experts=4,n=7,k=256,weights=yes,gguf=5,routing=absent",  # ids of no expert
+)
+
+_MOE_PREFILL: tuple[str, ...] = (
+    *(
+        row.format(q=q, i=i)
+        for q in range(6)
+        for i in ("f16", "bf16")
+        for row in ("tokens=3,topk=2,experts=4,n=33,k=512,weights=no,gguf={q},input={i}",)
+    ),
+    "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf=0,input=bf16",
+    "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf=3,input=f16",
+    "tokens=40,topk=1,experts=2,n=33,k=256,weights=no,gguf=1,input=f16,routing=one",  # tails of tiles
+    "tokens=1,topk=1,experts=3,n=1,k=256,weights=no,gguf=5,input=bf16",
+)
+
+_MOE_WMMA: tuple[str, ...] = (
+    *(
+        row.format(d=d, p=p)
+        for d in ("f16", "bf16")
+        for p in ("yes", "no")
+        for row in (
+            "tokens=3,topk=2,experts=4,n=40,k=64,weights=no,dtype={d},prefill={p}",
+            "tokens=20,topk=2,experts=3,n=33,k=48,weights=yes,dtype={d},prefill={p}",  # tails of tiles
+            "tokens=1,topk=1,experts=2,n=8,k=16,weights=yes,dtype={d},prefill={p}",
+        )
+    ),
+    "tokens=40,topk=1,experts=5,n=33,k=32,weights=no,dtype=bf16,prefill=yes,routing=one",
+    "tokens=33,topk=2,experts=70,n=16,k=16,weights=no,dtype=bf16,prefill=no",  # S10: more experts than a wave
+)
+
+GGUF = ("q8_0", "q4_K", "q2_K", "q3_K", "q5_K", "q6_K")
+"""Formats by the number that a mixture of experts is given."""
+
+ROUTINGS = ("sorted", "unsorted", "one", "absent")
+
+
+def _qtype(kernel: Kernel) -> str:
+    return kernel.variant["qtype"].replace("_k", "_K")
+
+
+@lru_cache
+def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
+    length = FORMATS[qtype].length
+    return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
+
+
+def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
+    """The call with ``arguments``, and ``stream`` last; raises ``ValueError`` where they are not the launcher's."""
+    given = (*arguments, Stream("stream"))
+    names, wanted = [a.name for a in given], [parameter.name for parameter in kernel.params]
+    if names != wanted:
+        raise ValueError(f"launcher {kernel.name} takes ({', '.join(wanted)}); its family has ({', '.join(names)})")
+    types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
+    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, given, types)
+
+
+def _number(kernel: Kernel, name: str, value: int) -> Scalar:
+    kind = kernel.param(name).dtype
+    return Scalar(name, kind, dtype(kind).numpy.type(value))
+
+
+def _numbers(kernel: Kernel, **given: int) -> list[Argument]:
+    return [_number(kernel, name, value) for name, value in given.items()]
+
+
+def _device(kernel: Kernel, fields: Fields) -> list[Argument]:
+    return [_number(kernel, name, fields.number(name, default, 1)) for name, default in _DEVICE.items()]
+
+
+def _bytes(name: str, data: NDArray[np.uint8]) -> Buffer:
+    return Buffer(name, "void*", "in", data)
+
+
+def _unwritten(name: str, size: int) -> Buffer:
+    return Buffer(name, "void*", "out", np.full(size + TAIL, POISON_BYTE, np.uint8))
+
+
+def _multiple(fields: Fields, name: str, unit: int) -> int:
+    value = fields.number(name, 512, 1)
+    if value % unit:
+        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this launcher, not {value}")
+    return value
+
+
+def _floats(kind: str, name: str, count: int, stream: RandomStream) -> Buffer:
+    return Buffer(name, kind, "in", values("unit", dtype(kind), count, stream))
+
+
+def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("kx", "rows", "values"))
+    kx, rows = fields.number("kx", 32, 1), fields.number("rows", 1, 1, 65535)
+    kind = kernel.param("x").dtype
+    with np.errstate(over="ignore"):
+        x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, stream)).astype(
+            dtype(kind).numpy
+        )
+    width = padded(kx)
+    blocks = _unwritten("vy", rows * width // GROUP * FORMATS["q8_1"].size)
+    given = _numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
+    return _call(kernel, [Buffer("x", kind, "in", x), blocks, *given])
+
+
+def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "columns", "gap", "values"))
+    qtype, distribution = _qtype(kernel), fields.choice("values", "random", VALUES)
+    ncols, rows = _multiple(fields, "ncols", FORMATS[qtype].length), fields.number("nrows", 1, 1)
+    columns, gap = fields.number("columns", 1, 1, 16), fields.number("gap", 0, 0, 64)
+    room, size = padded(ncols) // GROUP, FORMATS["q8_1"].size
+    y = activations(columns, ncols, distribution, stream).reshape(columns, room * size)
+    behind = np.full((columns, gap * size), POISON_BYTE, np.uint8)
+    arguments = (
+        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
+        _bytes("vy", np.concatenate([y, behind], 1).reshape(-1)),
+        poisoned(kernel, "dst", columns * (rows + gap)),
+        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
+        *_numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
+    )
+    return _call(kernel, arguments)
+
+
+def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("ne00", "columns", "values"))
+    width, columns = _multiple(fields, "ne00", GROUP), fields.number("columns", 1, 1, 4096)
+    x = fields.located(lambda: f32_values(fields.text("values", "unit"), columns, width, stream))
+    room = padded(width)
+    given = {"type_x": 0, "ne00": width, "s01": width, "s02": 0, "s03": 0}
+    arguments = (
+        Buffer("x", "f32", "in", x),
+        Null("ids"),
+        _unwritten("vy", columns * room // 128 * 144),
+        *_numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
+    )
+    return _call(kernel, arguments)
+
+
+# The layout of the activations' scales that a format is multiplied with; D4 where not named.
+LAYOUTS = {**dict.fromkeys(("q4_0", "q4_1", "q5_1", "q4_K", "q5_K"), "DS4"), "q2_K": "D2S6"}
+
+
+def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, ("ncols", "nrows", "columns", "gap", *_DEVICE, "values"))
+    qtype, distribution = _qtype(kernel), fields.choice("values", "random", VALUES)
+    length = FORMATS[qtype].length
+    ncols, rows = _multiple(fields, "ncols", length), fields.number("nrows", 1, 1)
+    columns, gap = fields.number("columns", 1, 1, 4096), fields.number("gap", 0, 0, 64)
+    y = mmq_activations(LAYOUTS.get(qtype, "D4"), columns, ncols, stream)
+    arguments = (
+        Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
+        _bytes("x", weights(qtype, rows * ncols // length, distribution, stream, behind=True)),
+        _bytes("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
+        poisoned(kernel, "dst", columns * (rows + gap)),
+        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=ncols // length),
+        *_numbers(kernel, stride_col_dst=rows + gap),
+        *_device(kernel, fields),
+    )
+    return _call(kernel, arguments)
+
+
+class _Routing:
+    """What all mixtures of experts have in common: sizes, and which token goes to which experts."""
+
+    def __init__(self, kernel: Kernel, fields: Fields, stream: RandomStream) -> None:
+        self.kernel = kernel
+        sizes = ("tokens", "topk", "experts", "n", "k")
+        tokens, self.topk, self.experts, self.n, self.k = (fields.number(name, 1, 1, 4096) for name in sizes)
+        self.pairs = tokens * self.topk
+        self.weighted = fields.choice("weights", "no", ("no", "yes")) == "yes"
+        self.inputs = self.pairs if self.weighted else tokens
+        routing = fields.choice("routing", "sorted", ROUTINGS)
+        drawn = (stream.take(self.pairs) >> np.uint64(32)) % np.uint64(self.experts)
+        ids = np.zeros_like(drawn) if routing == "one" else drawn
+        order = np.argsort(ids, kind="stable")
+        if routing == "unsorted":
+            order = np.argsort(stream.take(self.pairs), kind="stable")
+        self.tokens = order.astype(np.int32)
+        self.ids = ids[order].astype(np.int32)
+        if routing == "absent":
+            self.ids[0], self.ids[-1] = -1, self.experts
+        self.top = values("unit", dtype("f32"), self.pairs, stream)
+
+    def arguments(self) -> list[Argument]:
+        """The three that follow the weights."""
+        weights_ = Buffer("topk_weights", "f32", "in", self.top) if self.weighted else Null("topk_weights")
+        ids = Buffer("sorted_token_ids", "i32", "in", self.tokens), Buffer("expert_ids", "i32", "in", self.ids)
+        return [*ids, weights_]
+
+    def sizes(self) -> list[Argument]:
+        given = {"num_experts": self.experts, "topk": self.topk, "size_m": self.pairs}
+        return _numbers(self.kernel, **given, size_n=self.n, size_k=self.k)
+
+    def output(self, kind: str) -> Buffer:
+        """Poisoned, with a tail."""
+        row: Any = dtype(kind)
+        data = np.full((self.pairs * self.n + TAIL) * row.size, POISON_BYTE, np.uint8).view(row.numpy)
+        return Buffer("output", kind, "out", data)
+
+    def packed(self, code: int, stream: RandomStream) -> NDArray[np.uint8]:
+        """Every expert's weights."""
+        form = FORMATS[GGUF[code]]
+        if self.k % form.length:
+            raise ValueError(f"k is a multiple of {form.length} for {GGUF[code]}, not {self.k}")
+        return weights(GGUF[code], self.experts * self.n * self.k // form.length, "random", stream, behind=True)
+
+
+_ROUTED = ("tokens", "topk", "experts", "n", "k", "weights", "routing")
+
+
+def _moe_gguf(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, (*_ROUTED, "gguf"))
+    routed, code = _Routing(kernel, fields, stream), fields.number("gguf", 0, 0, 5)
+    arguments = (
+        _floats("f32", "input", routed.inputs * routed.k, stream),
+        _bytes("weights", fields.located(lambda: routed.packed(code, stream))),
+        *routed.arguments(),
+        routed.output("f32"),
+        *routed.sizes(),
+        *_numbers(kernel, gguf_dtype=code),
+    )
+    return _call(kernel, arguments)
+
+
+def _moe_prefill(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, (*_ROUTED, "gguf", "input"))
+    routed, code = _Routing(kernel, fields, stream), fields.number("gguf", 0, 0, 5)
+    kind = fields.choice("input", "f16", ("f16", "bf16"))
+    packed = fields.located(lambda: routed.packed(code, stream))
+    arguments = (
+        _floats(kind, "input", routed.inputs * routed.k, stream),
+        Buffer("weights", "u8", "in", packed),
+        *routed.arguments(),
+        routed.output("f32"),
+        *routed.sizes(),
+        *_numbers(kernel, input_dtype=int(kind == "bf16"), gguf_dtype=code),
+    )
+    return _call(kernel, arguments)
+
+
+def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
+    fields = Fields(case, (*_ROUTED, "dtype", "prefill"))
+    routed = _Routing(kernel, fields, stream)
+    kind = fields.choice("dtype", "f16", ("f16", "bf16"))
+    prefill = fields.choice("prefill", "yes", ("yes", "no")) == "yes"
+    arguments = (
+        _floats(kind, "input", routed.inputs * routed.k, stream),
+        _floats(kind, "weights", routed.experts * routed.n * routed.k, stream),
+        *routed.arguments(),
+        routed.output(kind),
+        poisoned(kernel, "expert_counts", routed.experts),
+        poisoned(kernel, "expert_offsets", routed.experts + 1),
+        *routed.sizes(),
+        *_numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
+    )
+    return _call(kernel, arguments)
+
+
+FAMILIES: dict[str, Family] = {
+    "mmvq_quantize_launcher": Family(lambda _: parsed(_MMVQ_QUANTIZE), _mmvq_quantize),
+    "mmvq_launcher": Family(lambda kernel: _rows_of(_MMVQ, _qtype(kernel)), _mmvq),
+    "mmq_quantize_launcher": Family(lambda _: parsed(_MMQ_QUANTIZE), _mmq_quantize),
+    "mmq_launcher": Family(lambda kernel: _rows_of(_MMQ, _qtype(kernel)), _mmq),
+    "moe_gemm_gguf_launcher": Family(lambda _: parsed(_MOE_GGUF), _moe_gguf),
+    "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(_MOE_PREFILL), _moe_prefill),
+    "moe_gemm_wmma_launcher": Family(lambda _: parsed(_MOE_WMMA), _moe_wmma),
+}

@@ -1,0 +1,131 @@
+"""The launchers of a tree: which source defines which host function, compiled with its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from conformance.engine.library import Found, LostLoading
+from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.outcome import INFRASTRUCTURE
+from conformance.port.compiling.cache import Made
+from conformance.port.declared.names import OWN_NAMES, Names
+from conformance.port.definitions.kernels import Definition
+from conformance.port.launchers import difference, known_launchers, may_define
+from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource, SourceError, find_sources
+from conformance.processes import InfrastructureError
+from conformance.runtimes import runtime_kind
+from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.spec.kernel import Kernel
+
+NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
+
+
+class Loader(Protocol):
+    """Where code is loaded and host functions are found: an executor."""
+
+    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]: ...
+
+    def launcher(self, module: int, name: str) -> Function | None: ...
+
+
+class Launchers:
+    """The host functions of the sources under one path; parameters as of ``Library``.
+
+    ``compiled`` compiles a source with its host code. ``broken`` and ``unavailable`` are by the index of a source.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        options: BuildOptions,
+        runtime: str,
+        compiled: Callable[[KernelSource], Made],
+        loader: Callable[[], Loader],
+        names: Names = OWN_NAMES,
+        wanted: Sequence[str] = (),
+    ) -> None:
+        self.broken: dict[int, str] = {}
+        self.unavailable: dict[int, str] = {}
+        self._sources = find_sources(path)
+        self._options = options
+        self._kind = runtime_kind(runtime)
+        self._compiled = compiled
+        self._loader = loader
+        self._port_names = names
+        self._wanted = wanted
+        self._candidates: list[int] | None = None
+        self._defined: dict[int, dict[str, Definition]] = {}
+        self._made: dict[int, Made] = {}
+        self._modules: dict[int, int] = {}
+        self._functions: dict[tuple[int, str], Function | None] = {}
+
+    def renewed(self) -> None:
+        """The loader is another one: nothing is loaded there yet."""
+        self._modules.clear()
+        self._functions.clear()
+
+    def find(self, launcher: Kernel) -> Found:
+        """The function of ``launcher``, or why there is none. Raises ``Lost`` and ``LostLoading``."""
+        name = self._port_names.port(launcher.name)
+        for index in self._spelling():
+            definition = self._definitions(index).get(name)
+            if definition is None:
+                continue
+            source = self._sources[index]
+            place = f"{source.label_of(str(definition.file))}:{definition.line}"
+            differs = difference(launcher, definition)
+            if differs is not None:
+                return Found(None, "signature", place, differs)
+            if self._kind.launcher_words is None:
+                return Found(None, "not_run", place, NOT_HERE.format(runtime=self._kind.name))
+            self._load(index)
+            if index in self.unavailable:
+                return Found(None, "not_run", place, f"{INFRASTRUCTURE}{self.unavailable[index]}")
+            if index in self.broken:
+                return Found(None, "compile_error", place, self.broken[index])
+            function = self._function(index, name)
+            if function is None:
+                lacks = next(iter(self._made[index].broken.values()), None)
+                why = lacks.why if lacks is not None else "the compiled source does not export it"
+                return Found(None, "compile_error", place, why)
+            return Found(function, "pass", place, None)
+        return Found(None, "missing", None, None)
+
+    def _spelling(self) -> list[int]:
+        """The sources that may define one of the launchers at all."""
+        if self._candidates is None:
+            names = [self._port_names.port(name) for name in self._wanted]
+            self._candidates = [
+                index for index, source in enumerate(self._sources) if may_define(source, names, self._options)
+            ]
+        return self._candidates
+
+    def _definitions(self, index: int) -> dict[str, Definition]:
+        if index not in self._defined:
+            self._defined[index] = known_launchers(self._sources[index], self._options)
+        return self._defined[index]
+
+    def _load(self, index: int) -> None:
+        if index in self._modules or index in self.broken or index in self.unavailable:
+            return
+        source = self._sources[index]
+        try:
+            if index not in self._made:
+                self._made[index] = self._compiled(source)
+            self._modules[index], _ = self._loader().load(self._made[index].code, source.label)
+        except Lost as lost:
+            raise LostLoading(index, lost) from None
+        except CompileError as error:
+            self.broken[index] = first_error(error.log)
+        except (HipError, SourceError) as error:
+            self.broken[index] = str(error)
+        except InfrastructureError as error:
+            self.unavailable[index] = str(error)
+
+    def _function(self, index: int, name: str) -> Function | None:
+        if (index, name) not in self._functions:
+            self._functions[index, name] = self._loader().launcher(self._modules[index], name)
+        return self._functions[index, name]

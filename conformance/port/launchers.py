@@ -1,0 +1,90 @@
+"""The host functions that a port's sources define: its launchers, which Candle is linked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from conformance.dtypes import dtype
+from conformance.port.definitions.errors import ScanError
+from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
+from conformance.port.definitions.scan import defined_functions
+from conformance.port.definitions.types import c_type
+from conformance.port.includes import reached
+from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.signature import spelled
+from conformance.port.sources import KernelSource
+from conformance.reading import read_bytes
+from conformance.spec.kernel import Kernel, Parameter
+
+_MOST = 64 << 20
+_OPAQUE = ("hipStream_t", "cudaStream_t", "CUstream")
+"""Types of streams, which are pointers."""
+
+_WIDE = 8
+
+
+def stem(name: str) -> str:
+    """What a source that defines launcher ``name`` spells out, whatever its macros paste: the first two words."""
+    return "_".join(name.split("_")[:2])
+
+
+def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions) -> bool:
+    """Whether ``source`` or a header that it includes spells the beginning of one of ``names``."""
+    if source.is_code_object:
+        return False
+    stems = [stem(name).encode() for name in dict.fromkeys(names)]
+    places = (source.path.parent, *options.include_dirs, source.root)
+    try:
+        files = {source.path, *reached([source.path], places).files}
+        return any(any(one in read_bytes(file, _MOST) for one in stems) for file in files if file.is_file())
+    except OSError:
+        return False
+
+
+def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
+    """The host functions with C linkage that ``source`` defines, by name; raises ``ScanError``."""
+    folders: Sequence[Path] = (source.path.parent, *options.include_dirs, source.root)
+    own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
+    defines = (*own, *options.defines)
+    found = defined_functions(source.path, folders, defines, options.forced, options.undefines, options.std)
+    return {one.name: one for one in found if one.extern_c}
+
+
+def known_launchers(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
+    """``launchers_in``, empty where the source cannot be read so."""
+    try:
+        return launchers_in(source, options)
+    except ScanError:
+        return {}
+
+
+def difference(launcher: Kernel, definition: Definition) -> str | None:
+    """How the parameters of ``definition`` differ from Candle's as a caller sees it, in words; ``None`` where they do
+    not. What a pointer points to does not matter to a caller."""
+    wanted, given = launcher.params, definition.params
+    if len(given) != len(wanted):
+        return f"has {len(given)} parameters, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
+    for number, (have, want) in enumerate(zip(given, wanted, strict=True), 1):
+        if not _passes(have.type, want):
+            shown = f"{have.type} {have.name}".strip()
+            return f"parameter {number} is {shown}, Candle's is {spelled(want)}"
+    return None
+
+
+def _passes(written: str, want: Parameter) -> bool:
+    """Whether an argument for ``want`` arrives in a parameter of the type ``written``; so where that is not known."""
+    have = c_type(written)
+    pointer = have.pointers > 0 or have.base in _OPAQUE
+    if want.role == "stream":
+        return pointer or not have.dtypes or any(dtype(one).size == _WIDE for one in have.dtypes)
+    if pointer or want.pointer:
+        return pointer == want.pointer
+    row = dtype(want.dtype)
+    same = [
+        one
+        for one in have.dtypes
+        if dtype(one).size == row.size and (dtype(one).kind == "float") == (row.kind == "float")
+    ]
+    return not have.dtypes or bool(same)

@@ -1,0 +1,187 @@
+// What host code next to kernels may call, for sources that are compiled with their launchers (-DSIMT_LAUNCHERS): types
+// and functions of HIP's host API, and launches. hipcc compiles host and device code in two passes; here both are one.
+#pragma once
+#pragma GCC system_header
+
+#include "abi.h"
+#include "entry.h"
+#include "properties.h"
+#include "thread.h"
+
+typedef enum hipError_t {
+  hipSuccess = 0,
+  hipErrorInvalidValue = 1,
+  hipErrorOutOfMemory = 2,
+  hipErrorMemoryAllocation = 2,
+  hipErrorNotInitialized = 3,
+  hipErrorInvalidConfiguration = 9,
+  hipErrorInvalidSymbol = 13,
+  hipErrorInvalidDevicePointer = 17,
+  hipErrorInvalidMemcpyDirection = 21,
+  hipErrorInvalidDeviceFunction = 98,
+  hipErrorNoDevice = 100,
+  hipErrorInvalidDevice = 101,
+  hipErrorInvalidHandle = 400,
+  hipErrorInvalidResourceHandle = 400,
+  hipErrorNotFound = 500,
+  hipErrorNotReady = 600,
+  hipErrorIllegalAddress = 700,
+  hipErrorLaunchOutOfResources = 701,
+  hipErrorLaunchTimeOut = 702,
+  hipErrorLaunchFailure = 719,
+  hipErrorNotSupported = 801,
+  hipErrorUnknown = 999
+} hipError_t;
+
+typedef enum hipMemcpyKind {
+  hipMemcpyHostToHost = 0,
+  hipMemcpyHostToDevice = 1,
+  hipMemcpyDeviceToHost = 2,
+  hipMemcpyDeviceToDevice = 3,
+  hipMemcpyDefault = 4
+} hipMemcpyKind;
+
+typedef enum hipDeviceAttribute_t {
+  hipDeviceAttributeComputeCapabilityMajor = 23,
+  hipDeviceAttributeIntegrated = 16,
+  hipDeviceAttributeMaxBlockDimX = 26,
+  hipDeviceAttributeMaxBlockDimY = 27,
+  hipDeviceAttributeMaxBlockDimZ = 28,
+  hipDeviceAttributeMaxGridDimX = 29,
+  hipDeviceAttributeMaxGridDimY = 30,
+  hipDeviceAttributeMaxGridDimZ = 31,
+  hipDeviceAttributeMaxThreadsPerBlock = 56,
+  hipDeviceAttributeMaxThreadsPerMultiProcessor = 57,
+  hipDeviceAttributeComputeCapabilityMinor = 61,
+  hipDeviceAttributeMultiprocessorCount = 63,
+  hipDeviceAttributeMaxSharedMemoryPerBlock = 74,
+  hipDeviceAttributeSharedMemPerBlockOptin = 75,
+  hipDeviceAttributeSharedMemPerMultiprocessor = 76,
+  hipDeviceAttributeWarpSize = 87,
+  hipDeviceAttributeMaxSharedMemoryPerMultiprocessor = 10002
+} hipDeviceAttribute_t;
+
+typedef enum hipFuncAttribute {
+  hipFuncAttributeMaxDynamicSharedMemorySize = 8,
+  hipFuncAttributePreferredSharedMemoryCarveout = 9
+} hipFuncAttribute;
+
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef simt::DeviceProperties hipDeviceProp_t;
+#define hipStreamDefault 0x0
+#define hipStreamNonBlocking 0x1
+#define hipEventDefault 0x0
+#define hipEventDisableTiming 0x2
+
+extern "C" {
+hipError_t hipGetLastError();
+hipError_t hipPeekAtLastError();
+const char *hipGetErrorName(hipError_t error);
+const char *hipGetErrorString(hipError_t error);
+
+hipError_t hipGetDevice(int *device);
+hipError_t hipSetDevice(int device);
+hipError_t hipGetDeviceCount(int *count);
+hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t attribute, int device);
+hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device);
+hipError_t hipDeviceSynchronize();
+
+hipError_t hipFree(void *pointer);
+hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
+hipError_t hipHostFree(void *pointer);
+hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind);
+hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKind kind, hipStream_t stream = nullptr);
+hipError_t hipMemset(void *to, int value, size_t bytes);
+hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream = nullptr);
+
+hipError_t hipStreamCreate(hipStream_t *stream);
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags);
+hipError_t hipStreamDestroy(hipStream_t stream);
+hipError_t hipStreamSynchronize(hipStream_t stream);
+hipError_t hipStreamQuery(hipStream_t stream);
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags);
+hipError_t hipEventCreate(hipEvent_t *event);
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags);
+hipError_t hipEventDestroy(hipEvent_t event);
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
+hipError_t hipEventSynchronize(hipEvent_t event);
+
+// The runtime's own (runtime/hipcpu.h).
+int hipcpuLaunch(const simt_kernel *rows, const simt_kernel *row, simt_index grid, simt_index block, size_t shared,
+                 void *stream, void **arguments);
+int hipcpuSetKernelAttribute(const void *kernel, int attribute, int value);
+
+// Typed below.
+int simt_malloc(void **pointer, size_t bytes) __asm__("hipMalloc");
+int simt_malloc_async(void **pointer, size_t bytes, hipStream_t stream) __asm__("hipMallocAsync");
+int simt_host_malloc(void **pointer, size_t bytes, unsigned flags) __asm__("hipHostMalloc");
+}
+
+template <class T>
+SIMT_INLINE hipError_t hipMalloc(T **pointer, size_t bytes) {
+  return static_cast<hipError_t>(simt_malloc(reinterpret_cast<void **>(pointer), bytes));
+}
+template <class T>
+SIMT_INLINE hipError_t hipMallocAsync(T **pointer, size_t bytes, hipStream_t stream) {
+  return static_cast<hipError_t>(simt_malloc_async(reinterpret_cast<void **>(pointer), bytes, stream));
+}
+template <class T>
+SIMT_INLINE hipError_t hipHostMalloc(T **pointer, size_t bytes, unsigned flags = 0) {
+  return static_cast<hipError_t>(simt_host_malloc(reinterpret_cast<void **>(pointer), bytes, flags));
+}
+SIMT_INLINE hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
+  return hipGetDevicePropertiesR0600(properties, device);
+}
+SIMT_INLINE hipError_t hipFuncSetAttribute(const void *kernel, hipFuncAttribute attribute, int value) {
+  return static_cast<hipError_t>(hipcpuSetKernelAttribute(kernel, attribute, value));
+}
+template <class... A>
+SIMT_INLINE hipError_t hipFuncSetAttribute(void (*kernel)(A...), hipFuncAttribute attribute, int value) {
+  return hipFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
+}
+
+namespace simt {
+
+// The compiler's spelling of a kernel, for messages.
+template <auto Kernel>
+constexpr auto spelled_kernel() {
+  constexpr unsigned size = sizeof(__PRETTY_FUNCTION__) - 1;
+  constexpr auto first = [](const char *p) {
+    unsigned at = 0;
+    while (!(p[at] == 'K' && p[at + 1] == 'e' && p[at + 6] == ' ' && p[at + 7] == '=')) ++at;
+    return at + (p[at + 9] == '&' ? 10 : 9);
+  };
+  constexpr unsigned begin = first(__PRETTY_FUNCTION__);
+  text<size - 1 - begin> result;
+  for (unsigned i = begin; i < size - 1; ++i) result.s[i - begin] = __PRETTY_FUNCTION__[i];
+  return result;
+}
+
+/// `kernel<<<grid, block, shared, stream>>>(arguments)` becomes `launched<&kernel>(grid, block, shared,
+/// stream)(arguments)`: the arguments are converted to the kernel's parameters as those of any call.
+template <auto Kernel>
+struct launched;
+
+template <class... A, void (*Kernel)(A...)>
+struct launched<Kernel> {
+  static constexpr auto name = spelled_kernel<Kernel>();
+  static constexpr simt_kernel row = simt::row<Kernel>(name.s, "", 0);
+
+  dim3 grid, block;
+  size_t shared;
+  void *stream;
+
+  launched(dim3 grid_, dim3 block_, size_t shared_ = 0, hipStream_t stream_ = nullptr)
+      : grid(grid_), block(block_), shared(shared_), stream(stream_) {}
+
+  void operator()(A... arguments) const {
+    void *pointers[] = {const_cast<void *>(reinterpret_cast<const volatile void *>(&arguments))..., nullptr};
+    hipcpuLaunch(simt_kernels, &row, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, pointers);
+  }
+};
+
+}  // namespace simt
+
+#define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
+  ::simt::launched<&kernel>(grid, block, shared, stream)(__VA_ARGS__)

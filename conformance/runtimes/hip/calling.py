@@ -1,0 +1,76 @@
+"""Calls of linked launchers: host functions by ctypes, and what they must not do told from what the runtime says."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, cast
+
+from conformance.runtimes.hip.device import Device, Function
+from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.kind import LauncherRuntime
+
+SLOT = 8
+"""Bytes of an argument in a message."""
+
+
+class Misuse(Exception):
+    """A launcher that ended and did what it must not do; the message says what."""
+
+
+_C_TYPES: dict[str, Any] = {
+    "*": ctypes.c_void_p,
+    "bool": ctypes.c_bool,
+    "int": ctypes.c_int32,
+    "i32": ctypes.c_int32,
+    "u32": ctypes.c_uint32,
+    "i64": ctypes.c_int64,
+    "size_t": ctypes.c_size_t,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+"""What a launcher's arguments are passed as, by dtype; ``*`` for pointers."""
+
+
+class PreparedCall:
+    """A call of a host function whose buffers lie on the device already.
+
+    ``function.handle`` is its address, ``types`` are keys of ``_C_TYPES``, ``slots`` the eight bytes of each argument,
+    ``None`` for the stream.
+    """
+
+    def __init__(
+        self, device: Device, function: Function, types: Sequence[str], slots: Sequence[bytes | None], what: str
+    ) -> None:
+        self._device, self._function, self._what = device, function, what
+        kinds = [_C_TYPES[name] for name in types]
+        self._call = ctypes.CFUNCTYPE(None, *kinds)(function.handle)
+        stream = device.stream()
+        self._stream = stream
+        given = [stream.to_bytes(SLOT, "little") if slot is None else slot for slot in slots]
+        self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
+
+    def run(self) -> None:
+        """Call, wait, and look at the last error: a launcher returns nothing.
+
+        Raises ``HipError`` for a fault of a kernel, and ``Misuse`` for work on another stream and for an error that is
+        left pending.
+        """
+        device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
+        device.hip.hipGetLastError()  # of whoever came before
+        runtime.begin_call(self._stream)
+        self._call(*self._values)
+        pending = device.hip.hipGetLastError()[0]
+        text = device.detail(pending) if int(pending) else ""
+        fault, said = runtime.end_call()
+        if fault:
+            name = device.hip.hipError_t(fault).name
+            raise HipError(self._function.name, fault, name, "", said)
+        device.synchronize(self._what)
+        if said:
+            raise Misuse(f"{self._function.name}: {said}")
+        if int(pending):
+            raise Misuse(
+                f"{self._function.name} returns with the error {getattr(pending, 'name', pending)} "
+                f"({int(pending)}) pending: {text}"
+            )
