@@ -79,8 +79,8 @@ PLANTED: tuple[Planted, ...] = (
     *_memory(
         "the offset of a load",
         "ucopy_i64(shape=[64],values=unit)",
-        "thread (63,0,0): global_load_dwordx2 of 8 bytes 0 bytes past the end of the 512-byte allocation of argument 3",
-        "thread (63,0,0): global_load_b64 of 8 bytes 0 bytes past the end of the 512-byte allocation of argument 3",
+        "global_load_dwordx2 of 8 bytes 0 bytes past the end of the 512-byte allocation of argument 3",
+        "global_load_b64 of 8 bytes 0 bytes past the end of the 512-byte allocation of argument 3",
         "read-outside",
     ),
     *_memory(
