@@ -24,7 +24,8 @@ def serve(connection: Connection, folder: str) -> None:
             request = connection.recv()
         except EOFError:
             return
-        connection.send(_capability(hip, request) if isinstance(request, str) else _launch(hip, *request))
+        answer = {1: _capability, 2: _decoded}.get(len(request), _launch)
+        connection.send(answer(hip, *request))
 
 
 def _capability(hip: Any, target: str) -> tuple[int, int]:
@@ -32,6 +33,13 @@ def _capability(hip: Any, target: str) -> tuple[int, int]:
     assert hip.hipisaSetOption(b"target", target.encode()) == 0
     assert hip.hipDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0) == 0
     return major.value, minor.value
+
+
+def _decoded(hip: Any, target: str, code: bytes) -> list[list[str]]:
+    hip.hipisaDecode.restype = ctypes.c_char_p
+    text = hip.hipisaDecode(target.encode(), code, ctypes.c_ulong(len(code)))
+    assert text is not None, hip.hipisaLastMessage().decode()
+    return [line.split() for line in text.decode().splitlines()]
 
 
 def _launch(
@@ -88,7 +96,12 @@ class Machine:
 
     def capability(self, target: str) -> tuple[int, int]:
         """The compute capability of the device as ``target``."""
-        answer: tuple[int, int] = self._ask(target)
+        answer: tuple[int, int] = self._ask((target,))
+        return answer
+
+    def decoded(self, target: str, code: bytes) -> list[list[str]]:
+        """What ``code`` decodes to: the lines of ``hipisaDecode`` (hipisa.h), in words."""
+        answer: list[list[str]] = self._ask((target, code))
         return answer
 
     def _ask(self, request: Any) -> Any:
