@@ -24,10 +24,11 @@ def serve(connection: Connection, folder: str) -> None:
             request = connection.recv()
         except EOFError:
             return
-        answer = _capability(hip, request) if isinstance(request, str) else None
         if isinstance(request, dict):
-            answer = _watched(hip, request)
-        connection.send(answer or _launch(hip, *request))
+            connection.send(_watched(hip, request))
+            continue
+        answer = {1: _capability, 2: _decoded}.get(len(request), _launch)
+        connection.send(answer(hip, *request))
 
 
 def _capability(hip: Any, target: str) -> tuple[int, int]:
@@ -44,6 +45,13 @@ def _watched(hip: Any, options: dict[str, str]) -> list[int]:
     for key, value in options.items():
         assert hip.hipisaSetOption(key.encode(), value.encode()) == 0, hip.hipisaLastMessage()
     return list(values[:known])
+
+
+def _decoded(hip: Any, target: str, code: bytes) -> list[list[str]]:
+    hip.hipisaDecode.restype = ctypes.c_char_p
+    text = hip.hipisaDecode(target.encode(), code, ctypes.c_ulong(len(code)))
+    assert text is not None, hip.hipisaLastMessage().decode()
+    return [line.split() for line in text.decode().splitlines()]
 
 
 def _launch(
@@ -100,7 +108,12 @@ class Machine:
 
     def capability(self, target: str) -> tuple[int, int]:
         """The compute capability of the device as ``target``."""
-        answer: tuple[int, int] = self._ask(target)
+        answer: tuple[int, int] = self._ask((target,))
+        return answer
+
+    def decoded(self, target: str, code: bytes) -> list[list[str]]:
+        """What ``code`` decodes to: the lines of ``hipisaDecode`` (hipisa.h), in words."""
+        answer: list[list[str]] = self._ask((target, code))
         return answer
 
     def watch(self, **options: str) -> list[int]:

@@ -90,10 +90,11 @@ class CdnaDecoder : public Decoder {
     const u16 first = vgpr + (next >> 23 & 1 ? 256 : 0);  // or accumulation registers
     i.src[1] = static_cast<u16>(first + (next >> 8 & 255));
     const u16 base = next >> 16 & 127;
+    const bool cdna3 = (code_.target.starts_with("gfx94") || code_.target.starts_with("gfx95"));
     if (segment && base != 127) i.src[2] = base;
+    if (!cdna3 && w >> 13 & 1) i.run = unknown;  // loads into LDS
     if (segment == 1) {
       // CDNA 3 and 4 have a bit that says whether lanes have an address of their own.
-      const bool cdna3 = (code_.target.starts_with("gfx94") || code_.target.starts_with("gfx95"));
       const bool own_address = cdna3 ? w >> 13 & 1 : i.src[2] == none;
       if (!own_address) i.src[0] = none;
     }

@@ -16,6 +16,10 @@ int hipisaSetOption(const char *key, const char *value);
 // Message of the last HIP call on this thread that failed. Never null.
 const char *hipisaLastMessage(void);
 
+// What `bytes` of code for `target` decode to: a line for each instruction with its offset, length in words, encoding,
+// mnemonic, and the fields of `Inst` (machine.h). Valid until the next call on this thread; null with a message.
+const char *hipisaDecode(const char *target, const void *code, unsigned long bytes);
+
 // Instructions that waves have executed since the start of the process.
 unsigned long hipisaExecuted(void);
 

@@ -1,0 +1,57 @@
+"""Every function of kernels/include/target_amd.h by itself, executed as machine code, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype
+from conformance.port.amd_cache import compile_cached
+from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import targets_of
+from tests.isa_runtime.machine import Machine
+from tests.isa_runtime.test_vector_instructions import SPECIAL, same, wide_fma
+
+N = 1 << 16
+ROWS = 16
+Words = NDArray[np.uint32]
+
+
+def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
+    """What each row must be, as f32, f16 or words."""
+    all_halves = np.arange(N, dtype=np.uint16).view(np.float16)
+    halves = [word.astype(np.uint16).view(np.float16) for word in (a, b, c)]
+    bytes_a, bytes_b = (word.view(np.int8).reshape(N, 4).astype(np.int64) for word in (a, b))
+    x, y = a.view(np.float32), b.view(np.float32)
+    lane = np.arange(N)
+    shuffled = [a[lane ^ mask] for mask in (1, 2, 4, 8, 16)]
+    sums = ((bytes_a * bytes_b).sum(1) + c.view(np.int32)).astype(np.uint32)
+    bytes_as_floats = np.arange(N, dtype=np.uint8).view(dtype("f8e4m3").numpy).astype(np.float32)
+    with np.errstate(all="ignore"):
+        rounded = [x.astype(np.float16), (x * y).astype(np.float16), wide_fma(*halves)]
+    wide = [a[lane ^ 1], b[lane ^ 8], a[lane ^ 16]]
+    return [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, c.view(np.float32), b]
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"])
+def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> None:
+    (wanted,) = targets_of(target)
+    try:
+        toolchain = find_toolchain([wanted], HIPCC_KINDS)
+    except AmdError as missing:
+        pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
+    code = compile_cached(toolchain, Path(__file__).with_name("target.hip"), wanted).code
+    random = np.random.default_rng(11)
+    special = np.array(SPECIAL[np.float32], np.float32).view(np.uint32)
+    a, b, c = (random.integers(0, 1 << 32, N, np.uint32) for _ in range(3))
+    a[: special.size**2], b[: special.size**2] = np.repeat(special, special.size), np.tile(special, special.size)
+    out = np.zeros((ROWS, N), np.uint32)
+    failed, message, after = machine.launch(code, a, b, c, out, grid=N // 64, threads=2, timeout_ms=60000)
+    assert failed == 0, message
+    for got, expected in zip(after[3], answers(a, b, c), strict=True):
+        same(got.astype(f"u{expected.itemsize}").view(expected.dtype), expected)
