@@ -57,7 +57,7 @@ def compile_for(
     folders = dict.fromkeys((source.root, source.path.parent))
     words = [*(f"-I{folder}" for folder in folders), *options.compiler_flags(), *more]
     ways = [words]
-    if not toolchain.minimal_headers and not _is_for_hipcc(source, options):
+    if not toolchain.minimal_headers and not is_for_hipcc(source, options):
         ways.append([*words, *OF_HIPRTC])
     failures: list[CompileFailure] = []
     for way in ways:
@@ -72,7 +72,7 @@ def compile_for(
     raise failures[-1]
 
 
-def _is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
+def is_for_hipcc(source: KernelSource, options: BuildOptions) -> bool:
     """Whether a source names HIP's main header; one that does not may be written for hiprtc, which supplies it."""
     starts, folders = (source.path, *options.forced), (source.path.parent, *options.include_dirs, source.root)
     return _MAIN in reached(starts, folders).hip or any(str(header) == _MAIN for header in options.forced)

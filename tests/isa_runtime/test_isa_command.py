@@ -89,6 +89,14 @@ def test_a_source_is_compiled_for_the_target_and_interpreted(
     assert "AMD machine code for gfx1100, interpreted; not a GPU" in out
 
 
+def test_a_source_for_hiprtc_needs_no_header_of_hip(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    """AMD's hiprtc declares the runtime and 16-bit types itself; here hipcc stands in for it."""
+    source = FILL.replace("#include <hip/hip_runtime.h>", "").replace("WORK", "half unused = __float2half(value);")
+    (port / "fill.hip").write_text(source)
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    assert (kernel["status"], kernel["message"]) == ("pass", None)
+
+
 def test_deviations_are_recorded_and_reproduced(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
     (port / "fill.hip").write_text(FILL.replace("WORK", BEYOND))
     run, kernel = judged(tmp_path, "--perturb", "7", "--kernels", str(port))

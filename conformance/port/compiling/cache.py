@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
+from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
 from conformance.port.compiling.logs import COMPILER_LOST
@@ -182,6 +183,9 @@ class _Plan:
         if kind.chooses_wave and target.wave is not None and _WAVE_MACRO in self._headers:
             options = replace(options, defines=(*wave_macros(target.wave), *options.defines))
         self._options = options
+        # Where no hiprtc is to be had, hipcc also compiles what was written for it.
+        alone = kind.compiler == "hipcc" and not is_for_hipcc(source, options)
+        self._supplied = OF_HIPRTC if alone else ()
         self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
@@ -202,7 +206,7 @@ class _Plan:
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
             words = [*self._words, *runtime_kind(target.runtime).hipcc_words]
-            yield self._way("hipcc", self._key(identity, words), words, toolchain)
+            yield self._way("hipcc", self._key(identity, [*words, *self._supplied]), words, toolchain)
 
     def rest(self, way: _Way) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
@@ -226,15 +230,23 @@ class _Plan:
             read = self._text if text is None else text
             given = [*own, *words]
             try:
-                return compile_in_child(
-                    read, self._source.label, given, self._target, self._supervisor, limits, toolchain
-                )
+                return self._made(read, given, limits, toolchain)
             except CompileError as error:
                 if text is None:
                     self._refusals[key] = error.log
                 raise
 
         return _Way(compiler, None if toolchain is None else toolchain.name, key, make)
+
+    def _made(self, text: str, words: Sequence[str], limits: Limits, toolchain: Toolchain | None) -> bytes:
+        """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
+        label, target, supervisor = self._source.label, self._target, self._supervisor
+        try:
+            return compile_in_child(text, label, words, target, supervisor, limits, toolchain)
+        except CompileError as error:
+            if not self._supplied or error.log.startswith(STOPPED):
+                raise
+        return compile_in_child(text, label, [*words, *self._supplied], target, supervisor, limits, toolchain)
 
     def _key(self, compiler: str, words: Sequence[str]) -> str:
         digest = hashlib.sha256()
