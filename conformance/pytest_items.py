@@ -83,6 +83,7 @@ class Parity:
                 f'"PATH" to {where}'
             )
         self._collected: int | None = None
+        self._stranger = False
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
         self._specs: Specs | None = None
         self._pool: Pool | None = None
@@ -223,7 +224,9 @@ class Parity:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self._collected = getattr(node, "workeroutput", {}).get(KEY, self._collected)
+        if hasattr(node, "workeroutput"):  # of a worker that ended by itself; one in another folder knows no port
+            self._collected = node.workeroutput.get(KEY, 0)
+            self._stranger = KEY not in node.workeroutput
 
     def _places(self) -> list[Path]:
         """The paths that pytest collects from."""
@@ -346,7 +349,11 @@ class Parity:
             return
         if self._none_collected() and self._declared is not None:
             file = shown(self._declared.file)
-            terminalreporter.write_line(f"candle-parity: {file} declares a port, and none of its kernels was collected")
+            why = (
+                "; pytest-xdist's workers are in a folder without it (--rsyncdir copies one)" if self._stranger else ""
+            )
+            text = f"candle-parity: {file} declares a port, and none of its kernels was collected{why}"
+            terminalreporter.write_line(text)
         if not (self.outcomes or self._asked):
             return
         try:

@@ -97,6 +97,13 @@ def test_another_working_directory(port: Path) -> None:
     assert "--config" in out  # the command that reproduces it works from here
 
 
+def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    worker = f"popen//chdir={tmp_path_factory.mktemp('elsewhere')}"
+    code, out = pytest_says(port, "-k", "fill_u32", "--dist", "load", "--tx", worker)
+    assert code == 2
+    assert "pytest-xdist's workers are in a folder without it" in out
+
+
 def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:
     declare(port)  # no testpaths: found as any file is, or not
     code, out = pytest_says(port, "-n", "1", "--ignore", "pyproject.toml")

@@ -48,7 +48,8 @@ def _value(annotation: Any, text: str) -> Any:
     if annotation is str:
         return text
     if origin is Annotated:
-        return _value(inner[0], text)
+        own_form = any(getattr(about, "metadata", None) for about in inner[1:]) and inner[0] is str
+        return None if own_form else _value(inner[0], text)  # not any text may stand there
     if origin in (Union, types.UnionType):
         return _value(next(one for one in inner if one is not type(None)), text)
     if origin is Literal:
