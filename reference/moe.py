@@ -55,9 +55,14 @@ class Rows:
 
 
 def _segments(given: Mapping[str, Any]) -> tuple[Array, Array, Iterator[Rows]]:
-    """How many rows each expert has, where they begin, and the rows of each expert that has some."""
-    experts, size = int(given["num_experts"]), int(given["size_m"])
-    counts = np.bincount(given["expert_ids"][:size], minlength=experts)[:experts].astype(np.int32)
+    """How many rows each expert has, where they begin, and the rows of each expert that has some.
+
+    Raises ``ValueError`` for an expert that there is not: upstream counts its rows in memory that is not its own.
+    """
+    experts, ids = int(given["num_experts"]), given["expert_ids"][: int(given["size_m"])]
+    if ids.size and not 0 <= int(ids.min()) <= int(ids.max()) < experts:
+        raise ValueError(f"expert_ids are from {ids.min()} to {ids.max()}; there are {experts} experts, from 0 on")
+    counts = np.bincount(ids, minlength=experts).astype(np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
     found = (
         _rows(given, expert, np.arange(offsets[expert], offsets[expert + 1]))
@@ -179,7 +184,7 @@ def _times(sums: Expected, factors: Array) -> Expected:
     """The product with ``factors``, rounded once more."""
     value, low, high = (np.asarray(part) * factors.astype(np.float32) for part in (sums.value, sums.low, sums.high))
     least, most = np.minimum(low, high), np.maximum(low, high)
-    # The ends move on as far as the product of a sum in between is rounded.
+    # A kernel may multiply before it adds up: one rounding more.
     return Expected(value, _moved(least, value, -1), _moved(most, value, 1))
 
 

@@ -149,6 +149,28 @@ def test_a_code_of_no_format_writes_nothing() -> None:
         assert call.values(gguf_dtype=np.int32(6))["output"].tobytes() == call.arguments["output"].tobytes()
 
 
+@pytest.mark.parametrize("name", ["moe_gemm_wmma", "moe_gemm_gguf_prefill"])
+def test_rows_of_an_expert_that_there_is_not_are_an_error_where_rows_are_counted(name: str) -> None:
+    call = of("moe", name)[0]
+    with pytest.raises(ValueError, match=r"expert_ids are from 0 to 2; there are 2 experts, from 0 on"):
+        call.expected(num_experts=np.int32(2))
+
+
+def test_an_expert_may_have_all_rows_or_none() -> None:
+    """Of five, the last: its counts and offsets, and every row of the output."""
+    call = of("moe", "moe_gemm_wmma")[0]
+    given = call.arguments
+    weights = np.concatenate([np.zeros(given["weights"].size, np.float16), given["weights"][: 40 * 64]])
+    got = call.values(
+        weights=weights, num_experts=np.int32(5), expert_ids=np.full(6, 4, np.int32),
+        expert_counts=np.zeros(5, np.int32), expert_offsets=np.zeros(6, np.int32),
+    )  # fmt: skip
+    assert got["expert_counts"].tolist() == [0, 0, 0, 0, 6]
+    assert got["expert_offsets"].tolist() == [0, 0, 0, 0, 0, 6]
+    alike = call.values(expert_ids=np.zeros(6, np.int32))
+    assert np.array_equal(got["output"], alike["output"])
+
+
 def test_a_stored_half_may_come_from_either_side_of_zero() -> None:
     """A sum that cancels: 0 in one order, a small number of either sign in others, whose bits are far apart."""
     width = 16
