@@ -73,10 +73,18 @@ def test_a_launcher_is_not_selected_where_no_source_names_one(
 
 
 @referenced
-@pytest.mark.parametrize("name", [LAUNCHER, "launch_mmvq_gguf_quantize_q8_1_f16"])
-def test_a_right_launcher_passes_in_both_spellings_of_a_launch(judged: Any, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        (LAUNCHER, "tree/quantize.hip"),
+        ("launch_mmvq_gguf_quantize_q8_1_f16", "tree/quantize.hip"),
+        ("launch_mmvq_gguf_quantize_q8_1_bf16", "tree/quantize_bf16.cu"),
+    ],
+    ids=["triple brackets", "hipLaunchKernelGGL", "CUDA"],
+)
+def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name: str, file: str) -> None:
     row = judged(f"{name}(kx=96,rows=5,values=unit)")
-    assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, "tree/quantize.hip")
+    assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, file)
 
 
 @referenced
