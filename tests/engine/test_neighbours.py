@@ -29,10 +29,10 @@ class Told:
 @pytest.mark.parametrize(("suspect", "deadly"), [(True, [3]), (False, [])], ids=["its own", "a neighbour's"])
 def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[int]) -> None:
     judge = Judge.__new__(Judge)
-    judge._losses, judge._deadly, judge._supply = {}, {}, Told(suspect)  # type: ignore[assignment]
+    judge._losses, judge._deadly, judge._supply = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
     for _ in range(DEATHS):
-        judge._lost_loading(LostLoading(3, Lost("ended", "its process ended")), fresh=False)
-    assert list(judge._deadly) == deadly
+        judge._lost_loading("kernel", LostLoading(3, Lost("ended", "its process ended")), fresh=False)
+    assert list(judge._deadly["kernel"]) == deadly
 
 
 class Answers:

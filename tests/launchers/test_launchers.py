@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from conformance.cases import cases_for, launch_for
 from conformance.spec.load import load_specs
+from conformance.upstream.wiring.launchers import launcher_calls
 from reference import has_module
 from tests.commands import answer
 
@@ -71,10 +73,18 @@ def test_a_launcher_is_not_selected_where_no_source_names_one(
 
 
 @referenced
-@pytest.mark.parametrize("name", [LAUNCHER, "launch_mmvq_gguf_quantize_q8_1_f16"])
-def test_a_right_launcher_passes_in_both_spellings_of_a_launch(judged: Any, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        (LAUNCHER, "tree/quantize.hip"),
+        ("launch_mmvq_gguf_quantize_q8_1_f16", "tree/quantize.hip"),
+        ("launch_mmvq_gguf_quantize_q8_1_bf16", "tree/quantize_bf16.cu"),
+    ],
+    ids=["triple brackets", "hipLaunchKernelGGL", "CUDA"],
+)
+def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name: str, file: str) -> None:
     row = judged(f"{name}(kx=96,rows=5,values=unit)")
-    assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, "tree/quantize.hip")
+    assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, file)
 
 
 @referenced
@@ -125,8 +135,43 @@ def test_a_launcher_that_no_source_defines_is_missing(judged: Any) -> None:
 
 
 def test_launchers_have_a_gate_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("run", "--runtime", "cpu", "--kernels", REFUSED, "--jobs", 1, "--module", "mmvq", "-q")
+    words = ("run", "--runtime", "cpu", "--kernels", REFUSED, "--jobs", 1, LAUNCHER, "-q")
     said = answer(capsys, *words, "--fail-under", 0, "--fail-under-launchers", 1)
     assert (said.code, "launchers 0.00% (0 of 49), gate 1%: NOT met" in said.out) == (1, True)
-    said = answer(capsys, *words, "--fail-under", 0, "--fail-under-launchers", 0)
-    assert (said.code, "launchers 0.00% (0 of 49), gate 0%: met" in said.out) == (0, True)
+
+
+def test_check_compares_the_parameters_of_launchers_and_names_near_misses(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = answer(capsys, "check", "--kernels", REFUSED, "--partial")
+    assert "parameter 3 is long, Candle's is i32 kx" in said.out
+    assert "2 of 49 linked launchers are defined" in said.out
+    (tmp_path / "moe.hip").write_text('extern "C" void moe_gemm_ggufs(int) {}\nextern "C" __global__ void k() {}\n')
+    said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
+    assert "moe_gemm_ggufs" in said.out
+    assert "is not a launcher of the specs; moe_gemm_gguf is missing" in said.out
+
+
+def test_list_has_launchers_by_module_and_counts_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "3 launchers, " in answer(capsys, "list", "--module", "moe").out
+    assert "748 kernels, " in answer(capsys, "list").out
+    assert "launch_mmq_quantize_q8_1_D4(ne00=32" in answer(capsys, "list", "launch_mmq_quantize_*", "--cases").out
+
+
+def test_wiring_finds_calls_in_rust_and_no_comments_or_declarations(tmp_path: Path) -> None:
+    (tmp_path / "ffi.rs").write_text("pub fn moe_gemm_wmma();\n")
+    (tmp_path / "moe.rs").write_text("// moe_gemm_gguf\nunsafe { ffi::moe_gemm_wmma(1) }\n")
+    calls = launcher_calls(tmp_path, load_specs().launchers)
+    assert {name: places for name, places in calls.items() if places} == {"moe_gemm_wmma": ("moe.rs:2",)}
+
+
+def test_every_case_has_the_arguments_of_its_launcher() -> None:
+    families = {launcher.launch: launcher for launcher in load_specs().launchers.values()}
+    assert len(families) == 7
+    for launcher in families.values():
+        launches = [launch_for(launcher, case) for case in cases_for(launcher)]
+        assert len(launches) >= 6
+        for launch in launches:
+            assert [argument.name for argument in launch.args] == [parameter.name for parameter in launcher.params]
+            assert len(launch.types) == len(launch.args)
+            assert "stream" not in launch.reference_arguments()

@@ -46,11 +46,13 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows=1,columns=1,values=random",
     "ncols={k},nrows=33,columns=1,values=random",  # Q10: padding to 512 columns
     "ncols=512,nrows=7,columns=2,values=random",  # S10: an odd number of rows
-    "ncols=1280,nrows=5,columns=3,values=random",  # Q10
+    "ncols=1280,nrows=6,columns=3,values=random",  # Q10
+    "ncols=1280,nrows=5,columns=3,values=random",  # upstream reads a row behind the last
     "ncols={k},nrows=6,columns=4,values=random",
     "ncols=256,nrows=64,columns=5,values=random",
     "ncols=512,nrows=3,columns=6,values=random",
-    "ncols=768,nrows=9,columns=7,values=random",  # Q10
+    "ncols=768,nrows=10,columns=7,values=random",  # Q10
+    "ncols=768,nrows=9,columns=7,values=random",
     "ncols={k},nrows=16,columns=8,values=random",
     "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
     "ncols=256,nrows=600,columns=1,values=random",  # S12

@@ -14,6 +14,7 @@ from conformance.cli.settings import Settings
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.port.check.findings import OF_THE_WHOLE, Finding
+from conformance.port.check.launchers import check_launchers
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
 from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
@@ -44,12 +45,15 @@ def command(arguments: argparse.Namespace) -> int:
     names = port.declared.names
     tree = under_candles_names(read_tree(texts, options, arguments.jobs or 2), names)
     objects = [object_under_candles_names(file, names) for file in objects]
-    if not objects and not unread and not any(tree.definitions.values()) and not tree.errors:
+    defined, about = check_launchers(texts, options, specs.launchers, names)
+    nothing = not objects and not unread and not any(tree.definitions.values()) and not tree.errors
+    if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
     findings += _unmatched(port, tree, objects)
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
+    findings += [] if arguments.patterns else about
     findings += check_objects(objects, specs.kernels, wanted)
     if targets:
         made, failed = _compile(list(tree.definitions), targets, options, arguments.jobs or 2, names)
@@ -63,6 +67,8 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_text(arguments.json, json.dumps(report_json(report), indent=1) + "\n")
     print(visible(report_text(report)))
+    if defined:
+        print(f"{len(defined)} of {len(specs.launchers)} linked launchers are defined")
     broken: list[Exception] = [*tree.errors.values(), *(error for _, error in unread)]
     for error in broken:
         print(f"candle-parity: {one_line(str(error))}", file=sys.stderr)

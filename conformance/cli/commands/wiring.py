@@ -11,6 +11,7 @@ from conformance.record.files import write_text
 from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.upstream.wiring.judge import wire
+from conformance.upstream.wiring.launchers import launcher_calls
 from conformance.upstream.wiring.report import as_json, as_text, summary
 
 
@@ -19,10 +20,16 @@ def command(arguments: argparse.Namespace) -> int:
     file = arguments.config or config_file_in(arguments.candle)
     names = declared_in(None if file is None else read_config(file), specs.kernels).names
     wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
+    called = launcher_calls(arguments.candle, specs.launchers)
     if arguments.json is not None:
-        text = json.dumps(as_json(wiring, specs), indent=1, ensure_ascii=False) + "\n"
+        rows = [{"name": name, "wired_at": list(places)} for name, places in called.items()]
+        text = json.dumps({**as_json(wiring, specs), "launchers": rows}, indent=1, ensure_ascii=False) + "\n"
         write_text(arguments.json, text)
     for line in as_text(wiring, specs):
         print(visible(line))
+    if called:
+        idle = [name for name, places in called.items() if not places]
+        more = f"; not named: {', '.join(idle)}" if 0 < len(idle) < len(called) else ""
+        print(f"{len(called) - len(idle)} of {len(called)} linked launchers are named by its Rust{more}")
     counts = summary(wiring)
     return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"]))

@@ -6,8 +6,8 @@
 
 #include "functions.h"
 #include "hipcuda.h"
-#include "simt/properties.h"
 #include "session.h"
+#include "simt/properties.h"
 
 using namespace cuda;
 using simt::fail;
