@@ -5,11 +5,19 @@
 
 using namespace candle;
 
-template <class F, class T, int columns>
+enum class Output { f32, f16, bf16 };
+
+// Only the last store depends on the type of dst: a branch there, rather than 240 kernels.
+template <class F, int columns>
 __global__ void __launch_bounds__(mmvq_threads(columns), mmvq_min_waves_per_simd(columns))
-    mmvq_kernel(const void *__restrict__ vx, const void *__restrict__ vy, T *__restrict__ dst, int ncols_x, int nrows_x,
-                int stride_col_y, int stride_col_dst) {
-  mul_mat_vec<F, columns>(vx, vy, dst, ncols_x, nrows_x, stride_col_y, stride_col_dst);
+    mmvq_kernel(const void *__restrict__ vx, const void *__restrict__ vy, void *__restrict__ dst, Output type,
+                int ncols_x, int nrows_x, int stride_col_y, int stride_col_dst) {
+  mul_mat_vec<F, columns>(vx, vy, ncols_x, nrows_x, stride_col_y, [=](int column, int row, f32 total) {
+    const i64 i = i64(column) * stride_col_dst + row;
+    if (type == Output::f32) static_cast<f32 *>(dst)[i] = total;
+    if (type == Output::f16) static_cast<f16 *>(dst)[i] = narrow<f16>(total);
+    if (type == Output::bf16) static_cast<bf16 *>(dst)[i] = narrow<bf16>(total);
+  });
 }
 
 template <class T>
@@ -23,17 +31,17 @@ __global__ void __launch_bounds__(quantize_threads)
 namespace {
 
 // The kernel for b_size columns, of 1 to `columns`; other sizes launch nothing, as in Candle.
-template <class F, class T, int columns = 8>
-void launch_mmvq(const void *vx, const void *vy, void *dst, int ncols_x, int nrows_x, int stride_col_y,
+template <class F, int columns = 8>
+void launch_mmvq(const void *vx, const void *vy, void *dst, Output type, int ncols_x, int nrows_x, int stride_col_y,
                  int stride_col_dst, int b_size, void *stream) {
   if constexpr (columns > 0) {
     if (b_size != columns) {
-      return launch_mmvq<F, T, columns - 1>(vx, vy, dst, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size,
-                                            stream);
+      return launch_mmvq<F, columns - 1>(vx, vy, dst, type, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size,
+                                         stream);
     }
     const dim3 grid(ceil_div(nrows_x, rows_per_block(columns))), block(logical_wave_size, waves_per_block(columns));
-    mmvq_kernel<F, T, columns><<<grid, block, 0, static_cast<hipStream_t>(stream)>>>(
-        vx, vy, static_cast<T *>(dst), ncols_x, nrows_x, stride_col_y, stride_col_dst);
+    mmvq_kernel<F, columns><<<grid, block, 0, static_cast<hipStream_t>(stream)>>>(vx, vy, dst, type, ncols_x, nrows_x,
+                                                                                  stride_col_y, stride_col_dst);
   }
 }
 
@@ -50,7 +58,7 @@ void launch_quantize(const void *x, void *vy, int kx, int kx_padded, int num_row
   extern "C" void launch_mmvq_gguf_##NAME##_##T##_plain(const void *vx, const void *vy, void *dst, int ncols_x,        \
                                                         int nrows_x, int stride_col_y, int stride_col_dst, int b_size, \
                                                         void *stream) {                                                \
-    launch_mmvq<Q, T>(vx, vy, dst, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size, stream);                    \
+    launch_mmvq<Q>(vx, vy, dst, Output::T, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size, stream);            \
   }
 
 #define MMVQ_ALL(Q, NAME) \

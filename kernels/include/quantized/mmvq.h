@@ -247,15 +247,13 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   }
 }
 
-// Columns of y are stride_y blocks apart, those of dst stride_dst elements. Candle's launch has rows_per_block(columns)
-// rows in a thread block.
-template <class F, int columns, class T>
-__device__ inline void mul_mat_vec(const void *__restrict__ vx, const void *__restrict__ vy, T *__restrict__ dst,
-                                   int ncols_x, int nrows, int stride_y, int stride_dst) {
-  multiply_vectors<F, columns>(
-      static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy), ncols_x / F::length,
-      blockIdx.x * rows_per_block(columns), nrows, i64(stride_y) * sizeof(BlockQ8_1),
-      [=](int column, int row, f32 total) { dst[i64(column) * stride_dst + row] = narrow<T>(total); });
+// Columns of y are stride_y blocks apart. Candle's launch has rows_per_block(columns) rows in a thread block.
+template <class F, int columns, class Store>
+__device__ inline void mul_mat_vec(const void *__restrict__ vx, const void *__restrict__ vy, int ncols_x, int nrows,
+                                   int stride_y, Store store) {
+  multiply_vectors<F, columns>(static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy),
+                               ncols_x / F::length, blockIdx.x * rows_per_block(columns), nrows,
+                               i64(stride_y) * sizeof(BlockQ8_1), store);
 }
 
 // Thread block (row, batch, k): task batch * topk + k multiplies a row of the task's expert with the column of the
