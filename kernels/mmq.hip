@@ -44,7 +44,8 @@ void launch_mmq(const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_
   if (ncols_y <= 16) {
     launch_tiles<P, 16, 64, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
   } else {
-    launch_tiles<P, 64, 128, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
+    constexpr int tile_rows = P::halves ? 64 : 128;  // with scales of halves the registers do not last for more
+    launch_tiles<P, 64, tile_rows, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
   }
 }
 

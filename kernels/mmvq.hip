@@ -1,7 +1,7 @@
 // Quantized weights times one to eight quantized columns, as linked host functions: each chooses the launch itself.
 #include "include/launch.h"
 #include "include/quantized/mmvq.h"
-#include "include/quantized/quantize_q8_1.h"
+#include "include/quantized/quantize_launch.h"
 
 using namespace candle;
 
@@ -18,12 +18,6 @@ __global__ void __launch_bounds__(mmvq_threads(columns), mmvq_min_waves_per_simd
     if (type == Output::f16) static_cast<f16 *>(dst)[i] = narrow<f16>(total);
     if (type == Output::bf16) static_cast<bf16 *>(dst)[i] = narrow<bf16>(total);
   });
-}
-
-template <class T>
-__global__ void __launch_bounds__(quantize_threads)
-    quantize_q8_1_kernel(const T *__restrict__ x, void *__restrict__ vy, int kx, int kx_padded) {
-  quantize_rows(x, vy, kx, kx_padded);
 }
 
 #ifdef CANDLE_HAS_HOST
@@ -43,13 +37,6 @@ void launch_mmvq(const void *vx, const void *vy, void *dst, Output type, int nco
     mmvq_kernel<F, columns><<<grid, block, 0, static_cast<hipStream_t>(stream)>>>(vx, vy, dst, type, ncols_x, nrows_x,
                                                                                   stride_col_y, stride_col_dst);
   }
-}
-
-template <class T>
-void launch_quantize(const void *x, void *vy, int kx, int kx_padded, int num_rows, void *stream) {
-  const dim3 grid(ceil_div(kx_padded, quantize_threads * values_per_thread), unsigned(num_rows));
-  quantize_q8_1_kernel<T>
-      <<<grid, quantize_threads, 0, static_cast<hipStream_t>(stream)>>>(static_cast<const T *>(x), vy, kx, kx_padded);
 }
 
 }  // namespace
@@ -77,10 +64,10 @@ MMVQ_ALL(Q4_K, q4_k)
 MMVQ_ALL(Q5_K, q5_k)
 MMVQ_ALL(Q6_K, q6_k)
 
-#define QUANTIZE(T)                                                                                                \
-  extern "C" void launch_mmvq_gguf_quantize_q8_1_##T(const void *x, void *vy, int kx, int kx_padded, int num_rows, \
-                                                     void *stream) {                                               \
-    launch_quantize<T>(x, vy, kx, kx_padded, num_rows, stream);                                                    \
+#define QUANTIZE(T)                                                                                                 \
+  extern "C" void launch_mmvq_gguf_quantize_q8_1_##T(const void *x, void *vy, int kx, int kx_padded, int num_rows,  \
+                                                     void *stream) {                                                \
+    launch_quantize_q8_1(static_cast<const T *>(x), vy, kx, kx_padded, num_rows, static_cast<hipStream_t>(stream)); \
   }
 
 QUANTIZE(f32)
