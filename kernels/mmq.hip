@@ -42,7 +42,7 @@ template <class P>
 void launch_mmq(const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_x, i64 ncols_y, i64 stride_row_x,
                 i64 stride_col_dst, void *stream) {
   if (ncols_y <= 16) {
-    launch_tiles<P, 16, 64, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
+    launch_tiles<P, 16, 32, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
   } else {
     constexpr int tile_rows = P::halves ? 64 : 128;  // with scales of halves the registers do not last for more
     launch_tiles<P, 64, tile_rows, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);

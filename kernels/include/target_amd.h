@@ -21,6 +21,7 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+constexpr bool integer_matrices_16x8 = false;
 constexpr bool on_amd = true;
 
 // RDNA 1 and 2: LLVM spills a quantized product's offsets there, and not on CDNA (512 registers) or later RDNA.

@@ -49,9 +49,9 @@ struct LayoutD2S6 {
   }
 };
 
-// Sums of products of quants with activations: of the halves of a group, or of all of it in `low`.
+// Sums of products of quants with activations, integers all: of the halves of a group, or of all of it in `low`.
 struct GroupSums {
-  i32 low, high;
+  f32 low, high;
 };
 
 // Two words per row and group: as much as a tile has room for.
@@ -67,7 +67,7 @@ struct PlainProduct : F {
   static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
                                    bool) {
-    return fma(f32(sums.low) * bit_cast<f32>(row.a), column.d, acc);
+    return fma(sums.low * bit_cast<f32>(row.a), column.d, acc);
   }
 };
 
@@ -84,7 +84,7 @@ struct ProductWithMinimum : F {
   }
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
                                    bool) {
-    acc = fma(bit_cast<f32>(row.a) * column.d, f32(sums.low), acc);
+    acc = fma(bit_cast<f32>(row.a) * column.d, sums.low, acc);
     return fma(bit_cast<f32>(row.b), bit_cast<f32>(column.sums), acc);
   }
 };
@@ -99,7 +99,7 @@ struct ProductOfHalves : F {
   }
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
                                    bool) {
-    const f32 product = fma(f32(sums.low), bit_cast<f32>(row.a), f32(sums.high) * bit_cast<f32>(row.b));
+    const f32 product = fma(sums.low, bit_cast<f32>(row.a), sums.high * bit_cast<f32>(row.b));
     return fma(column.d, product, acc);
   }
 };
@@ -118,7 +118,7 @@ struct ProductQ2_K : Q2_K {
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
                                    bool quantized_sums) {
     const f32 minimum_a = high_half(row.a), minimum_b = high_half(row.b);
-    f32 product = fma(f32(sums.low), low_half(row.a), f32(sums.high) * low_half(row.b));
+    f32 product = fma(sums.low, low_half(row.a), sums.high * low_half(row.b));
     if (quantized_sums) {
       const f32 sum_a = f32(i32(column.sums << 16) >> 16), sum_b = f32(i32(column.sums) >> 16);
       return fma(product - fma(sum_a, minimum_a, sum_b * minimum_b), column.d, acc);

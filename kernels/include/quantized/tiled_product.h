@@ -19,13 +19,14 @@ constexpr int scale_row_step = mmq_threads / groups_per_step;
 
 template <class F, int rows>
 struct TiledRowScales {
-  Scales scales[rows / scale_row_step];
+  static constexpr int count = (rows + scale_row_step - 1) / scale_row_step;
+  Scales scales[count];
 
   __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
     constexpr int groups_per_block = F::length / group_length;
     const int group = clamp_index(group0 + t % groups_per_step, last_group);
 #pragma unroll
-    for (int p = 0; p < rows / scale_row_step; ++p) {
+    for (int p = 0; p < count; ++p) {
       const int row = clamp_index(t / groups_per_step + scale_row_step * p, last_row);
       scales[p] = F::scales(x[i64(row) * stride + group / groups_per_block], group % groups_per_block);
     }
@@ -33,11 +34,13 @@ struct TiledRowScales {
 
   __device__ void store(TileRow *tile, int t) const {
 #pragma unroll
-    for (int p = 0; p < rows / scale_row_step; ++p) {
-      const RowScales row = F::row_scales(scales[p]);
-      u32 *to = tile[t / groups_per_step + scale_row_step * p].scales + 2 * (t % groups_per_step);
-      to[0] = row.a;
-      to[1] = row.b;
+    for (int p = 0; p < count; ++p) {
+      const int row = t / groups_per_step + scale_row_step * p;
+      if (rows % scale_row_step != 0 && row >= rows) return;
+      const RowScales decoded = F::row_scales(scales[p]);
+      u32 *to = tile[row].scales + 2 * (t % groups_per_step);
+      to[0] = decoded.a;
+      to[1] = decoded.b;
     }
   }
 };
@@ -89,19 +92,151 @@ __device__ inline void store_quant_sums(TileRow *tile, const TileLoader<Q8_1Tile
   }
 }
 
-// Thread block (bx, by) of mmq_threads threads computes rows bx * tile_rows.. of columns by * tile_columns.., each
-// thread `rows` rows of them: dst[column * stride_dst + row]. Rows of x are stride_x blocks apart. Block b of column c
-// of y is y[b * ncols_y + c].
+// The results of a thread block, distributed over its threads: add_group adds group g of a step, each(f) calls
+// f(row, column, sum) for the thread's part. Here by dot products: a thread has `rows` rows of some columns.
+template <class P, int tile_rows, int tile_columns, int rows>
+struct DotTile {
+  static constexpr int row_threads = tile_rows / rows, column_threads = mmq_threads / row_threads;
+  static constexpr int columns = tile_columns / column_threads;
+  const int tx, ty;
+  f32 acc[rows][columns] = {};
+
+  __device__ explicit DotTile(int thread) : tx(thread % row_threads), ty(thread / row_threads) {}
+
+  __device__ void add_group(const TileRow *tile_x, const TileRow *tile_y, int g, bool quantized_sums, int last_column) {
+    Quad quads[rows][2];
+    RowScales scales[rows];
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      const TileRow &row = tile_x[tx + row_threads * i];
+      quads[i][0] = row.quads[g][0];
+      quads[i][1] = row.quads[g][1];
+      scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
+    }
+    CANDLE_UNROLL_COLUMNS
+    for (int j = 0; j < columns; ++j) {
+      // Not on a GPU: a branch per column costs registers, and computing an unused column costs nothing.
+      if (!target::on_gpu && column_threads * j > last_column) break;
+      const TileRow &column = tile_y[ty + column_threads * j];
+      const Quad low = column.quads[g][0], high = column.quads[g][1];
+      const ColumnScales column_scales{bit_cast<f32>(column.scales[2 * g]), column.scales[2 * g + 1]};
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        i32 sum_low = dot16(quads[i][0], low, 0), sum_high = 0;
+        (P::halves ? sum_high : sum_low) = dot16(quads[i][1], high, P::halves ? 0 : sum_low);
+        acc[i][j] = P::accumulate(acc[i][j], scales[i], {f32(sum_low), f32(sum_high)}, column_scales, quantized_sums);
+        // Without the barrier the loads of all columns are hoisted, and hundreds of registers spill.
+        target::optimization_barrier(acc[i][j]);
+      }
+    }
+  }
+
+  template <class Each>
+  __device__ void each(Each f) const {
+    CANDLE_UNROLL_COLUMNS
+    for (int j = 0; j < columns; ++j) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) f(tx + row_threads * i, ty + column_threads * j, acc[i][j]);
+    }
+  }
+};
+
+// The same by products of matrices of 16 rows and 8 columns, which a logical wave of an NVIDIA GPU multiplies at once:
+// lane 4 * r + c holds words c of rows r and r + 8 and of column r, and results (r, 2 * c), (r, 2 * c + 1), and those
+// of row r + 8.
+template <class P, int tile_rows, int tile_columns>
+struct MatrixTile16x8 {
+  static constexpr int waves = mmq_threads / logical_wave_size;
+  static constexpr int row_waves = tile_rows / 16 < waves ? tile_rows / 16 : waves, column_waves = waves / row_waves;
+  static constexpr int rows = tile_rows / 16 / row_waves, columns = tile_columns / 8 / column_waves;
+  const int r, c, row0, column0;
+  f32 acc[rows][columns][4] = {};
+
+  __device__ explicit MatrixTile16x8(int thread)
+      : r(thread % logical_wave_size / 4),
+        c(thread % 4),
+        row0(thread / logical_wave_size % row_waves * 16 * rows),
+        column0(thread / logical_wave_size / row_waves * 8 * columns) {}
+
+  __device__ void add_group(const TileRow *tile_x, const TileRow *tile_y, int g, bool quantized_sums, int) {
+    u32 words[rows][2][2];  // of the half, of the row
+    RowScales scales[rows][2];
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const TileRow &row = tile_x[row0 + 16 * i + 8 * n + r];
+        words[i][0][n] = row.quads[g][0].word[c];
+        words[i][1][n] = row.quads[g][1].word[c];
+        scales[i][n] = {row.scales[2 * g], row.scales[2 * g + 1]};
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const TileRow &column = tile_y[column0 + 8 * j + r];
+      const u32 low = column.quads[g][0].word[c], high = column.quads[g][1].word[c];
+      ColumnScales column_scales[2];
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const u32 *from = tile_y[column0 + 8 * j + 2 * c + n].scales + 2 * g;
+        column_scales[n] = {bit_cast<f32>(from[0]), from[1]};
+      }
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        // A sum of integers below 2^22 is also the sum of f32 that starts with 1.5 * 2^23: no conversion is needed.
+        constexpr f32 offset = 12582912.0f;
+        i32 sums_low[4], sums_high[4];
+#pragma unroll
+        for (int n = 0; n < 4; ++n) sums_low[n] = sums_high[n] = 0x4b400000;
+        if constexpr (P::halves) {
+          target::multiply_matrices_16(sums_low, words[i][0], low);
+          target::multiply_matrices_16(sums_high, words[i][1], high);
+        } else {
+          target::multiply_matrices_32(sums_low, words[i][0], words[i][1], low, high);
+        }
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          const GroupSums sums{bit_cast<f32>(sums_low[n]) - offset, bit_cast<f32>(sums_high[n]) - offset};
+          acc[i][j][n] = P::accumulate(acc[i][j][n], scales[i][n / 2], sums, column_scales[n % 2], quantized_sums);
+        }
+      }
+    }
+  }
+
+  template <class Each>
+  __device__ void each(Each f) const {
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          f(row0 + 16 * i + 8 * (n / 2) + r, column0 + 8 * j + 2 * c + n % 2, acc[i][j][n]);
+        }
+      }
+    }
+  }
+};
+
+template <bool by_matrices, class P, int tile_rows, int tile_columns, int rows>
+struct select_tile {
+  using type = DotTile<P, tile_rows, tile_columns, rows>;
+};
+template <class P, int tile_rows, int tile_columns, int rows>
+struct select_tile<true, P, tile_rows, tile_columns, rows> {
+  using type = MatrixTile16x8<P, tile_rows, tile_columns>;
+};
+
+// Thread block (bx, by) of mmq_threads threads computes rows bx * tile_rows.. of columns by * tile_columns..:
+// dst[column * stride_dst + row]. Rows of x are stride_x blocks apart. Block b of column c of y is y[b * ncols_y + c].
+// Where it is by dot products, a thread has `rows` rows.
 template <class P, int tile_columns, int tile_rows, int rows>
 __device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, const void *__restrict__ vy,
                                                   f32 *__restrict__ dst, int ncols_x, int nrows_x, int ncols_y,
                                                   int stride_x, int stride_dst) {
-  constexpr int row_threads = tile_rows / rows, column_threads = mmq_threads / row_threads;
-  constexpr int columns = tile_columns / column_threads;
   using Layout = typename P::Layout;
   __shared__ TileRow tile_x[tile_rows], tile_y[tile_columns];
-  const int thread = threadIdx.x, tx = thread % row_threads, ty = thread / row_threads;
-  const int row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
+  const int thread = threadIdx.x, row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
   const auto *x = static_cast<const typename P::Block *>(vx) + i64(row0) * stride_x;
   const auto *y = static_cast<const BlockQ8_1Tiled *>(vy) + column0;
   const int last_row = nrows_x - 1 - row0, last_column = clamp_index(ncols_y - column0, tile_columns) - 1;
@@ -117,7 +252,7 @@ __device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, c
     activation_scales.load(y, last_column, ncols_y, t, clamp_index(group0, groups - 1));
   };
   if (groups > 0) load(0, thread);
-  f32 acc[rows][columns] = {};
+  typename select_tile<target::integer_matrices_16x8, P, tile_rows, tile_columns, rows>::type tile(thread);
   for (int group0 = 0; group0 < groups; group0 += groups_per_step) {
     const int groups_in_step = clamp_index(groups - group0, groups_per_step);
     const int t = target::few_registers ? target::rematerialize(thread) : thread;
@@ -132,43 +267,12 @@ __device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, c
     load(group0 + groups_per_step < groups ? group0 + groups_per_step : group0, t);
 #pragma unroll 1
     for (int g = 0; g < groups_in_step; ++g) {
-      Quad quads[rows][2];
-      RowScales scales[rows];
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        const TileRow &row = tile_x[tx + row_threads * i];
-        quads[i][0] = row.quads[g][0];
-        quads[i][1] = row.quads[g][1];
-        scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
-      }
-      CANDLE_UNROLL_COLUMNS
-      for (int j = 0; j < columns; ++j) {
-        // Not on a GPU: a branch per column costs registers, and computing an unused column costs nothing.
-        if (!target::on_gpu && column_threads * j > last_column) break;
-        const TileRow &column = tile_y[ty + column_threads * j];
-        const Quad low = column.quads[g][0], high = column.quads[g][1];
-        const ColumnScales column_scales{bit_cast<f32>(column.scales[2 * g]), column.scales[2 * g + 1]};
-#pragma unroll
-        for (int i = 0; i < rows; ++i) {
-          GroupSums sums{dot16(quads[i][0], low, 0), 0};
-          (P::halves ? sums.high : sums.low) = dot16(quads[i][1], high, P::halves ? 0 : sums.low);
-          acc[i][j] =
-              P::accumulate(acc[i][j], scales[i], sums, column_scales, has_last_group && g == groups_per_step - 1);
-          // Without the barrier the loads of all columns are hoisted, and hundreds of registers spill.
-          target::optimization_barrier(acc[i][j]);
-        }
-      }
+      tile.add_group(tile_x, tile_y, g, has_last_group && g == groups_per_step - 1, last_column);
     }
   }
-  CANDLE_UNROLL_COLUMNS
-  for (int j = 0; j < columns; ++j) {
-    const int column = ty + column_threads * j;
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      const int row = tx + row_threads * i;
-      if (column <= last_column && row <= last_row) dst[i64(column0 + column) * stride_dst + row0 + row] = acc[i][j];
-    }
-  }
+  tile.each([=](int row, int column, f32 sum) {
+    if (column <= last_column && row <= last_row) dst[i64(column0 + column) * stride_dst + row0 + row] = sum;
+  });
 }
 
 }  // namespace candle
