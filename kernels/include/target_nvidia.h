@@ -11,8 +11,10 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
+constexpr bool integer_matrices_16x16 = false;
 constexpr bool on_amd = false;
 constexpr bool few_registers = false;
+constexpr bool integer_matrices_16x8 = __CUDA_ARCH__ >= 800;
 
 __device__ inline f32 f16_to_f32(u16 x) {
   f32 result;
@@ -91,6 +93,22 @@ __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
   return portable::dot4(a, b, sum);
 #endif
 }
+
+#if __CUDA_ARCH__ >= 800
+__device__ inline void multiply_matrices_16(i32 (&sums)[4], const u32 (&rows)[2], u32 column) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(rows[0]), "r"(rows[1]), "r"(column));
+}
+
+__device__ inline void multiply_matrices_32(i32 (&sums)[4], const u32 (&low)[2], const u32 (&high)[2], u32 column_low,
+                                            u32 column_high) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(low[0]), "r"(low[1]), "r"(high[0]), "r"(high[1]), "r"(column_low), "r"(column_high));
+}
+#endif
 
 // The full mask: lanes that have exited, or were never launched, are not waited for.
 template <int mask, class Word>

@@ -72,6 +72,11 @@ struct alignas(4) BlockQ8_1 {
   f16 d, s;
   u8 qs[32];
 };
+// Activations of the tiled products: 128 values behind 16 bytes of scales and sums, in one of three layouts.
+struct alignas(16) BlockQ8_1Tiled {
+  u32 header[4];
+  u8 qs[128];
+};
 struct alignas(4) BlockQ2_K {
   u8 scales[16];
   u8 qs[64];
@@ -110,6 +115,7 @@ static_assert(sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20 && sizeof(Block
 static_assert(sizeof(BlockQ5_1) == 24 && sizeof(BlockQ8_0) == 34 && sizeof(BlockQ8_1) == 36, "packed");
 static_assert(sizeof(BlockQ2_K) == 84 && sizeof(BlockQ3_K) == 110 && sizeof(BlockQ4_K) == 144, "packed");
 static_assert(sizeof(BlockQ5_K) == 176 && sizeof(BlockQ6_K) == 210 && sizeof(BlockQ8_K) == 292, "packed");
+static_assert(sizeof(BlockQ8_1Tiled) == 144, "packed");
 static_assert(alignof(BlockQ4_0) == 2 && alignof(BlockQ5_0) == 2 && alignof(BlockQ8_0) == 2, "2-byte aligned");
 static_assert(alignof(BlockQ3_K) == 2 && alignof(BlockQ6_K) == 2, "2-byte aligned");
 

@@ -37,29 +37,32 @@ __device__ inline int clamp_index(int i, int last) { return i < last ? i : last;
 
 // The words that a thread loads into one side of a tile of `rows` rows, as they are in memory: with prefetch, the loads
 // of the next step are in flight while this one is multiplied. Neighbouring threads load neighbouring words; a thread
-// loads all words that share bytes. Rows and groups beyond the last are loaded as the last one, and not used.
+// loads all words that share bytes. Rows and groups beyond the last are loaded as the last one, and not used. Rows are
+// `stride` blocks apart, the blocks of a row block_stride.
 template <class F, int rows, bool prefetch>
 struct TileLoader {
   static constexpr int threads_per_row = groups_per_step * group_words / F::words_per_load,
                        row_step = mmq_threads / threads_per_row;
   static constexpr int groups_per_block = F::length / group_length;
+  static constexpr bool shared_by_groups = F::length == super_block_length;
   // Words in halves take a register per half: only if the loads are prefetched.
   static constexpr int alignment = prefetch ? alignof(typename F::Block) : 4;
   Packed<alignment> packed[rows / row_step][F::words_per_load];
 
   static __device__ int group_of(int t, int k) {
-    return groups_per_block > 1 ? k : t % threads_per_row / (threads_per_row / groups_per_step);
+    return shared_by_groups ? k : t % threads_per_row / (threads_per_row / groups_per_step);
   }
   static __device__ int word_of(int t, int k) {
-    return groups_per_block > 1 ? t % threads_per_row
-                                : t % (threads_per_row / groups_per_step) + threads_per_row / groups_per_step * k;
+    return shared_by_groups ? t % threads_per_row
+                            : t % (threads_per_row / groups_per_step) + threads_per_row / groups_per_step * k;
   }
 
-  __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group) {
+  __device__ void load(const typename F::Block *x, int last_row, int stride, int t, int group0, int last_group,
+                       int block_stride = 1) {
     const int first_group = group0 + group_of(t, 0),
-              group = groups_per_block > 1 ? first_group : clamp_index(first_group, last_group);
-    const int block_offset = group / groups_per_block, first_index = t / threads_per_row * stride + block_offset,
-              last_index = last_row * stride + block_offset;
+              group = shared_by_groups ? first_group : clamp_index(first_group, last_group);
+    const int block_offset = group / groups_per_block * block_stride,
+              first_index = t / threads_per_row * stride + block_offset, last_index = last_row * stride + block_offset;
 #pragma unroll
     for (int p = 0; p < rows / row_step; ++p) {
       // With prefetch, the offsets of rows, which are loop-invariant, stay in registers; without, there are none left,
@@ -70,7 +73,7 @@ struct TileLoader {
 #pragma unroll
       for (int k = 0; k < F::words_per_load; ++k) {
         const auto loaded =
-            F::load_packed(block, (group + (groups_per_block > 1 ? k : 0)) % groups_per_block, word_of(t, k));
+            F::load_packed(block, (group + (shared_by_groups ? k : 0)) % groups_per_block, word_of(t, k));
         if constexpr (prefetch) {
           packed[p][k] = loaded;
         } else {

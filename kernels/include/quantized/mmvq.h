@@ -179,11 +179,11 @@ __device__ inline f32 multiply_fragment(f32 acc, const Fragment<F> &fragment, co
   return F::accumulate_vector(acc, fragment.scales, sums);
 }
 
-// Rows row0, row0 + 1, ... of x times columns of y, which are `stride_y` bytes apart; the result is dst[column *
-// nrows_dst + row].
-template <class F, int columns>
+// Rows row0, row0 + 1, ... of x times columns of y, which are `stride_y` bytes apart; one thread calls store(column,
+// row, result) for each.
+template <class F, int columns, class Store>
 __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x, const BlockQ8_1 *__restrict__ y,
-                                        f32 *__restrict__ dst, int blocks, int row0, int nrows, i64 stride_y) {
+                                        int blocks, int row0, int nrows, i64 stride_y, Store store) {
   constexpr int waves = waves_per_block(columns), rows = rows_per_block(columns);
   __shared__ f32 partials[waves - 1][columns][rows][logical_wave_size];
   const int lane = threadIdx.x, wave = threadIdx.y;
@@ -242,18 +242,18 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
 #pragma unroll
       for (int k = 0; k < waves - 1; ++k) acc[j][i] += partials[k][j][i][lane];
       const f32 total = wave_reduce_sum(acc[j][i]);
-      if (lane == i && row0 + i < nrows) dst[i64(j) * nrows + row0 + i] = total;
+      if (lane == i && row0 + i < nrows) store(j, row0 + i, total);
     }
   }
 }
 
-// nrows_y is the padded length of a column of y. Candle's launch has rows_per_block(columns) rows in a thread block.
-template <class F, int columns>
-__device__ inline void mul_mat_vec(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst,
-                                   int ncols_x, int nrows_y, int nrows_dst) {
-  multiply_vectors<F, columns>(static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy), dst,
-                               ncols_x / F::length, blockIdx.x * rows_per_block(columns), nrows_dst,
-                               i64(nrows_y / group_length) * sizeof(BlockQ8_1));
+// Columns of y are stride_y blocks apart. Candle's launch has rows_per_block(columns) rows in a thread block.
+template <class F, int columns, class Store>
+__device__ inline void mul_mat_vec(const void *__restrict__ vx, const void *__restrict__ vy, int ncols_x, int nrows,
+                                   int stride_y, Store store) {
+  multiply_vectors<F, columns>(static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy),
+                               ncols_x / F::length, blockIdx.x * rows_per_block(columns), nrows,
+                               i64(stride_y) * sizeof(BlockQ8_1), store);
 }
 
 // Thread block (row, batch, k): task batch * topk + k multiplies a row of the task's expert with the column of the
@@ -270,8 +270,9 @@ __device__ inline void indexed_moe(const void *__restrict__ weights, const void 
   const size_t stride = size_t(n * k) / super_block_length * sizeof(typename F::Block);
   const u8 *expert = static_cast<const u8 *>(weights) + experts[task] * stride;
   const auto *y = static_cast<const BlockQ8_1 *>(inputs) + size_t(input) * (k_padded / group_length);
-  multiply_vectors<F, 1>(reinterpret_cast<const typename F::Block *>(expert), y, outputs + size_t(task) * n,
-                         k / F::length, row, n, 0);
+  f32 *output = outputs + size_t(task) * n;
+  multiply_vectors<F, 1>(reinterpret_cast<const typename F::Block *>(expert), y, k / F::length, row, n, 0,
+                         [=](int, int i, f32 total) { output[i] = total; });
 }
 
 }  // namespace candle

@@ -2,16 +2,13 @@
 #pragma once
 
 #include "../convert.h"
+#include "../pack.h"
 #include "../shuffle.h"
 #include "blocks.h"
 
 namespace candle {
 
 constexpr int values_per_thread = 4;  // neighbouring values of a thread
-
-struct alignas(16) Float4 {
-  f32 data[values_per_thread];
-};
 
 // One butterfly step over the lanes of a block: combines values that are mask * values_per_thread apart.
 template <int mask>
@@ -21,31 +18,28 @@ __device__ inline void reduce_step(f32 &largest, f32 (&sums)[values_per_thread])
   for (int k = 0; k < values_per_thread; ++k) sums[k] += shuffle_xor<mask>(sums[k]);
 }
 
-// Candle launches a thread per value; here a thread has four neighbouring values, eight lanes make a block of 32, and
-// one thread block in four works. Rows of kx values are padded with zeros to kx_padded.
-__device__ inline void quantize_q8_1_block(const f32 *__restrict__ x, void *__restrict__ vy, int kx, int kx_padded) {
-  if (blockIdx.x % values_per_thread != 0) return;
-  const int blocks = (gridDim.x + values_per_thread - 1) / values_per_thread;
-  const i64 row = i64(blockIdx.y) * blockDim.y + threadIdx.y;
-  x += row * kx;
-  auto *y = static_cast<BlockQ8_1 *>(vy) + row * (kx_padded / group_length);
-  const bool vectorized = kx % values_per_thread == 0 && reinterpret_cast<size_t>(x) % sizeof(Float4) == 0;
-  int column = (blockIdx.x / values_per_thread * blockDim.x + threadIdx.x) * values_per_thread;
-  for (; column < kx_padded; column += blocks * blockDim.x * values_per_thread) {
-    Float4 values{};
+// A row of kx values, padded with zeros to kx_padded: eight lanes make a block of 32. The caller's first column is a
+// multiple of values_per_thread, and so is step.
+template <class T>
+__device__ inline void quantize_row(const T *__restrict__ x, BlockQ8_1 *__restrict__ y, int kx, int kx_padded,
+                                    int column, int step) {
+  const bool vectorized = kx % values_per_thread == 0 && is_aligned<values_per_thread>(x);
+  for (; column < kx_padded; column += step) {
+    Pack<T, values_per_thread> loaded{};
     if (vectorized) {
-      if (column < kx) values = *reinterpret_cast<const Float4 *>(x + column);
+      if (column < kx) loaded = load_pack<values_per_thread>(x + column);
     } else {
 #pragma unroll
       for (int k = 0; k < values_per_thread; ++k) {
-        if (column + k < kx) values.data[k] = x[column + k];
+        if (column + k < kx) loaded.data[k] = x[column + k];
       }
     }
-    f32 largest = 0, sums[values_per_thread];
+    f32 values[values_per_thread], largest = 0, sums[values_per_thread];
 #pragma unroll
     for (int k = 0; k < values_per_thread; ++k) {
-      largest = __builtin_fmaxf(largest, __builtin_fabsf(values.data[k]));
-      sums[k] = values.data[k];
+      values[k] = widen(loaded.data[k]);
+      largest = __builtin_fmaxf(largest, __builtin_fabsf(values[k]));
+      sums[k] = values[k];
     }
     reduce_step<4>(largest, sums);
     reduce_step<2>(largest, sums);
@@ -57,7 +51,7 @@ __device__ inline void quantize_q8_1_block(const f32 *__restrict__ x, void *__re
 #pragma unroll
       for (int k = 0; k < values_per_thread; ++k) {
         // Only the low byte: a subnormal d, which has lost bits, gives quants beyond 127.
-        quants |= (u32(to_i32(__builtin_roundf(values.data[k] / d))) & 0xff) << 8 * k;
+        quants |= (u32(to_i32(__builtin_roundf(values[k] / d))) & 0xff) << 8 * k;
       }
     }
     BlockQ8_1 &block = y[column / group_length];
@@ -68,6 +62,27 @@ __device__ inline void quantize_q8_1_block(const f32 *__restrict__ x, void *__re
       block.s = narrow<f16>(sum);
     }
   }
+}
+
+// Candle launches a thread per value; here a thread has four neighbouring values, and one thread block in four works.
+__device__ inline void quantize_q8_1_block(const f32 *__restrict__ x, void *__restrict__ vy, int kx, int kx_padded) {
+  if (blockIdx.x % values_per_thread != 0) return;
+  const int blocks = (gridDim.x + values_per_thread - 1) / values_per_thread;
+  const i64 row = i64(blockIdx.y) * blockDim.y + threadIdx.y;
+  quantize_row(x + row * kx, static_cast<BlockQ8_1 *>(vy) + row * (kx_padded / group_length), kx, kx_padded,
+               int(blockIdx.x / values_per_thread * blockDim.x + threadIdx.x) * values_per_thread,
+               int(blocks * blockDim.x) * values_per_thread);
+}
+
+constexpr int quantize_threads = 256;
+
+// Thread block (x, row) of quantize_threads threads quantizes that many times values_per_thread values of a row.
+template <class T>
+__device__ inline void quantize_rows(const T *__restrict__ x, void *__restrict__ vy, int kx, int kx_padded) {
+  const i64 row = blockIdx.y;
+  const int first = int(blockIdx.x * quantize_threads + threadIdx.x) * values_per_thread;
+  quantize_row(x + row * kx, static_cast<BlockQ8_1 *>(vy) + row * (kx_padded / group_length), kx, kx_padded, first,
+               kx_padded);
 }
 
 }  // namespace candle
