@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from conformance.cli.gate import FAILURES
 from conformance.cli.gating import Gating, conclude
 from conformance.cli.streams import screen
 from conformance.engine.run import Result
-from conformance.record import Record, write_record
+from conformance.record import KernelResult, Record, write_record
 from conformance.report import (
     render_csv,
     render_html,
@@ -65,7 +65,7 @@ def finish(
     code = conclude(
         gating,
         record,
-        [row for row in record.kernels if row.name in names] or list(record.launchers),
+        _named(record.kernels, names) or _named(record.launchers, names),
         specs,
         result.settled(specs.kernels).problems,
         "a file could not be written" if unwritten else None,
@@ -73,6 +73,10 @@ def finish(
     for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
+
+
+def _named(rows: Sequence[KernelResult], names: Collection[str]) -> list[KernelResult]:
+    return [row for row in rows if row.name in names]
 
 
 def _attempt(write: Callable[[], object]) -> list[str]:
