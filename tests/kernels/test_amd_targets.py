@@ -44,6 +44,9 @@ def most_threads(kernel: Kernel) -> int:
 ZIGS = ("indexing", "reduce", "unary")
 """The modules that need most of the header and of the device libraries; all, if all targets are asked for."""
 
+LAUNCHERS = ("moe", "mmq", "mmvq") if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ("moe",)
+"""Files of host functions; the two that take longer if all targets are asked for."""
+
 Compile = Callable[[str, str], CodeObject]
 
 
@@ -94,6 +97,18 @@ def test_compiles_for_the_target(compiled: Compile, module: str, arch: str) -> N
     code = compiled(module, arch)
     assert code.target == arch
     assert_complete(code, module)
+
+
+@pytest.mark.parametrize("arch", targets())
+@pytest.mark.parametrize("module", LAUNCHERS)
+def test_launchers_compile_for_the_target(compiled: Compile, module: str, arch: str) -> None:
+    """The kernels that host functions launch: no warnings, no spills, no scratch."""
+    if find_toolchain(targets_of(arch)).minimal_headers:
+        pytest.skip("LAUNCHERS NOT COMPILED: host code needs HIP's own headers")
+    kernels = compiled(module, arch).kernels
+    assert kernels
+    used = {name: (kernel.vgpr_spills, kernel.sgpr_spills, kernel.scratch) for name, kernel in kernels.items()}
+    assert {name: row for name, row in used.items() if any(row)} == {}
 
 
 @pytest.mark.parametrize("module", MODULES if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ZIGS)
