@@ -189,6 +189,17 @@ PLANTED: tuple[Planted, ...] = (
         "NORMS(f16)",
     ),
     Planted(
+        "a weight whose zero loses its sign",
+        RDNA,
+        "dequantize_block_q8_0_f16(blocks=40,values=random)",
+        "fail",
+        "the sign of zero",
+        "sign-of-zero",
+        ("target_amd.h", '  asm("" : "+v"(x));\n  return bit_cast<u16>', "  return bit_cast<u16>"),
+        "quantized",
+        "DEQUANTIZE_BLOCKS(Q8_0, q8_0)",
+    ),
+    Planted(
         "bytes without sign",
         RDNA,
         "mul_mat_vec_q4_0_q8_1_cuda1(ncols=512,nrows=7,values=random)",
