@@ -56,7 +56,8 @@ ROW(
     if (t == 0) dst[blockIdx.x] = last;)
 // waves wait for their own lanes only
 ROW(
-    fast_max_u32, u32, __shared__ u32 largest[1024]; largest[t] = x; __builtin_amdgcn_wave_barrier(); if (t == 0) {
+    fast_max_u32, u32, __shared__ u32 largest[1024]; largest[t] = 0; __syncthreads(); largest[t] = x;
+    __builtin_amdgcn_wave_barrier(); if (t == 0) {
       for (u32 k = 1; k < blockDim.x; ++k) x = largest[k] > x ? largest[k] : x;
       dst[blockIdx.x] = x;
     })
