@@ -202,7 +202,8 @@ class Judge:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         faults = survives and mode.launches_faults
-        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places)
+        unwritten = runtime_kind(setup.runtime).unwritten
+        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
         made = mode.cases(kernel, ids, setup.salt)
         made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
         cases = launching.ahead(made)

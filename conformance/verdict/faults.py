@@ -23,6 +23,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     (r"_(store|atomic)_\w+ of \d+ bytes \d+ bytes past the end", "write past the end"),
     (r"_(store|atomic)_\w+ of \d+ bytes \d+ bytes before", "write before the start"),
     (r" before s_wait\w* .* for the ", "missing wait"),
+    (r" comes \d+ (wait state|VALU instruction)s? after the ", "hazard"),
     (r"out-of-bounds (read|write)", "wild address"),
     (r"non-canonical address", "misaligned or wild address"),
     (r"is out of bounds of an array|past the end of a local array", "outside of an array"),

@@ -18,13 +18,16 @@ def serve(connection: Connection, folder: str) -> None:
     """Answer launches until the other side hangs up."""
     hip = ctypes.CDLL(str(Path(folder, "libamdhip64.so")))
     hip.hipisaLastMessage.restype = ctypes.c_char_p
-    hip.hipisaExecuted.restype = ctypes.c_ulong
+    hip.hipisaExecuted.restype = hip.hipisaHazards.restype = ctypes.c_ulong
     while True:
         try:
             request = connection.recv()
         except EOFError:
             return
-        connection.send(_capability(hip, request) if isinstance(request, str) else _launch(hip, *request))
+        if isinstance(request, bytes):
+            connection.send(_hazards(hip, request))
+        else:
+            connection.send(_capability(hip, request) if isinstance(request, str) else _launch(hip, *request))
 
 
 def _capability(hip: Any, target: str) -> tuple[int, int]:
@@ -32,6 +35,13 @@ def _capability(hip: Any, target: str) -> tuple[int, int]:
     assert hip.hipisaSetOption(b"target", target.encode()) == 0
     assert hip.hipDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0) == 0
     return major.value, minor.value
+
+
+def _hazards(hip: Any, code: bytes) -> int:
+    module, before = ctypes.c_void_p(), hip.hipisaHazards()
+    assert hip.hipModuleLoadData(ctypes.byref(module), code) == 0
+    assert hip.hipModuleUnload(module) == 0
+    return int(hip.hipisaHazards() - before)
 
 
 def _launch(
@@ -89,6 +99,11 @@ class Machine:
     def capability(self, target: str) -> tuple[int, int]:
         """The compute capability of the device as ``target``."""
         answer: tuple[int, int] = self._ask(target)
+        return answer
+
+    def hazards(self, code: bytes) -> int:
+        """How many instructions of a code object come too soon after another."""
+        answer: int = self._ask(code)
         return answer
 
     def _ask(self, request: Any) -> Any:

@@ -30,6 +30,7 @@ std::mutex &launch_mutex() {
 
 std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
+std::atomic<Unwritten> otherwise{Unwritten::None};
 
 // The pointers among the arguments of the launch in progress, for messages.
 simt::Memory::Argument pointers[most_arguments];
@@ -159,6 +160,8 @@ u64 executed_instructions() { return executed_total; }
 
 void set_perturb(u32 seed) { perturb_seed = seed; }
 
+void fill_otherwise(Unwritten what) { otherwise = what; }
+
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
   const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
@@ -198,7 +201,8 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
   // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
-  l.poison = order.reversed() ? 0x01 : 0xff;
+  const auto poison = [&](Unwritten what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
+  l.poison = {poison(Unwritten::Registers), poison(Unwritten::Lds), poison(Unwritten::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;
