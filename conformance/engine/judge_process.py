@@ -222,7 +222,8 @@ class Judge:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         faults = survives and mode.launches_faults
-        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places)
+        unwritten = runtime_kind(setup.runtime).unwritten
+        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
         made = mode.cases(kernel, ids, setup.salt)
         made = with_wave(made, self._supply.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)

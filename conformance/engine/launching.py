@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from conformance.engine.remote import Executor, Function, Submitted
 from conformance.runtimes.hip.calling import Misuse
@@ -10,12 +11,14 @@ from conformance.runtimes.hip.errors import HipError
 from conformance.verdict.loop import Answers, Buffers, Damage
 from conformance.verdict.trials import TrialCase
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
 
 class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
     ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
-    the runtime says of a fault.
+    the runtime says of a fault, ``unwritten`` is that of the runtime's kind.
     """
 
     def __init__(
@@ -26,8 +29,11 @@ class Launching:
         survives_faults: bool,
         must_fault: bool,
         with_places: Callable[[str], str] = str,
+        unwritten: Mapping[str, str] = NOTHING,
     ) -> None:
-        self.answers = Answers(self._answer, orders, survives_faults, must_fault)
+        again = self._again if unwritten else None
+        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again)
+        self._unwritten = unwritten
         self._executor = executor
         self._function = function
         self._with_places = with_places
@@ -53,7 +59,7 @@ class Launching:
 
         Raises ``Damage``, ``HipError`` and ``Lost``.
         """
-        submitted = self._submitted[id(case)]
+        submitted = self._judged = self._submitted[id(case)]
         if order == self.answers.orders[-1]:
             del self._submitted[id(case)]
         try:
@@ -65,3 +71,15 @@ class Launching:
         if damaged:
             raise Damage("; ".join(f"{name}: {what}" for name, what in damaged.items()))
         return buffers
+
+    def _again(self, case: TrialCase, order: str) -> Iterator[tuple[str, Buffers | None]]:
+        """What ``case``, whose answer was asked for last, leaves when it is launched again: as it was, then with other
+        bytes in what nothing has written, by name. ``None`` is a fault. Raises ``Lost``."""
+        orders = {"": order, **{words: f"{order}+{name}" for name, words in self._unwritten.items()}}
+        launched = tuple(orders.values())
+        submitted = self._executor.submit(self._function, case.launch, launched, must_fault=True, over=self._judged)
+        for words, each in orders.items():
+            try:
+                yield words, self._executor.result(submitted, each)[0]
+            except HipError:
+                yield words, None

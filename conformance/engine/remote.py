@@ -183,16 +183,25 @@ class Executor:
         return None if answer.function is None else Function(name, answer.function)
 
     def submit(
-        self, function: Function, launch: Launch, orders: tuple[str, ...], must_fault: bool = False
+        self,
+        function: Function,
+        launch: Launch,
+        orders: tuple[str, ...],
+        must_fault: bool = False,
+        over: Submitted | None = None,
     ) -> Submitted:
         """Have ``launch`` run in every one of ``orders``, up to the first that faults unless it ``must_fault``.
+
+        ``over`` is a launch that is judged, whose buffers it may overwrite.
 
         At most two launches are on their way at a time.
 
         An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
         """
         assert len(self._waiting) < SLOTS
-        self._slot = slot = (self._slot + 1) % SLOTS
+        if over is None:
+            self._slot = (self._slot + 1) % SLOTS
+        slot = self._slot if over is None else over.slot
         places = _places(launch, self._pad)
         arena = self._arenas[slot]
         arena.grow(places.total * (1 + len(orders)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -128,6 +128,9 @@ class RuntimeKind:
 
     default_orders: tuple[str, ...] = ("forward", "reverse", "shuffle:1", "shuffle:2")
     """The orders of a run that names none, where the kind ``chooses_orders``."""
+
+    unwritten: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What starts with other bytes in a launch whose order has this name behind a ``+``, and what it is in words."""
 
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from reference.expected import Expected
 
 RIGHT_IN_ANOTHER_ORDER = "right in another thread order"
 """What holds of an answer that depends on the order in which threads run."""
+
+UNWRITTEN = "unwritten "
+"""How what holds of an answer begins that depends on registers or memory which nothing has written."""
 
 INFO_IN_32_BITS = "info in 32-bit words"
 
@@ -51,6 +55,14 @@ def evidence_of_fault(kernel: Kernel, launch: Launch, message: str) -> Evidence:
 def in_one_order_only(evidence: Evidence) -> Evidence:
     """``evidence`` of a case that was right in another thread order."""
     return replace(evidence, answers=(RIGHT_IN_ANOTHER_ORDER, *evidence.answers))
+
+
+def with_unwritten(why: str, evidence: Evidence, what: Sequence[str], depends: str) -> tuple[str, Evidence]:
+    """What is said of a failing case that depends on ``what``, which nothing has written, and its evidence."""
+    if not what:
+        return why, evidence
+    words = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
+    return words, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
 
 
 class Observed:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from conformance.outcome import Failure, Outcome, Status
@@ -15,7 +16,7 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
-from conformance.verdict.evidence import Observed, evidence_of_fault, in_one_order_only
+from conformance.verdict.evidence import Observed, evidence_of_fault, in_one_order_only, with_unwritten
 from conformance.verdict.trials import TrialCase
 
 KEPT_FAILURES = 20
@@ -43,13 +44,15 @@ class Answers:
     ``get`` runs a case in a thread order and returns the very same dictionary as for an earlier order where every byte
     is the same; its arrays may be overwritten once the next case is asked for. It raises ``Damage`` or ``HipError``.
     ``survives_faults`` says that a fault costs no more than its case, ``must_fault`` whether cases that upstream stops
-    with an assert are run.
+    with an assert are run. ``again`` launches the case that failed last once more as it was, and then with other bytes
+    in registers, shared and scratch memory that nothing has written: what each leaves, ``None`` for a fault.
     """
 
     get: Callable[[TrialCase, str], Buffers]
     orders: tuple[str, ...]
     survives_faults: bool = True
     must_fault: bool = True
+    again: Callable[[TrialCase, str], Iterable[tuple[str, Buffers | None]]] | None = None
 
 
 class AnswerHandler(Protocol):
@@ -159,8 +162,10 @@ def _run_case(
             faults.append(status_of(case, error, outcome.launches > 1))
             evidence = evidence_of_fault(kernel, case.launch, str(error))
             evidence = in_one_order_only(evidence) if right is not None else evidence
+            unwritten = () if error.is_timeout else _unwritten(case, order, answers, None)
             again = _reproduce(command, case, order if several else None)
-            return Failure(case.id, str(error), reproduce=again, evidence=evidence)
+            why, evidence = with_unwritten(str(error), evidence, unwritten, "that it faults")
+            return Failure(case.id, why, reproduce=again, evidence=evidence)
         except Damage as error:
             evidence = evidence_of_fault(kernel, case.launch, str(error))
             again = _reproduce(command, case, order if several else None)
@@ -168,10 +173,13 @@ def _run_case(
         if mismatch is None:
             right = buffers
             continue
+        wrong = {name: content.copy() for name, content in buffers.items()} if answers.again else {}
         why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
         again = _reproduce(command, case, order if several else None)
         differs = right is not None or _right_later(case, answers, handler, order, buffers, faults)
         evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
+        unwritten = _unwritten(case, order, answers, wrong)
+        why, evidence = with_unwritten(why, evidence, unwritten, "the answer")
         return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
     return None
 
@@ -199,6 +207,25 @@ def _right_later(
         except Damage:
             return False
     return False
+
+
+def _unwritten(case: TrialCase, order: str, answers: Answers, wrong: Buffers | None) -> tuple[str, ...]:
+    """On what the ``wrong`` answer (``None``: a fault) of ``case`` depends that nothing has written, in words; on
+    nothing where the same launch does not answer the same again."""
+    if answers.again is None:
+        return ()
+    found: list[str] = []
+    for what, buffers in answers.again(case, order):
+        same = buffers is None if wrong is None else buffers is not None and _equal(wrong, buffers)
+        if not what and not same:
+            found = []
+            break
+        found += [] if same else [what]
+    return tuple(found)
+
+
+def _equal(one: Buffers, other: Buffers) -> bool:
+    return all(np.array_equal(one[name].view(np.uint8), other[name].view(np.uint8)) for name in one)
 
 
 def _reproduce(command: str, case: TrialCase, order: str | None = None) -> str:

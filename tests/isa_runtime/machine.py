@@ -18,7 +18,7 @@ def serve(connection: Connection, folder: str) -> None:
     """Answer launches until the other side hangs up."""
     hip = ctypes.CDLL(str(Path(folder, "libamdhip64.so")))
     hip.hipisaLastMessage.restype = ctypes.c_char_p
-    hip.hipisaExecuted.restype = ctypes.c_ulong
+    hip.hipisaExecuted.restype = hip.hipisaHazards.restype = ctypes.c_ulong
     while True:
         try:
             request = connection.recv()
@@ -26,6 +26,9 @@ def serve(connection: Connection, folder: str) -> None:
             return
         if isinstance(request, dict):
             connection.send(_watched(hip, request))
+            continue
+        if isinstance(request, bytes):
+            connection.send(_hazards(hip, request))
             continue
         answer = {1: _capability, 2: _decoded}.get(len(request), _launch)
         connection.send(answer(hip, *request))
@@ -52,6 +55,13 @@ def _decoded(hip: Any, target: str, code: bytes) -> list[list[str]]:
     text = hip.hipisaDecode(target.encode(), code, ctypes.c_ulong(len(code)))
     assert text is not None, hip.hipisaLastMessage().decode()
     return [line.split() for line in text.decode().splitlines()]
+
+
+def _hazards(hip: Any, code: bytes) -> int:
+    module, before = ctypes.c_void_p(), hip.hipisaHazards()
+    assert hip.hipModuleLoadData(ctypes.byref(module), code) == 0
+    assert hip.hipModuleUnload(module) == 0
+    return int(hip.hipisaHazards() - before)
 
 
 def _launch(
@@ -119,6 +129,11 @@ class Machine:
     def watch(self, **options: str) -> list[int]:
         """Set the options ``counts`` and ``sites``; what was counted until then."""
         answer: list[int] = self._ask(options)
+        return answer
+
+    def hazards(self, code: bytes) -> int:
+        """How many instructions of a code object come too soon after another."""
+        answer: int = self._ask(code)
         return answer
 
     def _ask(self, request: Any) -> Any:

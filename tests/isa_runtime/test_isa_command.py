@@ -14,7 +14,10 @@ from conformance.cli.main import main
 from conformance.port.amd_cache import compile_cached
 from conformance.record.files import read_record
 from conformance.report.about import rerun
+from conformance.report.causes import find_causes
+from conformance.report.tally import results
 from conformance.runtimes.isa.kind import ARCH, PERTURB, SITES, TARGETS
+from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
@@ -42,7 +45,17 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
 UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
 NO_WAIT = 'float x; asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(buf + i)); value += 0 * x;'
 RARE = "if (value == 12345) atomicAdd(buf + i, 1.0f);"
+TOO_SOON = (
+    'float x; asm volatile("v_mov_b32 %0, %1\\ns_nop 0\\nv_mov_b32_dpp %0, %0 quad_perm:[1,0,3,2]"'
+    ' : "=v"(x) : "v"(value)); value = x;'
+)
+UNWRITTEN = {
+    "shared memory": "__shared__ float s[1024]; if (numel == 77777) s[threadIdx.x] = 1; value += 0 * s[threadIdx.x];",
+    "registers": 'float x; asm volatile("v_mov_b32 %0, v77" : "=v"(x) :: "v77"); value += 0 * x;',
+}
 BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
+
+SPECS = load_specs()
 
 
 @pytest.fixture
@@ -151,6 +164,24 @@ def test_a_load_by_inline_assembly_must_be_waited_for(toolchain: Toolchain, port
     _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
     assert kernel["status"] == "crash"
     assert "before s_waitcnt vmcnt(0) for the global_load_dword at port/fill.hip:5 (0x" in kernel["failures"][0]["why"]
+
+
+@pytest.mark.parametrize("what", UNWRITTEN)
+def test_what_nothing_has_written_is_named(toolchain: Toolchain, port: Path, tmp_path: Path, what: str) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", UNWRITTEN[what]))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    failure = kernel["failures"][0]
+    assert f"; the answer depends on {what} that nothing has written" in failure["why"]
+    found = find_causes(results(read_record(tmp_path / "r.json"), SPECS), SPECS)
+    assert [finding.cause.id for finding in found] == [f"unwritten-{what.partition(' ')[0]}"]
+
+
+def test_wait_states_of_inline_assembly_are_counted(toolchain: Toolchain, port: Path, tmp_path: Path) -> None:
+    (port / "fill.hip").write_text(FILL.replace("WORK", TOO_SOON))
+    _, kernel = judged(tmp_path, "--arch", "gfx942", "--kernels", str(port))
+    why = kernel["failures"][0]["why"]
+    assert re.search(r"v_mov_b32 comes 1 wait state after the v_mov_b32 at port/fill\.hip:5 \(0x\w+\), and 2 are ", why)
+    assert kernel["failures"][0]["evidence"]["fault"] == "hazard"
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,8 @@ def test_elements_of_one_row_share_it() -> None:
         ("global_store_b32 of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
         ("flat_atomic_add of 4 bytes 8 bytes past the end of the 480-byte allocation", "write past the end"),
         ("ds_write_b32 of 4 bytes at offset 9 of the block's 8 bytes of shared memory", "outside of shared memory"),
-        ("v5 read by v_add_f32 before s_waitcnt vmcnt(0) for the global_load_dword at 0x1a1c", "load not waited for"),
+        ("v5 read by v_add_f32 before s_waitcnt vmcnt(0) for the global_load_dword at 0x1a1c", "missing wait"),
+        ("v_mov_b32 comes 0 wait states after the v_mov_b32 at 0x1a1c, and 2 are needed where", "hazard"),
         ("scratch_load_dword of 4 bytes at offset 9 of the thread's 8 bytes of scratch memory", "outside of an array"),
     ],
 )

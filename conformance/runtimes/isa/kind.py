@@ -61,6 +61,7 @@ KIND = RuntimeKind(
     open_compiler=lambda wave: (),
     on_host=True,
     chooses_orders=True,
+    unwritten={"registers": "registers", "lds": "shared memory", "scratch": "scratch memory"},
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,
     perturb_variable=PERTURB,

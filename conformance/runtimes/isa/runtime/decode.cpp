@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "decoder.h"
+#include "hazards.h"
 
 namespace isa {
 namespace {
@@ -194,11 +195,25 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   end.run = [](Wave &, const Inst &) { throw Fault(Fault::Other, "runs beyond the end of the code"); };
   code.insts.push_back(end);
   code.offsets.push_back(static_cast<u32>(bytes));
+  std::vector<Kind> kinds;
+  std::vector<std::unique_ptr<Kind>> known(encodings * opcodes);
+  std::vector<bool> labels(code.insts.size());
+  for (u32 n = 0; n < end.index; ++n) {
+    const Inst &i = code.insts[n];
+    const char *found = i.encoding == Encoding::VOPD ? nullptr : target->table->at(i.encoding, i.opcode).name;
+    std::unique_ptr<Kind> &kind = known[static_cast<u32>(i.encoding) * opcodes + i.opcode];
+    if (!kind) kind = std::make_unique<Kind>(kind_of(found ? found : "", i.encoding, name));
+    kinds.push_back(*kind);
+    // Where one function may end, without saying so, and another begins.
+    labels[n] = code.offsets[n] % 256 == 0;
+  }
   for (const auto &[index, word] : branches) {
     const bool valid =
         word >= 0 && word < static_cast<i64>(words) && code.index_of[static_cast<std::size_t>(word)] != ~0u;
     code.insts[index].constant = valid ? code.index_of[static_cast<std::size_t>(word)] : end.index;
+    labels[code.insts[index].constant] = true;
   }
+  find_hazards(code, kinds, labels);
 }
 
 }  // namespace isa

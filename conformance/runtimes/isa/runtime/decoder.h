@@ -26,8 +26,6 @@ struct Table {
 // Gfx9 (Vega and CDNA), Gfx10 (RDNA 1 and 2), Gfx11 (RDNA 3), Gfx12 (RDNA 4).
 enum class Generation : u8 { Gfx9 = 9, Gfx10 = 10, Gfx11 = 11, Gfx12 = 12 };
 
-[[noreturn]] void no_instruction(Wave &, const Inst &);
-
 class Decoder {
  public:
   Decoder(Table &table, Generation generation, Code &code, const u8 *text, std::size_t bytes)

@@ -32,6 +32,7 @@ std::mutex &launch_mutex() {
 
 std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
+std::atomic<Unwritten> otherwise{Unwritten::None};
 
 // What is watched of launches, under the launch mutex.
 struct Watching {
@@ -201,6 +202,7 @@ Counts counted() {
   return watching().counts;
 }
 void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
+void fill_otherwise(Unwritten what) { otherwise = what; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
@@ -241,7 +243,8 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
   // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
-  l.poison = order.reversed() ? 0x01 : 0xff;
+  const auto poison = [&](Unwritten what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
+  l.poison = {poison(Unwritten::Registers), poison(Unwritten::Lds), poison(Unwritten::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;

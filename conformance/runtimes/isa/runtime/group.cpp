@@ -73,9 +73,9 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.waits.clear();
   std::fill(std::begin(w.windows), std::end(w.windows), Window{});
   std::memset(w.mask, 0, sizeof w.mask);
-  std::memset(w.v, launch.poison, sizeof w.v[0] * launch.vgprs);
-  std::memset(w.s, launch.poison, sizeof w.s);
-  w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison);
+  std::memset(w.v, launch.poison.registers, sizeof w.v[0] * launch.vgprs);
+  std::memset(w.s, launch.poison.registers, sizeof w.s);
+  w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison.scratch);
   const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
   const bool packs = packs_thread_ids(launch.code->target);
@@ -172,7 +172,7 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&
   while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());
   group_.launch = &launch;
   std::copy(std::begin(id), std::end(id), group_.id);
-  group_.lds.assign(launch.lds_bytes, launch.poison);
+  group_.lds.assign(launch.lds_bytes, launch.poison.lds);
   for (u32 n = 0; n < count; ++n) start(*waves_[n], launch, kernel, n);
   seen.counts.waves += count;
   const Inst *code = launch.code->insts.data();

@@ -11,6 +11,8 @@ extern "C" {
 //   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: none
 //   counts      0 or 1          count what launches do, from zero on, for hipisaCounts, which slows them
 //   sites       a folder        write the instructions that launches reach into KERNEL.sites (sites.h); empty: none
+//   unwritten   none, registers, lds, scratch    what starts with the bytes that it has in the other order: what then
+//                                                changes depends on it, though nothing has written it
 int hipisaSetOption(const char *key, const char *value);
 
 // Message of the last HIP call on this thread that failed. Never null.
@@ -31,6 +33,8 @@ unsigned hipisaCounts(unsigned long *values, unsigned count);
 
 // Bytes of the cache lines that are counted for the device.
 unsigned hipisaLineBytes(void);
+// Pairs of instructions with too few wait states between them, in all code loaded since the start of the process.
+unsigned long hipisaHazards(void);
 
 #ifdef __cplusplus
 }

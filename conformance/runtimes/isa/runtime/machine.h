@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -139,7 +140,10 @@ struct Launch {
   u32 wave;                      // lanes, 32 or 64
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
-  u8 poison;    // in every byte of registers, LDS and scratch memory that nothing has written
+  // In every byte that nothing has written of registers, LDS and scratch memory.
+  struct {
+    u8 registers, lds, scratch;
+  } poison;
   u32 perturb;  // the seed of deviations of approximate instructions, 0 for none
   u64 kernarg, dispatch_packet;
 
@@ -234,13 +238,20 @@ struct Dual {
   Inst x, y;
 };
 
+// An instruction that follows `first` too soon, and what is said of it.
+struct Hazard {
+  u32 first;
+  std::string gap, why;
+};
+
 // Decoded code of a code object. `index_of` is the place in `insts` of the instruction at each word, `offsets` the way
 // back, in bytes.
 struct Code {
   std::vector<Inst> insts;
   std::vector<Dual> duals;
   std::vector<u32> index_of, offsets;
-  u64 address = 0;  // of the first word, in the loaded image
+  u64 address = 0;                // of the first word, in the loaded image
+  std::map<u32, Hazard> hazards;  // by the index of the second instruction, which is a fault to execute
   std::string target;
   u32 generation = 0;  // of the instruction set: 9 to 12
 
@@ -301,6 +312,7 @@ void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
 
 [[noreturn]] void unknown(Wave &, const Inst &);
+[[noreturn]] void no_instruction(Wave &, const Inst &);
 
 // Decodes `bytes` of code for `target`; raises Fault for a target whose encodings are not known.
 void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &target);

@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "dispatch.h"
+#include "hazards.h"
 #include "hipisa.h"
 #include "host_device.h"
 #include "launch.h"
@@ -59,9 +60,19 @@ SIMT_API int hipisaSetOption(const char *key, const char *value) {
     isa::set_sites_folder(value);
     return Success;
   }
+  if (key && value && std::strcmp(key, "unwritten") == 0) {
+    static constexpr const char *names[] = {"none", "registers", "lds", "scratch"};
+    for (int n = 0; n < 4; ++n)
+      if (std::strcmp(value, names[n]) == 0) {
+        isa::fill_otherwise(static_cast<isa::Unwritten>(n));
+        return Success;
+      }
+    return fail(InvalidValue, "option unwritten: '%s' is not none, registers, lds or scratch", value);
+  }
   return options().set(key, value);
 }
 SIMT_API const char *hipisaLastMessage() { return last_message(); }
+SIMT_API unsigned long hipisaHazards() { return isa::hazards_found(); }
 SIMT_API unsigned long hipisaExecuted() { return isa::executed_instructions(); }
 SIMT_API unsigned hipisaCounts(unsigned long *values, unsigned count) {
   const isa::Counts c = isa::counted();
