@@ -41,7 +41,7 @@ __device__ void multiply_matrices_16x16(i32 (&sums)[4], u32 column_low, u32 colu
 
 }  // namespace candle::target
 
-#if defined(__AMDGCN__)
+#if defined(__AMDGCN__) && defined(__HIP_DEVICE_COMPILE__)  // hipcc's pass for the host defines the first one too
 #include "target_amd.h"
 #elif defined(__CUDA_ARCH__)
 #include "target_nvidia.h"
