@@ -2,56 +2,76 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import time
+from collections.abc import Callable
 
-import numpy as np
-
+from conformance.cases.case import Case, parse_fields
+from conformance.cases.launch import Buffer, Launch
+from conformance.engine.timing.workload import large_launch
 from conformance.files import kernels_folder
 from conformance.port.amd_cache import compile_cached
+from conformance.runtimes.hip.device import Device
 from conformance.runtimes.isa.control import open_isa_runtime
+from conformance.spec.load import load_specs
 from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
 
-_ELEMENTS, _BLOCK = 1 << 20, 1024
-_KERNELS = ("uneg_f32", "uerf_f32")
+_ROUNDS = 3
+_KERNELS = {
+    "uneg_f32": "unary.hip",
+    "uerf_f32": "unary.hip",
+    "fast_sum_f32": "reduce.hip",
+    "softmax_f32": "reduce.hip",
+    "conv2d_f32": "conv.hip",
+    "gather_u32_f32": "indexing.hip",
+    "asort_asc_f32": "sort.hip",
+    "mul_mat_q4_0": "quantized.hip",
+}
+"""Kernels and their files: short ones, polynomials, DPP and LDS, scalar loops, sorting, dot products."""
 
 
 def interpreted(target: str) -> list[tuple[str, float]]:
-    """Kernel of ``unary.hip`` and millions of wave instructions a second; empty without a compiler for ``target``."""
+    """Kernel and millions of wave instructions a second in its case of a layer's size; empty without a compiler for
+    ``target``."""
     (wanted,) = targets_of(target)
     try:
         toolchain = find_toolchain([wanted])
     except AmdError:
         return []
-    code = compile_cached(toolchain, kernels_folder() / "unary.hip", wanted).code
+    files = {name: compile_cached(toolchain, kernels_folder() / name, wanted).code for name in set(_KERNELS.values())}
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_measured, (code, target))
+        return pool.apply(_measured, (files, target))
 
 
-def _measured(code: bytes, target: str) -> list[tuple[str, float]]:
+def _measured(files: dict[str, bytes], target: str) -> list[tuple[str, float]]:
     runtime = open_isa_runtime(target, 1)
-    hip = ctypes.CDLL(str(runtime.library))
-    module = ctypes.c_void_p()
-    assert hip.hipModuleLoadData(ctypes.byref(module), code) == 0, runtime.message()
-    data = np.random.default_rng(1).normal(size=_ELEMENTS).astype(np.float32)
-    buffers = [ctypes.c_void_p(), ctypes.c_void_p()]
-    for buffer in buffers:
-        assert hip.hipMalloc(ctypes.byref(buffer), ctypes.c_size_t(data.nbytes)) == 0
-        assert hip.hipMemcpy(buffer, data.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(data.nbytes), 1) == 0
-    slots = [ctypes.c_size_t(_ELEMENTS), ctypes.c_size_t(1), ctypes.c_void_p(), *buffers]
-    pointers = (ctypes.c_void_p * len(slots))(*map(ctypes.addressof, slots))
+    device = Device(runtime)
+    modules = {name: device.load(code) for name, code in files.items()}
+    kernels = load_specs().kernels
     found = []
-    for name in _KERNELS:
-        function = ctypes.c_void_p()
-        assert hip.hipModuleGetFunction(ctypes.byref(function), module, name.encode()) == 0
-        rates = []
-        for _ in range(3):
-            before, started = runtime.executed(), time.process_time()
-            shape = (_ELEMENTS // _BLOCK, 1, 1, _BLOCK, 1, 1, 0)
-            assert hip.hipModuleLaunchKernel(function, *shape, None, pointers, None) == 0, runtime.message()
-            rates.append((runtime.executed() - before) / (time.process_time() - started) / 1e6)
-        found.append((name, max(rates)))
+    for name, file in _KERNELS.items():
+        function = device.function(modules[file], name)
+        assert function is not None
+        kernel = kernels[name]
+        launch = large_launch(kernel, Case(name, parse_fields(kernel.bench["small"][0])))
+        places = {buffer.name: device.allocate(buffer.data.nbytes) for buffer in _buffers(launch)}
+        for buffer in _buffers(launch):
+            device.upload(places[buffer.name], buffer.data)
+        start = device.prepare(function, launch, places).start
+        found.append((name, max(_rate(runtime.executed, start) for _ in range(_ROUNDS))))
+        for place in places.values():
+            device.free(place)
     return found
+
+
+def _buffers(launch: Launch) -> list[Buffer]:
+    return [argument for argument in launch.args if isinstance(argument, Buffer)]
+
+
+def _rate(executed: Callable[[], int], start: Callable[[], None]) -> float:
+    """Millions a second of processor time."""
+    before, started = executed(), time.process_time()
+    start()
+    return (executed() - before) / (time.process_time() - started) / 1e6

@@ -44,6 +44,8 @@ _CONV1D: tuple[str, ...] = (
     "shape=[2,1,20],cout=3,k=[1],values=ties",  # N08: a sum starts from +0
     "shape=[2,3,40],cout=13,k=[3],padding=1,values={v},block=96",  # S10
     "shape=[2,3,10],cout=4,k=[3],padding=1,values={v},grid=3",  # S10: blocks with nothing to do
+    "shape=[2,3,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
+    "shape=[2,5,10],cout=5,k=[3],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[2,5,9],cout=4,k=[3],values=large",  # F05, N17
@@ -71,6 +73,8 @@ _CONV2D: tuple[str, ...] = (
     "shape=[2,1,4,5],cout=3,k=[1,1],values=ties",  # N08: a sum starts from +0
     "shape=[2,2,9,11],cout=7,k=[2,2],values={v},block=96",  # S10
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,values={v},grid=3",  # S10
+    "shape=[2,3,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
+    "shape=[2,5,5,6],cout=5,k=[3,2],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[2,3,5,6],cout=2,k=[3,2],values=large",  # F05, N17
@@ -99,6 +103,15 @@ _CONV_POLES: dict[str, tuple[str, ...]] = {
         "shape=[2,2,6,7],cout=4,k=[2,3],padding=1,values=subnormal",  # N13
         "shape=[2,12,3,5],cout=4,k=[3,2],padding=1,values=tiny",  # N14, F01
     ),
+}
+
+# Positions of more than 32 bits, of one output.
+_FAR_APART: dict[str, tuple[str, ...]] = {
+    "conv1d": ("shape=[2,5,9],cout=4,k=[3],padding=1,stride=65536,values={v}",),  # S12
+    "conv2d": ("shape=[2,5,5,6],cout=4,k=[3,2],padding=1,stride=65536,values={v}",),  # S12
+    # Of the taps the middle one reaches the source.
+    "conv_transpose1d": ("shape=[2,5,4],cout=4,k=[3],padding=1073741824,dilation=1073741824,values={v}",),  # S12
+    "conv_transpose2d": ("shape=[2,5,3,2],cout=4,k=[3,3],padding=1073741824,dilation=1073741824,values={v}",),  # S12
 }
 
 # Outputs that no element of the source reaches.
@@ -172,6 +185,7 @@ _COL2IM1D: tuple[str, ...] = (
     "shape=[1,1,1],k=[5],stride=3,values={v}",
     "shape=[1,1025,1],k=[1],values={v}",  # S10, S11: one output in the second block
     "shape=[1,33000,1],k=[2],stride=2,values={v}",  # S12
+    "shape=[2,20,35],k=[3],stride=2,values={v}",  # C06: channels enough for tiles of 32 x 32, and tiles cut off
     "shape=[2,30,5],k=[4],stride=3,values={v},block=96",  # S10
     "shape=[2,6,3],k=[3],values={v},grid=3",  # S10
     "shape=[2,40,2],k=[37],values=unit",  # R08: sums of 37 in the type
@@ -190,10 +204,10 @@ _COL2IM1D_FLOAT: tuple[str, ...] = (
 
 _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # family: rows of every type, and of floats
-    "conv1d": ((*_CONV1D, _FAR_PADDING["conv1d"]), _CONV_POLES["1d"]),
-    "conv2d": ((*_CONV2D, _FAR_PADDING["conv2d"]), _CONV_POLES["2d"]),
-    "conv_transpose1d": ((*_CONV1D, *_TRANSPOSE1D), _CONV_POLES["1d"]),
-    "conv_transpose2d": ((*_CONV2D, *_TRANSPOSE2D), _CONV_POLES["2d"]),
+    "conv1d": ((*_CONV1D, *_FAR_APART["conv1d"], _FAR_PADDING["conv1d"]), _CONV_POLES["1d"]),
+    "conv2d": ((*_CONV2D, *_FAR_APART["conv2d"], _FAR_PADDING["conv2d"]), _CONV_POLES["2d"]),
+    "conv_transpose1d": ((*_CONV1D, *_TRANSPOSE1D, *_FAR_APART["conv_transpose1d"]), _CONV_POLES["1d"]),
+    "conv_transpose2d": ((*_CONV2D, *_TRANSPOSE2D, *_FAR_APART["conv_transpose2d"]), _CONV_POLES["2d"]),
     "im2col1d": (_IM2COL1D, ()),
     "im2col": (_IM2COL, ()),
     "col2im1d": (_COL2IM1D, _COL2IM1D_FLOAT),
