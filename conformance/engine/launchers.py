@@ -11,8 +11,9 @@ from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.compiling.cache import Made
 from conformance.port.declared.names import OWN_NAMES, Names
+from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
-from conformance.port.launchers import difference, known_launchers, may_define
+from conformance.port.launchers import difference, launchers_in, may_define, spells
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import InfrastructureError
@@ -58,6 +59,7 @@ class Launchers:
         self._wanted = wanted
         self._candidates: list[int] | None = None
         self._defined: dict[int, dict[str, Definition]] = {}
+        self._unread: dict[int, str] = {}
         self._made: dict[int, Made] = {}
         self._modules: dict[int, int] = {}
         self._functions: dict[tuple[int, str], Function | None] = {}
@@ -92,6 +94,9 @@ class Launchers:
                 why = lacks.why if lacks is not None else "the compiled source does not export it"
                 return Found(None, "compile_error", place, why)
             return Found(function, "pass", place, None)
+        for index, why in self._unread.items():
+            if spells(self._sources[index], name):
+                return Found(None, "compile_error", self._sources[index].label, why)
         return Found(None, "missing", None, None)
 
     def _spelling(self) -> list[int]:
@@ -105,7 +110,10 @@ class Launchers:
 
     def _definitions(self, index: int) -> dict[str, Definition]:
         if index not in self._defined:
-            self._defined[index] = known_launchers(self._sources[index], self._options)
+            try:
+                self._defined[index] = launchers_in(self._sources[index], self._options)
+            except ScanError as error:
+                self._defined[index], self._unread[index] = {}, str(error)
         return self._defined[index]
 
     def _load(self, index: int) -> None:

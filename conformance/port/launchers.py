@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions
     try:
         files = {source.path, *reached([source.path], places).files}
         return any(any(one in read_bytes(file, _MOST) for one in stems) for file in files if file.is_file())
+    except OSError:
+        return False
+
+
+def spells(source: KernelSource, name: str) -> bool:
+    """Whether the file ``source`` has the word ``name``."""
+    try:
+        return re.search(rb"\b%s\b" % re.escape(name.encode()), read_bytes(source.path, _MOST)) is not None
     except OSError:
         return False
 

@@ -12,15 +12,12 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.launchers import launcher_calls
-from reference import has_module
 from tests.commands import answer
 
 TREE = Path(__file__).parent / "tree"
 REFUSED = Path(__file__).parent / "refused"
 LAUNCHER = "launch_mmvq_gguf_quantize_q8_1_f32"
 CASE = f"{LAUNCHER}(kx=32,rows=1,values=unit)"
-
-referenced = pytest.mark.skipif(not has_module("mmvq"), reason="there is no reference of the launchers (mmvq) yet")
 
 
 class Fault(IntEnum):
@@ -72,7 +69,6 @@ def test_a_launcher_is_not_selected_where_no_source_names_one(
     assert "0 of 748 kernels at parity (0.0%), 0 of 49 launchers" in said.out
 
 
-@referenced
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -87,7 +83,6 @@ def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name:
     assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, file)
 
 
-@referenced
 @pytest.mark.parametrize(
     ("fault", "status", "why"),
     [
@@ -109,13 +104,11 @@ def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status:
     assert why in row["failures"][0]["why"]
 
 
-@referenced
 def test_a_launcher_that_does_not_end_is_stopped(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "2")
     assert judged(CASE, Fault.HANGS)["status"] == "timeout"
 
 
-@pytest.mark.skipif(not has_module("mmq"), reason="there is no reference of the launchers (mmq) yet")
 def test_a_byte_behind_the_scratch_is_a_fault(judged: Any) -> None:
     row = judged("launch_mmq_gguf_q4_0(ncols=256,nrows=33,columns=1,values=random)")
     assert row["status"] == "crash"
@@ -128,6 +121,14 @@ def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -
     row = judged("launch_mmvq_gguf_quantize_q8_1_f16", tree=REFUSED)
     assert row["status"] == "compile_error"
     assert "use of undeclared identifier 'not_declared'" in row["message"]
+
+
+def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:
+    source = tmp_path / "moe.hip"
+    source.write_text('#include "gone.h"\n#define TWO(a, b) a b\nTWO(int x;)\nextern "C" void moe_gemm_gguf() {}\n')
+    row = judged("moe_gemm_gguf", tree=source)
+    assert (row["status"], row["source"]) == ("compile_error", "moe.hip")
+    assert judged("moe_gemm_wmma", tree=source)["status"] == "missing"
 
 
 def test_a_launcher_that_no_source_defines_is_missing(judged: Any) -> None:
