@@ -127,7 +127,9 @@ def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, 
     source = tmp_path / "moe.hip"
     source.write_text('#include "gone.h"\n#define TWO(a, b) a b\nTWO(int x;)\nextern "C" void moe_gemm_gguf() {}\n')
     row = judged("moe_gemm_gguf", tree=source)
-    assert (row["status"], row["source"]) == ("compile_error", "moe.hip")
+    assert row["status"] == "compile_error"
+    assert row["source"].endswith("/moe.hip")
+    assert "TWO" in row["message"] or "macro" in row["message"]
     assert judged("moe_gemm_wmma", tree=source)["status"] == "missing"
 
 
