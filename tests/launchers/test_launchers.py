@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 from conformance.cases import cases_for, launch_for
+from conformance.cli.commands.record import recordable
+from conformance.cli.usage import UsageError
+from conformance.files import traces_folder
+from conformance.replay import Traces
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.launchers import launcher_calls
 from reference import has_module
@@ -43,10 +47,10 @@ class Fault(IntEnum):
 def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The row of a launcher, by its name or case and by what it does wrong."""
 
-    def judge(pattern: str, fault: Fault = Fault.RIGHT, tree: Path = TREE) -> dict[str, Any]:
+    def judge(pattern: str, fault: Fault = Fault.RIGHT, tree: Path = TREE, command: str = "run") -> dict[str, Any]:
         monkeypatch.setenv("LAUNCHER_FAULT", str(int(fault)))
         file = tmp_path / "record.json"
-        words = ("run", "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "--order", "forward", "-q")
+        words = (command, "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "--order", "forward", "-q")
         answer(capsys, *words, "--json", file, pattern)
         record = json.loads(file.read_text())
         assert record["summary"]["total"] == 748
@@ -107,6 +111,40 @@ def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status:
     row = judged(CASE, fault)
     assert row["status"] == status
     assert why in row["failures"][0]["why"]
+
+
+def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (LAUNCHER, "launch_mmvq_gguf_q4_0_*", "moe_gemm_wmma", "fill_u8")
+    said = answer(capsys, "replay", "--subject", "reference", "--jobs", 1, *words)
+    assert said.code == 0
+    assert "reference: 1 of 748 kernels at parity (0.1%), 5 of 49 launchers" in said.out
+    assert "  launchers: 5 pass" in said.out
+
+
+@pytest.mark.parametrize(("fault", "status"), [(Fault.RIGHT, "pass"), (Fault.WRONG, "fail")])
+def test_recorded_calls_judge_the_launchers_of_a_port(judged: Any, fault: Fault, status: str) -> None:
+    row = judged(LAUNCHER, fault, command="replay")
+    recorded = len(Traces(traces_folder()).ids(LAUNCHER))
+    assert (row["status"], row["cases"]) == (status, recorded)
+    assert bool(row["failures"]) == (status == "fail")
+
+
+def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
+    said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")
+    assert (said.code, said.out.split(" recorded")[0]) == (0, "2 cases of 1 launchers")
+    for subject in ((*words, "--order", "forward"), ("--subject", "reference")):
+        said = answer(capsys, "replay", tmp_path / "new", *subject)
+        assert (said.code, "1 of 49 launchers" in said.out) == (0, True)
+
+
+def test_a_runtime_that_calls_no_launchers_records_kernels_alone() -> None:
+    specs = load_specs()
+    kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
+    assert recordable([kernel, launcher], "isa") == [kernel]
+    assert recordable([kernel, launcher], "cpu") == [kernel, launcher]
+    with pytest.raises(UsageError, match="cannot be called on the isa runtime yet"):
+        recordable([launcher], "isa")
 
 
 @referenced
