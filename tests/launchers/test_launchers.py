@@ -7,6 +7,7 @@ from enum import IntEnum, auto
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conformance.cases import cases_for, launch_for
@@ -14,6 +15,7 @@ from conformance.cli.commands.record import recordable
 from conformance.cli.usage import UsageError
 from conformance.files import traces_folder
 from conformance.replay import Traces
+from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.launchers import launcher_calls
 from reference import has_module
@@ -127,6 +129,19 @@ def test_recorded_calls_judge_the_launchers_of_a_port(judged: Any, fault: Fault,
     recorded = len(Traces(traces_folder()).ids(LAUNCHER))
     assert (row["status"], row["cases"]) == (status, recorded)
     assert bool(row["failures"]) == (status == "fail")
+
+
+def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cases, pool = read_archive(traces_folder() / f"mmvq{SUFFIX}")
+    case = next(row for row in cases if row["kernel"] == LAUNCHER)
+    written = next(row for row in case["args"] if row.get("role") == "out")
+    pool["wrong"] = pool[written["expect"]].copy()
+    pool["wrong"].view(np.uint8)[0] ^= 0x40
+    written["expect"] = "wrong"
+    write_archive(tmp_path / f"mmvq{SUFFIX}", [case], pool, preset=0)
+    said = answer(capsys, "replay", tmp_path, "--subject", "reference", "--jobs", 1, "-v")
+    assert said.code == 1
+    assert f"{LAUNCHER}(trace={case['case']})\n    vy[0] must be equal; 1 of " in said.out
 
 
 def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
