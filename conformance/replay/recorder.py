@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import Case
-from conformance.cases.launch import Argument, Launch, Null, Scalar, Stream
+from conformance.cases.launch import POISON_BYTE, Argument, Launch, Null, Scalar, Stream
 from conformance.dtypes import dtype
 from conformance.replay.archive import FAST, SUFFIX, Cases, Pool, read_archive, write_archive
 
@@ -38,9 +38,11 @@ class Recorder:
             {
                 "kernel": launch.kernel,
                 "case": ",".join(filter(None, (GENERATED, case.text))),
-                "grid": launch.grid,
-                "block": launch.block,
-                "shared": launch.shared,
+                **(
+                    {"entry": "launcher"}
+                    if launch.types
+                    else {"grid": launch.grid, "block": launch.block, "shared": launch.shared}
+                ),
                 "args": [self._row(argument, after) for argument in launch.args],
             }
         )
@@ -59,7 +61,10 @@ class Recorder:
             kind = row.bits if row.kind == "float" and row.size < 4 else row.numpy
             return {"kind": "scalar", "dtype": kind.name, "value": argument.value.tobytes().hex()}
         if isinstance(argument, Stream):
-            return {"kind": "stream"}
+            return {"kind": "stream", "name": argument.name}
+        if argument.role == "scratch":
+            # The executor fills it, whatever the case holds.
+            return {"kind": "scratch", "name": argument.name, "bytes": argument.data.nbytes, "fill": POISON_BYTE}
         data = argument.data
         found: dict[str, Any] = {"kind": "buf", "name": argument.name, "role": argument.role}
         found |= {"dtype": data.dtype.name, "n": data.size}

@@ -4,7 +4,8 @@ A case holds kernel, label, grid, block, shared and its arguments in parameter o
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
 ``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
 kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
-integers. A module may also be one packed file, which may say what it was recorded on: ``conformance.replay.archive``.
+integers. The call of a linked launcher (``entry``) has a stream and scratch besides, and no grid, block and shared. A
+module may also be one packed file, which may say what it was recorded on: ``conformance.replay.archive``.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import MOST_CHARACTERS, Case
-from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS
-from conformance.dtypes import dtype
+from conformance.dtypes import FLOATS, DType, dtype
 from conformance.reading import read_json, shortened
 from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
 from conformance.replay.limits import read_npz
-from conformance.spec.kernel import Kernel, Parameter
+from conformance.spec.kernel import Entry, Kernel, Parameter
 
 Read = TypeVar("Read")
 
@@ -94,7 +95,16 @@ class Traces:
     @property
     def kernels(self) -> list[str]:
         """The names of the kernels that have a trace, in file order."""
-        return [kernel for module in self._modules for kernel in module.cases]
+        return self._of_entry("kernel")
+
+    @property
+    def launchers(self) -> list[str]:
+        """The names of the linked launchers that have a trace, in file order."""
+        return self._of_entry("launcher")
+
+    def _of_entry(self, entry: Entry) -> list[str]:
+        cases = [item for module in self._modules for item in module.cases.items()]
+        return [name for name, rows in cases if rows[0].get("entry", "kernel") == entry]
 
     def cases(self, kernel: str) -> list[Case]:
         """The cases of ``kernel``, such as ``uexp_f32(trace=contig)``."""
@@ -134,12 +144,11 @@ def _read(path: Path) -> _Module:
         rows = _content(_json, path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
         raise TraceError(
-            f"{path}: is not a list of trace cases with kernel and case (texts) and args (list of objects)"
+            f"{path}: is not a list of trace cases with kernel and case (texts), args (list of objects) and, if any, "
+            f"an entry that is {' or '.join(get_args(Entry))}"
         )
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        if row.get("entry", "kernel") != "kernel":  # a host function, which has no grid and no block
-            continue
         cases.setdefault(row["kernel"], []).append(row)
     return _Module(path, cases, recording)
 
@@ -147,6 +156,7 @@ def _read(path: Path) -> _Module:
 def _is_case(row: dict[str, Any]) -> bool:
     args = row.get("args")
     named = all(isinstance(row.get(key), str) and len(row[key]) < MOST_CHARACTERS for key in ("kernel", "case"))
+    named = named and row.get("entry", "kernel") in get_args(Entry)
     return named and isinstance(args, list) and all(isinstance(arg, dict) for arg in args)
 
 
@@ -186,9 +196,12 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
             args.append(_argument(row, parameter, module, where))
             if row["kind"] == "buf" and row["role"] in ("out", "inout"):
                 answer[parameter.name] = _array(row, "expect", parameter, module, where)
-        launch = Launch(
-            kernel.name, _three(case, "grid", _MOST_GRID), _three(case, "block", 1024), _shared(case), tuple(args)
-        )
+        if kernel.is_launcher:
+            types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
+            launch = Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, tuple(args), types)
+        else:
+            geometry = _three(case, "grid", _MOST_GRID), _three(case, "block", 1024), _shared(case)
+            launch = Launch(kernel.name, *geometry, tuple(args))
     except TraceError:
         raise
     except KeyError as error:
@@ -227,12 +240,23 @@ def _length(row: dict[str, Any], parameter: Parameter) -> int:
 
 
 def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where: str) -> Argument:
-    target = dtype(parameter.dtype)
+    if row["kind"] != parameter.role and any(it in ("stream", "scratch") for it in (row["kind"], parameter.role)):
+        raise TraceError(
+            f"{where}: argument {parameter.name} is of kind {shortened(repr(row['kind']))}, its parameter a "
+            f"{parameter.role}"
+        )
+    if row["kind"] == "stream":
+        return Stream(parameter.name)
+    if row["kind"] == "scratch":
+        if not (_in_range(row["bytes"], 0, MAX_ELEMENTS) and _in_range(row["fill"], 0, 255)):
+            raise ValueError(f"{parameter.name} has {shortened(repr(row['bytes']))} bytes of {row['fill']!r}")
+        return Buffer(parameter.name, parameter.dtype, "scratch", np.full(row["bytes"], row["fill"], np.uint8))
     if row["kind"] == "null":
         return Null(parameter.name)
     if (row["kind"] == "scalar" and parameter.pointer) or (row["kind"] == "buf" and not parameter.pointer):
         raise TraceError(f"{where}: argument {parameter.name} is a {row['kind']}, which its parameter is not")
     if row["kind"] == "scalar":
+        target = dtype(parameter.dtype)
         value = bytes.fromhex(row["value"])
         if len(value) != target.size:
             raise TraceError(
@@ -243,6 +267,7 @@ def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where:
         raise TraceError(f"{where}: argument {parameter.name} is of unknown kind {shortened(repr(row['kind']))}")
     if row["role"] not in ("in", "out", "inout"):
         raise TraceError(f"{where}: {parameter.name} has the unknown role {shortened(repr(row['role']))}")
+    target = _elements(row, parameter)
     if row["data"] is None:
         if not _in_range(row["fill"], 0, 255):
             raise ValueError(f"{parameter.name} is filled with {shortened(repr(row['fill']))}, not with a byte")
@@ -252,7 +277,13 @@ def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where:
     start = row.get("start", 0)
     if not _in_range(start, 0, data.size):
         raise TraceError(f"{where}: {parameter.name} starts at element {shortened(repr(start))} of {data.size}")
-    return Buffer(parameter.name, parameter.dtype, row["role"], data, start)
+    return Buffer(parameter.name, target.name, row["role"], data, start)
+
+
+def _elements(row: dict[str, Any], parameter: Parameter) -> DType:
+    """The dtype of a buffer's elements: the parameter's, or, of a ``void*``, the float that was recorded."""
+    target = dtype(parameter.dtype)
+    return next((it for it in FLOATS if target.kind == "bytes" and it.numpy.name == row["dtype"]), target)
 
 
 _ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
@@ -269,7 +300,7 @@ def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module,
     what = f"{where}: array {shortened(str(name))} ({parameter.name}, {key})"
     if array is None:
         raise TraceError(f"{what} is missing from {module.pool_path.name}")
-    target = dtype(parameter.dtype)
+    target = _elements(row, parameter)
     if array.nbytes != _length(row, parameter) or array.nbytes % target.size:
         raise TraceError(f"{what} has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}")
     return np.ascontiguousarray(array).view(target.numpy)

@@ -7,9 +7,15 @@ from enum import IntEnum, auto
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conformance.cases import cases_for, launch_for
+from conformance.cli.commands.record import recordable
+from conformance.cli.usage import UsageError
+from conformance.files import traces_folder
+from conformance.replay import Traces
+from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.launchers import launcher_calls
 from tests.commands import answer
@@ -40,10 +46,10 @@ class Fault(IntEnum):
 def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The row of a launcher, by its name or case and by what it does wrong."""
 
-    def judge(pattern: str, fault: Fault = Fault.RIGHT, tree: Path = TREE) -> dict[str, Any]:
+    def judge(pattern: str, fault: Fault = Fault.RIGHT, tree: Path = TREE, command: str = "run") -> dict[str, Any]:
         monkeypatch.setenv("LAUNCHER_FAULT", str(int(fault)))
         file = tmp_path / "record.json"
-        words = ("run", "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "--order", "forward", "-q")
+        words = (command, "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "--order", "forward", "-q")
         answer(capsys, *words, "--json", file, pattern)
         record = json.loads(file.read_text())
         assert record["summary"]["total"] == 748
@@ -104,6 +110,53 @@ def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status:
     assert why in row["failures"][0]["why"]
 
 
+def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (LAUNCHER, "launch_mmvq_gguf_q4_0_*", "moe_gemm_wmma", "fill_u8")
+    said = answer(capsys, "replay", "--subject", "reference", "--jobs", 1, *words)
+    assert said.code == 0
+    assert "reference: 1 of 748 kernels at parity (0.1%), 5 of 49 launchers" in said.out
+    assert "  launchers: 5 pass" in said.out
+
+
+@pytest.mark.parametrize(("fault", "status"), [(Fault.RIGHT, "pass"), (Fault.WRONG, "fail")])
+def test_recorded_calls_judge_the_launchers_of_a_port(judged: Any, fault: Fault, status: str) -> None:
+    row = judged(LAUNCHER, fault, command="replay")
+    recorded = len(Traces(traces_folder()).ids(LAUNCHER))
+    assert (row["status"], row["cases"]) == (status, recorded)
+    assert bool(row["failures"]) == (status == "fail")
+
+
+def test_a_recorded_call_with_one_wrong_bit_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cases, pool = read_archive(traces_folder() / f"mmvq{SUFFIX}")
+    case = next(row for row in cases if row["kernel"] == LAUNCHER)
+    written = next(row for row in case["args"] if row.get("role") == "out")
+    pool["wrong"] = pool[written["expect"]].copy()
+    pool["wrong"].view(np.uint8)[0] ^= 0x40
+    written["expect"] = "wrong"
+    write_archive(tmp_path / f"mmvq{SUFFIX}", [case], pool, preset=0)
+    said = answer(capsys, "replay", tmp_path, "--subject", "reference", "--jobs", 1, "-v")
+    assert said.code == 1
+    assert f"{LAUNCHER}(trace={case['case']})\n    vy[0] must be equal; 1 of " in said.out
+
+
+def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("--runtime", "cpu", "--kernels", TREE, "--jobs", 1)
+    said = answer(capsys, "record", tmp_path / "new", *words, CASE, f"{LAUNCHER}(kx=96,rows=5,values=unit)")
+    assert (said.code, said.out.split(" recorded")[0]) == (0, "2 cases of 1 launchers")
+    for subject in ((*words, "--order", "forward"), ("--subject", "reference")):
+        said = answer(capsys, "replay", tmp_path / "new", *subject)
+        assert (said.code, "1 of 49 launchers" in said.out) == (0, True)
+
+
+def test_a_runtime_that_calls_no_launchers_records_kernels_alone() -> None:
+    specs = load_specs()
+    kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
+    assert recordable([kernel, launcher], "isa") == [kernel]
+    assert recordable([kernel, launcher], "cpu") == [kernel, launcher]
+    with pytest.raises(UsageError, match="cannot be called on the isa runtime yet"):
+        recordable([launcher], "isa")
+
+
 def test_a_launcher_that_does_not_end_is_stopped(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "2")
     assert judged(CASE, Fault.HANGS)["status"] == "timeout"
@@ -125,11 +178,11 @@ def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -
 
 def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:
     source = tmp_path / "moe.hip"
-    source.write_text('#include "gone.h"\n#define TWO(a, b) a b\nTWO(int x;)\nextern "C" void moe_gemm_gguf() {}\n')
+    source.write_text('#include "gone.h"\nextern "C" void moe_gemm_gguf() {}\n')
     row = judged("moe_gemm_gguf", tree=source)
     assert row["status"] == "compile_error"
     assert row["source"].endswith("/moe.hip")
-    assert "TWO" in row["message"] or "macro" in row["message"]
+    assert "moe.hip:1: 'gone.h' file not found" in row["message"]
     assert judged("moe_gemm_wmma", tree=source)["status"] == "missing"
 
 

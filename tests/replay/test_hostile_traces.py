@@ -75,6 +75,7 @@ NPY = b"\x93NUMPY\1\0"
         (b"[[]]", "is not a list of trace cases"),
         ([case(kernel=["uexp_f32"])], "is not a list of trace cases"),
         ([case(kernel="u" * 5000)], "is not a list of trace cases"),
+        ([case(entry=[])], "is not a list of trace cases"),
         ([case(case={})], "is not a list of trace cases"),
         ([case(args={})], "is not a list of trace cases"),
         ([case(args=[1])], "is not a list of trace cases"),

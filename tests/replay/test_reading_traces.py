@@ -63,6 +63,8 @@ def test_a_trace_becomes_a_launch_and_its_answer(tmp_path):
         ([case(args=[])], None, "0 arguments, the spec of uexp_f32 5 parameters"),
         ([case(args=[{"kind": "blob"}] * 5)], None, "unknown kind 'blob'"),
         ([case(grid=None)], None, "missing or malformed"),
+        ([case(args=[{"kind": "stream"}] * 5)], None, "numel is of kind 'stream', its parameter a scalar"),
+        ([case(args=[{"kind": "scratch"}] * 5)], None, "numel is of kind 'scratch', its parameter a scalar"),
     ],
 )
 def test_a_defective_case_names_the_file_and_the_case(tmp_path, rows, pool, words):

@@ -22,6 +22,7 @@ from conformance.verdict.trials import generated, recorded
 
 SPECS = load_specs()
 FIRST_OF_EACH_FAMILY = list({kernel.launch: kernel for kernel in SPECS.kernels.values()}.values())
+LAUNCHERS = list({launcher.launch: launcher for launcher in SPECS.launchers.values()}.values())
 
 
 def record(folder: Path, kernel, launches, **recording) -> Traces:
@@ -43,10 +44,15 @@ def answered(launch):
     }
 
 
+def content(buffer):
+    """What counts of a buffer: of scratch its size."""
+    return buffer.data.nbytes if buffer.role == "scratch" else buffer.data.tobytes()
+
+
 def shown(launch):
     """All of a launch, as plain data."""
     args = [
-        (type(arg), arg.name, arg.role, arg.dtype, arg.start, arg.data.dtype, arg.data.tobytes())
+        (type(arg), arg.name, arg.role, arg.dtype, arg.start, arg.data.dtype, content(arg))
         if isinstance(arg, Buffer)
         else (type(arg), arg.name, getattr(arg, "value", np.uint8(0)).tobytes())
         for arg in launch.args
@@ -82,6 +88,19 @@ def test_a_traces_id_is_unique_and_holds_the_fields_of_its_case(tmp_path, kernel
     assert [Case.parse(one) for one in ids] == [
         replace(case, fields=(("trace", "generated"), *case.fields)) for case in cases
     ]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.launch)
+def test_calls_of_launchers_come_back_with_stream_and_scratch(tmp_path, launcher):
+    cases = cases_for(launcher)[:2]
+    launches = [launch_for(launcher, case) for case in cases]
+    rows = [(case.id, launch, answered(launch)) for case, launch in zip(cases, launches, strict=True)]
+    traces = record(tmp_path, launcher, rows)
+    assert (traces.kernels, traces.launchers) == ([], [launcher.name])
+    for trace, launch in zip(traces.of(launcher), launches, strict=True):
+        assert trace.launch.types == launch.types
+        assert shown(trace.launch) == shown(launch)
+        assert trace.answer.keys() == {a.name for a in launch.args if getattr(a, "role", "in") in ("out", "inout")}
 
 
 def test_an_empty_buffer_can_be_recorded(tmp_path):

@@ -16,9 +16,10 @@ from typing import Any
 
 from conformance.cli.preparing import jobs_for, print_notes, setup_from, tree_from
 from conformance.cli.progressing import progress
-from conformance.cli.selecting import check_cases, select
+from conformance.cli.selecting import check_cases, select, without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.launchers import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble
@@ -44,7 +45,7 @@ _PACKERS = 4
 def command(arguments: argparse.Namespace) -> int:
     """0 when every launched case was recorded, 1 when a kernel has no answer to one, or nothing was recorded."""
     specs = load_specs(arguments.specs)
-    kernels, cases = select(specs, arguments.patterns, arguments.module)
+    kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, cases)
     # A case named twice is one case: an id must be met once in a recording.
     cases = {kernel: tuple(dict.fromkeys(ids)) for kernel, ids in cases.items()}
@@ -53,7 +54,10 @@ def command(arguments: argparse.Namespace) -> int:
         words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     settings = Settings.of(vars(arguments))
     tree = tree_from(settings, specs)
+    if not arguments.patterns and not arguments.module:
+        kernels = without_undefined(kernels, tree)
     setup = setup_from(settings, words, tree)
+    kernels = recordable(kernels, setup.runtime)
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
     print_notes(settings, setup)
@@ -66,6 +70,15 @@ def command(arguments: argparse.Namespace) -> int:
         about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
         recorded = _pack(kernels, parts, out, about | {"seed_salt": arguments.seed_salt})
     return _finish(kernels, result, recorded, out)
+
+
+def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
+    """``kernels``, without launchers where the runtime cannot call them; raises ``UsageError`` where none is left."""
+    calls = runtime_kind(runtime).launcher_words is not None
+    found = [kernel for kernel in kernels if calls or not kernel.is_launcher]
+    if not found:
+        raise UsageError(NOT_HERE.format(runtime=runtime))
+    return found
 
 
 @contextmanager
@@ -104,7 +117,10 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     missing = [outcome.kernel for outcome in outcomes if outcome.status == "missing"]
     bad = [outcome for outcome in outcomes if outcome.status not in ("pass", "missing")]
     left_out = sum(outcome.left_out for outcome in outcomes)
-    answered = sum(outcome.cases > outcome.failed for outcome in outcomes)
+    answered = {outcome.kernel for outcome in outcomes if outcome.cases > outcome.failed}
+    called = sum(kernel.is_launcher for kernel in kernels if kernel.name in answered)
+    counts = {"kernels": len(answered) - called, "launchers": called}
+    whose = " and ".join(f"{count} {what}" for what, count in counts.items() if count) or "0 kernels"
     for label, log in result.compile_logs.items():
         print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
     for outcome in bad:
@@ -119,7 +135,5 @@ def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path)
     files = sorted(out.glob(f"*{SUFFIX}"))
     size = sum(file.stat().st_size for file in files)
     where = f"{result.ready.device} ({result.ready.arch}), {result.setup.runtime} runtime"
-    print(
-        f"{recorded} cases of {answered} kernels recorded on {where}: {len(files)} files, {size / 1e6:.1f} MB, in {out}"
-    )
+    print(f"{recorded} cases of {whose} recorded on {where}: {len(files)} files, {size / 1e6:.1f} MB, in {out}")
     return 1 if bad else 0

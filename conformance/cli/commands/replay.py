@@ -10,6 +10,7 @@ from pathlib import Path
 from conformance.cli.gating import gating_from
 from conformance.cli.judging import judged
 from conformance.cli.preparing import config_from, print_notes, setup_from, setup_of_reference, tree_from
+from conformance.cli.selecting import without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeRecorded, JudgeReference
@@ -42,7 +43,8 @@ def command(arguments: argparse.Namespace) -> int:
     settings, recorded = Settings.of(vars(arguments)), traces.folder.resolve()
     of_port = arguments.subject == "kernels"
     config = config_from(settings) if of_port else None
-    gating = gating_from(arguments, config, len(kernels) == len(specs.kernels) and not cases, recorded=True)
+    count = sum(not kernel.is_launcher for kernel in kernels)
+    gating = gating_from(arguments, config, count == len(specs.kernels) and not cases, recorded=True)
     mode: JudgeRecorded | JudgeReference
     if not of_port:
         given = [word for name, word in OF_KERNELS.items() if getattr(arguments, name)]
@@ -51,6 +53,8 @@ def command(arguments: argparse.Namespace) -> int:
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
     else:
         mode = JudgeRecorded(tree_from(settings, specs), recorded)
+        if not arguments.patterns and not arguments.module:
+            kernels = without_undefined(kernels, mode.tree)
         setup = setup_from(settings, words, mode.tree)
     if not arguments.quiet:
         print_notes(settings, setup)
@@ -73,9 +77,10 @@ def _take_folder(arguments: argparse.Namespace) -> Path | None:
 def _select(
     specs: Specs, traces: Traces, arguments: argparse.Namespace, where: str
 ) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
-    """The traced kernels (of modules that have a reference, unless named) and the trace cases asked for."""
-    traced = set(traces.kernels)
-    unknown = sorted(traced - specs.kernels.keys())
+    """The traced kernels and launchers and the trace cases asked for. Specs without launchers leave theirs out."""
+    called = set(traces.launchers) if specs.launchers else set()
+    traced = {*traces.kernels, *called}
+    unknown = sorted({*(set(traces.kernels) - specs.kernels.keys()), *(called - specs.launchers.keys())})
     if unknown:
         raise UsageError(f"{where}: traces of kernels that no spec has: {', '.join(unknown[:5])}")
     names: set[str] = set()
@@ -95,7 +100,7 @@ def _select(
             near = did_you_mean(pattern.strip("*"), sorted(traced))
             raise UsageError(f"{where}: pattern {pattern!r} matches no traced kernel{near}")
         names |= found
-    chosen = [kernel for kernel in specs.select((), arguments.module) if kernel.name in names]
+    chosen = [kernel for kernel in specs.select((), arguments.module, launchers=True) if kernel.name in names]
     if not chosen:
         raise UsageError(f"{where}: no traced kernel of module {' or '.join(arguments.module)} matches")
     return chosen, cases
