@@ -52,11 +52,11 @@ void launch_mmq(const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_
 }  // namespace
 
 // Sums are never split between thread blocks: no facts of the device are asked for, and tmp_fixup stays as it is.
+// Columns of dst lie nrows_x apart, as Candle's launchers have them whatever stride_col_dst says.
 #define MMQ(NAME, ...)                                                                                              \
   extern "C" void launch_mmq_gguf_##NAME(void *, const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_x, \
-                                         i64 ncols_y, i64 stride_row_x, i64 stride_col_dst, int, int, i64, int,     \
-                                         void *stream) {                                                            \
-    launch_mmq<__VA_ARGS__>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);            \
+                                         i64 ncols_y, i64 stride_row_x, i64, int, int, i64, int, void *stream) {    \
+    launch_mmq<__VA_ARGS__>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, nrows_x, stream);                   \
   }
 
 MMQ(q4_0, PlainProduct<Q4_0Signed, LayoutDS4>)
