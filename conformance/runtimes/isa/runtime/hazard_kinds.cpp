@@ -95,13 +95,13 @@ Kind kind_of(std::string_view name, Encoding e, const std::string &target) {
   return k;
 }
 
-Registers Seen::written() const {
+Registers Classified::written() const {
   const bool no_result = kind.compare || inst->dst == none;
   return kind.vector && !no_result ? hazard_kinds::vectors(hazard_kinds::whole(*inst, kind, inst->dst), kind.words)
                                    : Registers{};
 }
 
-Registers Seen::scalars_written() const {
+Registers Classified::scalars_written() const {
   const u16 mask = code->generation == 9 ? 2 : 1;  // RDNA is run in waves of 32 nearly always: the least
   if (kind.sets_register) return {static_cast<u16>(hardware_register + (inst->constant & 63)), 1};
   if (kind.scalar && inst->dst < 128) return {inst->dst, kind.words};
@@ -110,7 +110,7 @@ Registers Seen::scalars_written() const {
   return kind.reads_lane && inst->dst < 128 ? Registers{inst->dst, 1} : Registers{};
 }
 
-Several Seen::read() const {
+Several Classified::read() const {
   Several found;
   if (inst->encoding == Encoding::VOPD) {
     if (inst->run == no_instruction) return found;
@@ -126,7 +126,7 @@ Several Seen::read() const {
   return found;
 }
 
-Several Seen::scalars_read() const {
+Several Classified::scalars_read() const {
   Several found;
   if (!kind.vector || inst->encoding == Encoding::VOPD) return found;
   const u16 mask = code->generation == 9 ? 2 : 1;

@@ -12,75 +12,75 @@ using Found = Several;
 Found one(const Registers &registers) { return Found(registers); }
 
 // What the first instruction of a pair has to do with registers.
-Found valu_result(const Seen &s) { return one(s.written()); }
-Found valu_scalar(const Seen &s) { return s.kind.vector ? one(s.scalars_written()) : Found{}; }
-Found valu_exec(const Seen &s) { return s.kind.vector && s.kind.writes_exec ? Found({exec, 2}) : Found{}; }
-Found plain_result(const Seen &s) { return s.kind.matrix || s.kind.dot ? Found{} : valu_result(s); }
-Found trans_result(const Seen &s) { return s.kind.trans ? valu_result(s) : Found{}; }
-Found dot_result(const Seen &s) { return s.kind.dot ? valu_result(s) : Found{}; }
-Found part_of_result(const Seen &s) {
+Found valu_result(const Classified &s) { return one(s.written()); }
+Found valu_scalar(const Classified &s) { return s.kind.vector ? one(s.scalars_written()) : Found{}; }
+Found valu_exec(const Classified &s) { return s.kind.vector && s.kind.writes_exec ? Found({exec, 2}) : Found{}; }
+Found plain_result(const Classified &s) { return s.kind.matrix || s.kind.dot ? Found{} : valu_result(s); }
+Found trans_result(const Classified &s) { return s.kind.trans ? valu_result(s) : Found{}; }
+Found dot_result(const Classified &s) { return s.kind.dot ? valu_result(s) : Found{}; }
+Found part_of_result(const Classified &s) {
   const bool sdwa = s.inst->run == run_sdwa && !s.kind.compare && (s.inst->constant >> 8 & 7) != 6;
   const bool high = s.inst->encoding == Encoding::VOP3 && s.inst->op_sel & 8;
   return sdwa || high ? valu_result(s) : Found{};
 }
 bool is_known(const Inst &i) { return i.run != unknown && i.run != no_instruction; }
-bool is_timed(const Seen &s) { return s.kind.passes && is_known(*s.inst); }
-Found xdl_result(const Seen &s) { return is_timed(s) && s.kind.xdl ? valu_result(s) : Found{}; }
-Found matrix_f32_result(const Seen &s) { return is_timed(s) && !s.kind.xdl ? valu_result(s) : Found{}; }
-Found matrix_result(const Seen &s) { return is_timed(s) ? valu_result(s) : Found{}; }
-Found xdl_addend(const Seen &s) {
+bool is_timed(const Classified &s) { return s.kind.passes && is_known(*s.inst); }
+Found xdl_result(const Classified &s) { return is_timed(s) && s.kind.xdl ? valu_result(s) : Found{}; }
+Found matrix_f32_result(const Classified &s) { return is_timed(s) && !s.kind.xdl ? valu_result(s) : Found{}; }
+Found matrix_result(const Classified &s) { return is_timed(s) ? valu_result(s) : Found{}; }
+Found xdl_addend(const Classified &s) {
   const bool reads = is_timed(s) && s.kind.xdl && s.inst->src[2] >= vgpr && s.inst->src[2] < temporary;
   return reads ? Found({s.inst->src[2], s.kind.words}) : Found{};
 }
-Found matrix_addend(const Seen &s) {
+Found matrix_addend(const Classified &s) {
   const bool reads = is_timed(s) && s.inst->src[2] >= vgpr && s.inst->src[2] < temporary;
   return reads ? Found({s.inst->src[2], s.kind.words}) : Found{};
 }
-Found wide_store(const Seen &s) { return s.kind.stored > 2 ? one({s.inst->src[1], s.kind.stored}) : Found{}; }
-Found set_register(const Seen &s) { return s.kind.sets_register ? one(s.scalars_written()) : Found{}; }
-Found salu_m0(const Seen &s) {
+Found wide_store(const Classified &s) { return s.kind.stored > 2 ? one({s.inst->src[1], s.kind.stored}) : Found{}; }
+Found set_register(const Classified &s) { return s.kind.sets_register ? one(s.scalars_written()) : Found{}; }
+Found salu_m0(const Classified &s) {
   return s.kind.scalar && s.inst->dst == m0 && !s.kind.sets_register ? Found({m0, 1}) : Found{};
 }
-Found wmma_result(const Seen &s) { return s.kind.wmma ? valu_result(s) : Found{}; }
+Found wmma_result(const Classified &s) { return s.kind.wmma ? valu_result(s) : Found{}; }
 
 // What the second one has.
-Found moved(const Seen &s) { return s.inst->run == run_dpp ? Found({s.inst->src[0], 1}) : Found{}; }
-Found dpp_lanes(const Seen &s) { return s.inst->run == run_dpp ? Found({exec, 2}) : Found{}; }
-Found selected_lane(const Seen &s) {
+Found moved(const Classified &s) { return s.inst->run == run_dpp ? Found({s.inst->src[0], 1}) : Found{}; }
+Found dpp_lanes(const Classified &s) { return s.inst->run == run_dpp ? Found({exec, 2}) : Found{}; }
+Found selected_lane(const Classified &s) {
   return s.kind.lane_select && s.inst->src[1] < 128 ? Found({s.inst->src[1], 1}) : Found{};
 }
-Found base_address(const Seen &s) {
+Found base_address(const Classified &s) {
   const u16 count = s.inst->encoding == Encoding::SCRATCH ? 1 : 2;
   return s.kind.memory && s.inst->encoding != Encoding::MUBUF && s.inst->src[2] < 128 ? Found({s.inst->src[2], count})
                                                                                       : Found{};
 }
-Found div_fmas_mask(const Seen &s) { return s.kind.div_fmas ? Found({vcc, 2}) : Found{}; }
-Found scalar_operands(const Seen &s) { return s.scalars_read(); }
-Found lane_source(const Seen &s) {
+Found div_fmas_mask(const Classified &s) { return s.kind.div_fmas ? Found({vcc, 2}) : Found{}; }
+Found scalar_operands(const Classified &s) { return s.scalars_read(); }
+Found lane_source(const Classified &s) {
   return s.kind.reads_lane && s.inst->src[0] >= vgpr ? Found({s.inst->src[0], 1}) : Found{};
 }
-Found lanes_of_lane_access(const Seen &s) {
+Found lanes_of_lane_access(const Classified &s) {
   return s.kind.reads_lane || s.kind.lane_select ? Found({exec, 2}) : Found{};
 }
-Found used_register(const Seen &s) {
+Found used_register(const Classified &s) {
   return s.kind.gets_register || s.kind.sets_register
              ? Found({static_cast<u16>(hardware_register + (s.inst->constant & 63)), 1})
              : Found{};
 }
-Found used_m0(const Seen &s) { return s.kind.reads_m0 ? Found({m0, 1}) : Found{}; }
-Found plain_operands(const Seen &s) { return s.kind.trans || !s.kind.vector ? Found{} : s.read(); }
-Found valu_operands(const Seen &s) { return s.kind.vector ? s.read() : Found{}; }
-Found operands(const Seen &s) { return s.kind.matrix ? Found{} : s.read(); }
-Found plain_written(const Seen &s) { return s.kind.matrix ? Found{} : valu_result(s); }
-Found matrix_operands(const Seen &s) { return s.kind.matrix ? s.read() : Found{}; }
-Found factors(const Seen &s) {
+Found used_m0(const Classified &s) { return s.kind.reads_m0 ? Found({m0, 1}) : Found{}; }
+Found plain_operands(const Classified &s) { return s.kind.trans || !s.kind.vector ? Found{} : s.read(); }
+Found valu_operands(const Classified &s) { return s.kind.vector ? s.read() : Found{}; }
+Found operands(const Classified &s) { return s.kind.matrix ? Found{} : s.read(); }
+Found plain_written(const Classified &s) { return s.kind.matrix ? Found{} : valu_result(s); }
+Found matrix_operands(const Classified &s) { return s.kind.matrix ? s.read() : Found{}; }
+Found factors(const Classified &s) {
   Found found;
   for (int n = 0; n < 2; ++n)
     if ((s.kind.matrix || s.kind.wmma) && s.inst->src[n] >= vgpr && s.inst->src[n] < temporary)
       found.add({s.inst->src[n], 1});
   return found;
 }
-Found matrix_lanes(const Seen &s) { return s.kind.matrix ? Found({exec, 2}) : Found{}; }
+Found matrix_lanes(const Classified &s) { return s.kind.matrix ? Found({exec, 2}) : Found{}; }
 
 enum Chips : u8 { Gfx906 = 1, Gfx90a = 2, Gfx942 = 4, Gfx950 = 8, Gfx1100 = 16, Rdna3And4 = 32 };
 constexpr u8 vega = Gfx906 | Gfx90a | Gfx942 | Gfx950, cdna3 = Gfx942 | Gfx950, matrices = Gfx90a | Gfx942;
@@ -93,9 +93,9 @@ enum Rule : u8 { Plain, Passes, Partly, OtherDot, Vectors, AnyVector };
 struct Row {
   u8 targets;
   const char *first;
-  Found (*producer)(const Seen &);
+  Found (*producer)(const Classified &);
   const char *second;
-  Found (*consumer)(const Seen &);
+  Found (*consumer)(const Classified &);
   int needed;
   Rule rule;
   const char *source;
@@ -193,7 +193,7 @@ struct Distance {
   int states = 0, vectors = 0, trans = 0;
   bool waited = false;
 
-  void pass(const Seen &s) {
+  void pass(const Classified &s) {
     states += s.kind.idles ? static_cast<int>(s.inst->constant & 15) + 1 : 1;
     vectors += s.kind.vector;
     trans += s.kind.trans;
@@ -202,7 +202,7 @@ struct Distance {
 };
 
 // How many wait states (or VALU instructions) are missing between `first` and `second`; 0 where all is well.
-int missing(const Row &row, const Seen &first, const Seen &second, const Registers &a, const Registers &b,
+int missing(const Row &row, const Classified &first, const Classified &second, const Registers &a, const Registers &b,
             const Distance &between) {
   const auto lacks = [&](int needed) { return std::max(0, needed - between.states); };
   switch (row.rule) {
@@ -255,11 +255,11 @@ class Search {
   }
 
  private:
-  Seen seen(std::size_t n) const { return {&code_.insts[n], &code_, kinds_[n]}; }
+  Classified seen(std::size_t n) const { return {&code_.insts[n], &code_, kinds_[n]}; }
 
   // What instruction `n` may be the first of a pair by, behind that of those before it.
   void find_producers(std::size_t n) {
-    const Seen s = seen(n);
+    const Classified s = seen(n);
     begins_.push_back(static_cast<u32>(parts_.size()));
     const Kind &k = s.kind;
     if (!k.vector && !k.scalar && !k.stored) return;
@@ -268,7 +268,7 @@ class Search {
   }
 
   void look_back(std::size_t n) {
-    const Seen second = seen(n);
+    const Classified second = seen(n);
     std::vector<Part> &wanted = wanted_;
     wanted.clear();
     int farthest = 0;
@@ -282,7 +282,7 @@ class Search {
     std::vector<Registers> &overwritten = overwritten_;  // between the two: the second has nothing of the first
     overwritten.clear();
     for (std::size_t at = n; at-- > 0 && !labels_[at + 1] && !kinds_[at].ends;) {
-      const Seen first = seen(at);
+      const Classified first = seen(at);
       const u32 end = begins_[at + 1];
       for (u32 p = begins_[at]; p < end; ++p)
         for (const Part &part : wanted)
@@ -303,7 +303,8 @@ class Search {
     });
   }
 
-  bool note(const Part &part, const Registers &written, const Seen &first, const Seen &second, const Distance &d) {
+  bool note(const Part &part, const Registers &written, const Classified &first, const Classified &second,
+            const Distance &d) {
     const Row &row = *asked_[part.row];
     const int lacking = missing(row, first, second, written, part.registers, d);
     if (!lacking) return false;

@@ -50,7 +50,7 @@ Kind kind_of(std::string_view name, Encoding encoding, const std::string &target
 
 // An instruction with its kind; what it reads and writes. Where a width is not known for sure the least is taken, so
 // that nothing is called a hazard that is none.
-struct Seen {
+struct Classified {
   const Inst *inst;
   const Code *code;
   Kind kind;
