@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from conformance.cases.launch import Buffer, Launch, Scalar, Stream
-from conformance.engine.arena import Arena, aligned
+from conformance.cases.launch import Launch
+from conformance.engine.arena import Arena
+from conformance.engine.placing import Places, fill, places_of, scratch_of, slots_of
 from conformance.engine.progress import Progress
 from conformance.engine.wire import Channel, Closed, Garbled, Late
 from conformance.runtimes.hip.calling import Misuse
@@ -28,8 +29,6 @@ SLOTS = 2
 
 LONGEST = 10
 """An executor that shows progress is waited for, but not longer than this many times the patience."""
-
-SCRATCH = "scratch"
 
 _LOOK = 1.0
 
@@ -105,14 +104,6 @@ class Function:
     name: str
     number: int
     most_threads: int | None = None
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards."""
-
-    buffers: tuple[tuple[Buffer, int, int], ...]
-    total: int
 
 
 @dataclass
@@ -202,20 +193,20 @@ class Executor:
         if over is None:
             self._slot = (self._slot + 1) % SLOTS
         slot = self._slot if over is None else over.slot
-        places = _places(launch, self._pad)
+        places = places_of(launch, self._pad)
         arena = self._arenas[slot]
         arena.grow(places.total * (1 + len(orders)))
-        _fill(arena, places, self._pad)
+        fill(arena, places, self._pad)
         message = {
             "do": "launch",
             "arena": slot,
             "mapped": arena.size,
             "function": function.number,
             "shape": (*launch.grid, *launch.block, launch.shared),
-            "slots": _slots(launch),
+            "slots": slots_of(launch),
             "types": launch.types,
-            "scratch": [argument.data.nbytes for argument in _scratch(launch)],
-            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *_scratch(launch))],
+            "scratch": [argument.data.nbytes for argument in scratch_of(launch)],
+            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *scratch_of(launch))],
             "buffers": [(offset, size) for _, offset, size in places.buffers],
             "total": places.total,
             "orders": orders,
@@ -344,26 +335,6 @@ class Executor:
                     raise Lost("silent", f"no answer within {self._patience:g} s; its process was stopped") from None
 
 
-def _places(launch: Launch, pad: int) -> Places:
-    at, buffers = pad, []
-    for argument in launch.args:
-        if isinstance(argument, Buffer) and argument.role != SCRATCH:
-            size = argument.data.nbytes
-            buffers.append((argument, at, size))
-            at += aligned(size) + pad
-    return Places(tuple(buffers), max(aligned(at), 1))
-
-
-def _fill(arena: Arena, places: Places, pad: int) -> None:
-    assert arena.map is not None
-    content = np.frombuffer(arena.map, np.uint8, places.total)
-    if pad:
-        content[:] = CANARY
-    for buffer, offset, size in places.buffers:
-        if size:
-            content[offset : offset + size] = buffer.data.view(np.uint8)
-
-
 def _block_limit(function: Function, launch: Launch) -> str:
     """What the code object says against the launch, for an error of it."""
     threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -373,28 +344,6 @@ def _block_limit(function: Function, launch: Launch) -> str:
         f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), "
         f"{'candle-parity.toml' if launch.own_geometry else 'Candle'} launches {threads}"
     )
-
-
-def _scratch(launch: Launch) -> list[Buffer]:
-    """Buffers whose content is anybody's, before and after: the executor makes them, behind all others."""
-    return [argument for argument in launch.args if isinstance(argument, Buffer) and argument.role == SCRATCH]
-
-
-def _slots(launch: Launch) -> list[Any]:
-    slots: list[Any] = []
-    number, behind = 0, sum(isinstance(arg, Buffer) and arg.role != SCRATCH for arg in launch.args)
-    for argument in launch.args:
-        if isinstance(argument, Buffer) and argument.role == SCRATCH:
-            slots.append((behind, 0))
-            behind += 1
-        elif isinstance(argument, Buffer):
-            slots.append((number, argument.start * argument.data.itemsize))
-            number += 1
-        elif isinstance(argument, Stream):
-            slots.append(None)
-        else:
-            slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
-    return slots
 
 
 def _told(error: _Error | _Misuse | None) -> HipError | Misuse | None:

@@ -63,8 +63,9 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 
 def launchers(record: Record, specs: Specs) -> str:
-    """``3 of 49 launchers``, the linked host functions at parity; empty where the specs have none."""
-    if not specs.launchers:
+    """``3 of 49 launchers``, the linked host functions at parity; empty where the specs have none, and for a run of
+    chosen kernels."""
+    if not specs.launchers or (not record.launchers and record.run.patterns):
         return ""
     passing = sum(row.status == "pass" and row.name in specs.launchers for row in record.launchers)
     return f"{passing} of {len(specs.launchers)} launchers"

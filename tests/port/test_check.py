@@ -216,7 +216,7 @@ def test_our_own_kernels_have_no_finding_but_missing_ones(
     assert report["summary"]["defined"] + report["summary"].get("missing", 0) == len(specs.kernels)
     assert code == (1 if report["findings"] else 0)
     assert f"{report['summary']['defined']} of Candle's {len(specs.kernels)} kernels by name, " in out
-    names = [definition["name"] for definition in report["definitions"]]
+    names = [definition["name"] for definition in report["definitions"] if definition["name"] in specs.kernels]
     assert len(set(names)) == len(names) >= 606
     exp = next(definition for definition in report["definitions"] if definition["name"] == "uexp_f32")
     assert re.fullmatch(r"kernels/unary\.hip:\d+", exp["source"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import launchers
 import numpy as np
 import pytest
-from launchers import Call
+import recorded_calls
 from numpy.typing import NDArray
+from recorded_calls import Call
 
 from reference import evaluate, mmq, moe
 from reference.interval import around, inside
@@ -18,14 +18,14 @@ Array = NDArray[Any]
 
 
 def of(module: str, name: str) -> list[Call]:
-    found = [call for call in launchers.calls(module) if call.name == name]
+    found = [call for call in recorded_calls.calls(module) if call.name == name]
     assert found
     return found
 
 
 def test_void_buffers_are_judged_as_typed_ones() -> None:
     """A launcher that is told the type by an argument has buffers of bytes in its spec."""
-    for call in launchers.calls("moe")[::5]:
+    for call in recorded_calls.calls("moe")[::5]:
         names = ("input", "weights", "output")
         data = {name: call.arguments[name].view(np.uint8) for name in names}
         answer = {**call.answer, "output": call.answer["output"].view(np.uint8)}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import launchers
 import numpy as np
 import pytest
-from launchers import Call
+import recorded_calls
 from numpy.typing import NDArray
+from recorded_calls import Call
 
 from reference import mmq
 from reference.quantized.blocks import FORMATS, named
@@ -28,7 +28,7 @@ WITH_MINIMUM = ("q4_1", "q5_1", "q2_K", "q4_K", "q5_K")
 def products(module: str) -> Iterator[Call]:
     """Every other call of a product of packed weights with float32 results, whose last bits count."""
     families = ("mmvq", "mmq", "moe_gemm_gguf", "moe_gemm_gguf_prefill")
-    for call in launchers.calls(module)[:: 1 if module == "mmvq" else 2]:
+    for call in recorded_calls.calls(module)[:: 1 if module == "mmvq" else 2]:
         if call.family in families and call.variant.get("dtype", "f32") == "f32":
             yield call
 
@@ -152,13 +152,13 @@ def test_a_product_with_a_mistake_is_refused(module: str, mutant: Mutant) -> Non
 def test_another_offset_of_the_quants_is_refused(qtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """7 or 15 in place of 8 and 16: as integers in mmq, by way of the activations' sums in mmvq."""
     forms = mmq._FORMS[qtype]
-    for call in [call for call in launchers.calls("mmq") if call.name == f"launch_mmq_gguf_{qtype}"][:3]:
+    for call in [call for call in recorded_calls.calls("mmq") if call.name == f"launch_mmq_gguf_{qtype}"][:3]:
         with monkeypatch.context() as patch:
             patch.setitem(mmq._FORMS, qtype, (replace(forms[0], offset=forms[0].offset - 1),))
             got = call.values()
         assert call.wrong(got) > 0.9 * np.count_nonzero(call.answer["dst"])
     share = np.float16((forms[0].offset - 1) / forms[0].offset)
-    for call in [call for call in launchers.calls("mmvq") if call.name == f"launch_mmvq_gguf_{qtype}_f32_plain"]:
+    for call in [call for call in recorded_calls.calls("mmvq") if call.name == f"launch_mmvq_gguf_{qtype}_f32_plain"]:
         y = call.arguments["vy"].copy()
         sums = y.reshape(-1, 36)[:, 2:4]
         sums[:] = (np.ascontiguousarray(sums).view(np.float16) * share).view(np.uint8)
@@ -170,7 +170,7 @@ def test_a_result_is_rounded_to_the_type_of_the_output() -> None:
     """Cut off in place of rounded: half of the results that have more digits are one step off."""
     for dtype, digits in (("f16", 13), ("bf16", 16)):
         refused = elements = 0
-        for call in launchers.calls("mmvq"):
+        for call in recorded_calls.calls("mmvq"):
             if call.family != "mmvq" or call.variant["dtype"] != dtype:
                 continue
             plain = replace(call, variant={**call.variant, "dtype": "f32"})
@@ -214,7 +214,7 @@ def quantized_wrongly(call: Call) -> Iterator[tuple[str, Array]]:
 
 
 def test_wrongly_quantized_vectors_are_refused() -> None:
-    calls = [call for call in launchers.calls("mmvq") if "num_rows" in call.arguments]
+    calls = [call for call in recorded_calls.calls("mmvq") if "num_rows" in call.arguments]
     refused: dict[str, int] = {}
     for call in calls:
         for mistake, got in quantized_wrongly(call):
@@ -224,7 +224,7 @@ def test_wrongly_quantized_vectors_are_refused() -> None:
 
 
 def test_wrongly_quantized_tiles_are_refused() -> None:
-    for call in (call for call in launchers.calls("mmq") if "layout" in call.variant):
+    for call in (call for call in recorded_calls.calls("mmq") if "layout" in call.variant):
         right, columns = call.answer["vy"], int(call.arguments["ne1"])
         layout = call.variant["layout"]
         for other in {"D4", "DS4", "D2S6"} - {layout}:
@@ -247,7 +247,7 @@ def test_sums_of_activations_may_be_added_in_any_order() -> None:
     """In order, in place of a butterfly: few halves differ, and are as good."""
     different = 0
     for module, head in (("mmvq", 36), ("mmq", 144)):
-        for call in launchers.calls(module):
+        for call in recorded_calls.calls(module):
             if "num_rows" not in call.arguments and call.variant.get("layout") != "DS4":
                 continue
             given = call.arguments
@@ -309,7 +309,7 @@ def rows_in_sorted_order(call: Call) -> dict[str, Array] | None:
 @pytest.mark.parametrize("family", ["moe_gemm_wmma", "moe_gemm_gguf", "moe_gemm_gguf_prefill"])
 def test_rows_that_go_astray_are_refused(family: str, mutant: Mutant) -> None:
     refused = elements = 0
-    for call in launchers.calls("moe")[::3]:
+    for call in recorded_calls.calls("moe")[::3]:
         got = mutant(call) if call.family == family else None
         if got is not None:
             refused += call.wrong(got)
@@ -319,7 +319,7 @@ def test_rows_that_go_astray_are_refused(family: str, mutant: Mutant) -> None:
 
 
 def test_rows_of_no_expert_stay_untouched() -> None:
-    calls = [call for call in launchers.calls("moe") if "unsorted" in call.label]
+    calls = [call for call in recorded_calls.calls("moe") if "unsorted" in call.label]
     assert len(calls) == 12
     for call in calls:
         experts = call.arguments["expert_ids"]
@@ -333,7 +333,7 @@ def test_rows_of_no_expert_stay_untouched() -> None:
 @pytest.mark.parametrize("fixed", [False, True])
 def test_half_bits_stored_as_a_number(fixed: bool) -> None:
     """Candle's answer is right, and the right one wrong, unless the variant says that the defect is fixed."""
-    for call in launchers.calls("moe"):
+    for call in recorded_calls.calls("moe"):
         if call.family != "moe_gemm_wmma" or int(call.arguments["dtype"]) != 0:
             continue
         judged = replace(call, variant={"fixed": "half-bits"}) if fixed else call
@@ -345,7 +345,7 @@ def test_half_bits_stored_as_a_number(fixed: bool) -> None:
 
 
 def test_counts_and_offsets_of_experts() -> None:
-    for call in (call for call in launchers.calls("moe") if call.family == "moe_gemm_wmma"):
+    for call in (call for call in recorded_calls.calls("moe") if call.family == "moe_gemm_wmma"):
         for name in ("expert_counts", "expert_offsets"):
             got = {**call.answer, name: call.answer[name] + np.int32(1)}
             assert call.wrong(got) == got[name].size

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import launchers
 import numpy as np
 import pytest
-from launchers import Call
+import recorded_calls
 from numpy.typing import NDArray
+from recorded_calls import Call
 
 from reference.moe import QTYPES, TYPES
 from reference.quantized.blocks import FORMATS, columns
@@ -73,7 +73,7 @@ def mixture(call: Call, add: Add) -> Array:
 @pytest.mark.parametrize("add", ORDERS)
 def test_mixtures_of_experts_in_any_order(add: Add) -> None:
     for family, step in (("moe_gemm_wmma", 3), ("moe_gemm_gguf_prefill", 7)):
-        for call in [call for call in launchers.calls("moe") if call.family == family][::step]:
+        for call in [call for call in recorded_calls.calls("moe") if call.family == family][::step]:
             right = replace(call, variant={"fixed": "half-bits"})
             assert right.wrong({**call.answer, "output": mixture(call, add)}, others=False) == 0, call.id
 
@@ -82,7 +82,7 @@ def test_mixtures_of_experts_in_any_order(add: Add) -> None:
 @pytest.mark.parametrize("qtype", ["q8_0", "q3_k", "q6_k"])
 def test_tiles_in_any_order(qtype: str, add: Add) -> None:
     """Sums of four weights each, scaled one by one."""
-    for call in [call for call in launchers.calls("mmq") if call.name == f"launch_mmq_gguf_{qtype}"][:2]:
+    for call in [call for call in recorded_calls.calls("mmq") if call.name == f"launch_mmq_gguf_{qtype}"][:2]:
         given = call.arguments
         width, rows, count = (int(given[name]) for name in ("ncols_x", "nrows_x", "ncols_y"))
         form = FORMATS[qtype.replace("_k", "_K")]
@@ -97,7 +97,7 @@ def test_tiles_in_any_order(qtype: str, add: Add) -> None:
 @pytest.mark.parametrize("add", ORDERS)
 def test_vectors_in_any_order(add: Add) -> None:
     """q4_1: a group at a time, its product and its minimum as terms of their own."""
-    for call in [call for call in launchers.calls("mmvq") if call.name == "launch_mmvq_gguf_q4_1_f32_plain"]:
+    for call in [call for call in recorded_calls.calls("mmvq") if call.name == "launch_mmvq_gguf_q4_1_f32_plain"]:
         given = call.arguments
         width, rows, count = (int(given[name]) for name in ("ncols_x", "nrows_x", "b_size"))
         blocks = FORMATS["q4_1"].blocks(given["vx"], rows * width // 32).reshaped(rows, width // 32)

@@ -232,7 +232,9 @@ def test_the_runtimes_answer_the_attributes_that_the_numbers_mean() -> None:
 
 
 def test_device_properties_lie_where_amds_do(libraries: Libraries, tmp_path: Path) -> None:
-    body = structure(text_of(CPU / "properties.h"), "DeviceProperties").replace("std::size_t", "size_t")
+    body = structure(text_of(CPU.parent / "include/simt/properties.h"), "DeviceProperties").replace(
+        "std::size_t", "size_t"
+    )
     names = {name: name for name in fields(body) if name not in FILLERS}
     assert "gcnArchName" in names
     assert complaints(libraries, check_fields(body, "hipDeviceProp_t", names), tmp_path) == []

@@ -33,11 +33,21 @@ VARIABLES = tuple(f"STAND_IN_HIP_{name}" for name in ("DEVICES", "INIT", "HANGIN
 def build_stand_in(folder: Path) -> Path:
     """``folder`` as a ROCm of its own (``ROCM_PATH``); raises ``NoCompiler``."""
     compiler = find_toolchain(links_standard_library=True).compiler
-    include = ROOT / "conformance/runtimes/cpu/runtime"
+    include, headers = ROOT / "conformance/runtimes/cpu/runtime", ROOT / "conformance/runtimes/cpu/include"
     (folder / "lib").mkdir(parents=True)
     for name, words in {"libamdhip64": [], "libhiprtc": ["-DSTAND_IN_HIPRTC"]}.items():
         library = folder / f"lib/{name}.so.7"
-        command = [*compiler, "-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{include}", *words]
+        command = [
+            *compiler,
+            "-std=c++20",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-fvisibility=hidden",
+            f"-I{include}",
+            f"-I{headers}",
+            *words,
+        ]
         command += [f"-Wl,-soname,{name}.so.7", str(HERE / "stand_in_hip.cpp"), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -64,7 +64,7 @@ API const char *hiprtcGetErrorString(int) { return "HIPRTC_ERROR_COMPILATION"; }
 
 #else
 
-#include "properties.h"
+#include "simt/properties.h"
 
 namespace {
 
