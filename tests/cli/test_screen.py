@@ -43,7 +43,7 @@ def test_a_narrow_terminal_is_not_exceeded_and_shows_the_worst(names: list[str])
 
 def test_the_verdict_says_where_the_kernels_ran():
     line = verdict_line(record("uexp_f32"), SPECS)
-    assert line.startswith("cpu wave64: 1 of 748 kernels at parity (0.1%); ")
+    assert line.startswith("cpu wave64: 1 of 748 kernels at parity (0.1%), 0 of 49 launchers; ")
     assert line.endswith("not executed on an AMD GPU")
 
 

@@ -196,7 +196,7 @@ def test_directions_memory_types_and_function_attributes_have_amds_numbers(
     cpu = enumerators(text_of(CPU / "api.h"), "MemcpyKind")
     numbers = {f"hipMemcpy{'Default' if name == 'AnyToAny' else name}": number for name, number in cpu.items()}
     numbers |= {f"hipMemoryType{name}": at for at, name in enumerate(("Unregistered", "Host", "Device", "Managed"))}
-    of_cpu = enumerators(text_of(CPU / "module_api.cpp"), "")
+    of_cpu = enumerators(text_of(CPU / "module_api.cpp").partition(" hipFuncGetAttribute(")[2], "")
     of_cuda = enumerators(text_of(CUDA / "module_api.cpp"), "")
     numbers |= {
         "HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK": of_cpu["MaxThreadsPerBlock"],
