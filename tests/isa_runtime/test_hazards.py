@@ -142,6 +142,11 @@ def test_what_waits_for_all_vector_instructions_is_enough(machine: Machine) -> N
     assert said_of(machine, "gfx1100", (0x7E144B04, 0xBF880FFF, 0x0614090A)) == ""  # s_waitcnt_depctr 0xfff
 
 
+def test_a_move_of_two_at_a_time_reads_one_operand(machine: Machine) -> None:
+    """v_rcp_f32 v0, v4; v_dual_mov_b32 v11, 0 :: v_dual_lshlrev_b32 v4, 7, v8, in which a field that is 0 is no v0."""
+    assert said_of(machine, "gfx1100", (0x7E005504, 0xCA220080, 0x0B041087)) == ""
+
+
 @pytest.mark.parametrize("between", [0xBE940080, 0x7E280280], ids=["s_mov_b32 s20, 0", "v_mov_b32 v20, 0"])
 def test_a_register_that_is_written_again_is_as_it_was_written_last(machine: Machine, between: int) -> None:
     """v_readfirstlane_b32 s20, v4; s_mov_b32 s20, 0; v_readlane_b32 s21, v6, s20"""

@@ -140,6 +140,7 @@ class RdnaDecoder : public Decoder {
     i.run = found ? find_float(found) : nullptr;
     if (found && !i.run) i.run = find_integer(found);
     if (found && !i.run) i.run = find_dot(found);
+    if (found && std::string_view(found) == "v_mov_b32") i.src[1] = none;
     if (opcode == 1) i.src[2] = literal;
     if (opcode == 2) {
       i.src[2] = i.src[1];
