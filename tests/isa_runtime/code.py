@@ -23,13 +23,18 @@ HEAD = (
 )
 """Loads a pair of registers from each of four buffers, by thread: v[4:5], v[6:7], v[8:9], v[10:11]."""
 
-TAIL = (0xBF8C0070, 0xDC748000, 0x000E0A01, 0xBF810000)
+STORE = (0xBF8C0070, 0xDC748000, 0x000E0A01, 0xBF810000)
 """s_waitcnt vmcnt(0) lgkmcnt(0); global_store_dwordx2 v1, v[10:11], s[14:15]; s_endpgm"""
 
-FLAG_OF_VCC = (0xD100000A, 0x01A90280)
+WAIT = (0xBF80000F, 0xBF800003)
+"""s_nop 15; s_nop 3: the wait states that any instruction asks for"""
+
+TAIL = (*WAIT, *STORE)
+
+FLAG_OF_VCC = (*WAIT, 0xD100000A, 0x01A90280)
 """v_cndmask_b32 v10, 0, 1, vcc"""
 
-FLAG_OF_S20 = (0xD100000A, 0x00510280)
+FLAG_OF_S20 = (*WAIT, 0xD100000A, 0x00510280)
 """v_cndmask_b32 v10, 0, 1, s[20:21]"""
 
 A, B, C, OUT = 4, 6, 8, 10

@@ -10,7 +10,7 @@ import pytest
 from conformance.outcome import Sites
 from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.isa.sites import read_sites
-from tests.isa_runtime.code import HEAD, TAIL, code_object
+from tests.isa_runtime.code import HEAD, STORE, code_object
 from tests.isa_runtime.machine import Machine
 
 SLOTS = np.zeros(1 << 13, np.uint64)
@@ -94,7 +94,7 @@ def test_two_places_of_an_instruction_are_two_accesses(machine: Machine) -> None
 
 def test_nothing_is_counted_unless_it_is_asked_for(machine: Machine) -> None:
     machine.watch(counts="0")
-    machine.launch(code_object([*HEAD, *TAIL]), *[SLOTS] * 4)
+    machine.launch(code_object([*HEAD, *STORE]), *[SLOTS] * 4)
     assert not any(machine.watch(counts="0"))
 
 
@@ -103,7 +103,7 @@ def test_sites_are_what_control_can_come_to(machine: Machine, tmp_path: Path) ->
     over = (0xBF068080, 0xBF850002, 0x7E280304, 0x7E2A0304)  # s_cmp_eq_u32 0, 0; s_cbranch_scc1 2; two v_mov_b32
     never = (0xBF820001, 0x7E280304)  # s_branch 1; v_mov_b32
     padding = (0xBF800000, 0xBF9F0000)
-    words = [*HEAD, *over, *never, *TAIL, *padding]
+    words = [*HEAD, *over, *never, *STORE, *padding]
     machine.watch(sites=str(tmp_path))
     machine.launch(code_object(words), *[SLOTS] * 4)
     machine.watch(sites="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.isa_runtime.code import VECTOR, A, B, vop3
+from tests.isa_runtime.code import VECTOR, WAIT, A, B, vop3
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_vector_instructions import LANES, run, same
 
@@ -55,7 +55,14 @@ def test_lanes_that_are_not_active_keep_their_registers(machine: Machine) -> Non
 
 
 def test_reading_the_first_lane_is_of_the_active_ones(machine: Machine) -> None:
-    words = [0xBEFE01FF, 0x000000F0, 0x7E280504, 0xBEFE01C1, 0x7E140214]  # s20 of v4 where lanes 4 to 7 are active
+    words = [
+        0xBEFE01FF,
+        0x000000F0,
+        0x7E280504,
+        0xBEFE01C1,
+        *WAIT,
+        0x7E140214,
+    ]  # s20 of v4 where lanes 4 to 7 are active
     same(run(machine, words, np.uint32, WORDS), np.full(LANES, WORDS[4]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.isa_runtime.code import VECTOR, code_object, table
+from tests.isa_runtime.code import VECTOR, WAIT, code_object, table
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_launches import NOT_SUPPORTED
 from tests.isa_runtime.test_rdna import run as run_rdna
@@ -48,7 +48,8 @@ def kernel(target: str, words: list[int]) -> bytes:
     else:
         head, waits, end = [0xF4006200, 0xF8000000, 0x30020086, 0xBFC70000], [0xBFC00000], 0xBFB00000
     wave = 64 if target.startswith("gfx9") else 32
-    all_words = [*head, *loads, *waits, *words, *stores, end]
+    settled = WAIT if wave == 64 else ()
+    all_words = [*head, *loads, *waits, *words, *settled, *stores, end]
     return code_object(all_words, ("global_buffer",) * 4, target=target, wave=wave)
 
 
