@@ -63,10 +63,12 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
 
 
 def launchers(record: Record, specs: Specs) -> str:
-    """``3 of 49 launchers``, the linked host functions at parity; empty where the specs have none, and for a run of
-    chosen kernels."""
+    """``3 of 49 launchers``, the linked host functions at parity, or that none was run; empty where the specs have
+    none, and for a run of chosen kernels."""
     if not specs.launchers or (not record.launchers and record.run.patterns):
         return ""
+    if record.launchers and all(row.status == "not_run" for row in record.launchers):
+        return f"{len(record.launchers)} launchers not run"
     passing = sum(row.status == "pass" and row.name in specs.launchers for row in record.launchers)
     return f"{passing} of {len(specs.launchers)} launchers"
 

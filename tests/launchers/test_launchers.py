@@ -186,6 +186,16 @@ def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, 
     assert judged("moe_gemm_wmma", tree=source)["status"] == "missing"
 
 
+def test_a_report_with_wiring_has_the_launchers_too(
+    judged: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(LAUNCHER)
+    (tmp_path / "wiring.json").write_text(json.dumps({"kernels": []}))
+    words = (tmp_path / "record.json", "--wiring", tmp_path / "wiring.json", "--md", tmp_path / "PARITY.md")
+    assert answer(capsys, "report", *words).code == 0
+    assert "at parity (0.0%)**, 1 of 49 launchers, " in (tmp_path / "PARITY.md").read_text()
+
+
 def test_a_launcher_that_no_source_defines_is_missing(judged: Any) -> None:
     assert judged("launch_mmvq_gguf_q4_0_f32_plain")["status"] == "missing"
 

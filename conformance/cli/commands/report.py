@@ -120,4 +120,4 @@ def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
 
 def _with_wiring(record: Record, places: dict[str, tuple[str, ...]]) -> Record:
     rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
-    return Record.of(record.run, rows)
+    return Record.of(record.run, rows, record.launchers)
