@@ -45,10 +45,8 @@ class TreeTiming(Row):
     occupancy: float
 
 
-class WorkloadResult(Row):
-    """One case. ``bytes`` and ``operations`` are the least that the launch moves and computes; ``copy_gbps`` is what a
-    device-to-device copy of as many bytes reached. ``ratio`` is the other tree's time over ours, the median over
-    neighbouring pairs of launches, with its quartiles."""
+class _Launched(Row):
+    """One case and its launch; ``bytes`` is the least that it moves."""
 
     kernel: str
     module: str
@@ -58,6 +56,13 @@ class WorkloadResult(Row):
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     bytes: int
+
+
+class WorkloadResult(_Launched):
+    """One case, timed. ``operations`` is the least that the launch computes; ``copy_gbps`` is what a
+    device-to-device copy of as many bytes reached. ``ratio`` is the other tree's time over ours, the median over
+    neighbouring pairs of launches, with its quartiles."""
+
     operations: int | None
     copy_gbps: Positive
     ours: TreeTiming
@@ -87,20 +92,12 @@ class WorkloadResult(Row):
         return self.ratio is not None and self.ratio_high is not None and self.ratio < 1 - NOISE and self.ratio_high < 1
 
 
-class CountResult(Row):
+class CountResult(_Launched):
     """One case of which was counted what its launch does, on a runtime that interprets it: no time is known of it.
 
-    ``bytes`` is the least that the launch moves, ``elements`` those of its largest buffer.
+    ``elements`` are those of its largest buffer.
     """
 
-    kernel: str
-    module: str
-    family: str
-    case: str
-    size: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    bytes: int
     elements: Annotated[int, Field(gt=0)]
     counts: LaunchCounts
 
