@@ -1,4 +1,5 @@
 # make parity   environment, install, build, run the whole matrix, print the parity table, write .parity/
+# make view     the same, and opens .parity/parity.html in the browser
 # make doctor   what this machine has for running kernels, and whether it can
 # make test     the project's own tests
 # make rocm-libraries  AMD's own HIP libraries without a GPU: every file of kernels/ for five targets and two releases
@@ -24,7 +25,7 @@ WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
   echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
-.PHONY: parity doctor reports test rocm-libraries harm speed lint clean
+.PHONY: parity view doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json $(OUT)/parity.json
@@ -37,6 +38,9 @@ parity: $(INSTALLED)
 	else echo "AMD machine code is not interpreted: $$why"; fi
 	$(BIN)/candle-parity report $(RECORDS) $$(ls $(OUT)/isa-*.json 2>/dev/null) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
 	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records next to them'
+
+view: parity
+	@$(BIN)/python -m webbrowser -t "file://$(abspath $(OUT))/parity.html"
 
 reports: OUT := reports
 reports: INTERPRETED := gfx942 gfx1100
