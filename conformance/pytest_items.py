@@ -349,9 +349,7 @@ class Parity:
             return
         if self._none_collected() and self._declared is not None:
             file = shown(self._declared.file)
-            why = (
-                "; pytest-xdist's workers are in a folder without it (--tx ssh=HOST//chdir=FOLDER)" if self._stranger else ""
-            )
+            why = "; pytest-xdist's workers lack it (--tx ssh=HOST//chdir=FOLDER)" if self._stranger else ""
             text = f"candle-parity: {file} declares a port, and none of its kernels was collected{why}"
             terminalreporter.write_line(text)
         if not (self.outcomes or self._asked):

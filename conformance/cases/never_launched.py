@@ -109,6 +109,7 @@ _OWN_INFO = "Rust passes the layout of the ids as info, never that of the source
 _FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
 _OWN_STRIDES = "Rust passes the strides of tightly packed columns"
 _FEW_COLUMNS = "Rust calls this launcher for 8 columns at most"
+_OWN_DEVICE = "Rust passes the compute capability of the device itself; Candle's kernels of another one fault"
 _SORTED = "Rust sorts the experts of all tokens, each of which has one that exists"
 _WHOLE_BLOCKS = "rows of a quantized tensor are whole blocks, of 32 values or more"
 
@@ -130,6 +131,7 @@ ROWS = (
     Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
     Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
     Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
+    Row("cc", _given, _OWN_DEVICE, {"mmq_launcher": 235}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("columns", _more_than_eight, _FEW_COLUMNS, {"mmvq_launcher": 189}, _MMVQ),
     Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"mmvq_quantize_launcher": 523}, "candle-core/src/quantized/mod.rs"),
     Row("routing", _any_of("unsorted", "absent"), _SORTED, {"moe_gemm_gguf_launcher": 257}, _MOE),

@@ -23,7 +23,8 @@ BAD_IDS = "an id out of range is the caller's error, which Rust does not look fo
 
 def why(kernel: str, fields: str) -> str | None:
     case = Case.parse(f"{kernel}({fields})")
-    found = never_launched(SPECS.kernels[kernel].launch, case)
+    entry = SPECS.kernels.get(kernel) or SPECS.launchers[kernel]
+    found = never_launched(entry.launch, case)
     return None if found is None else found.why.partition(":")[0]
 
 
@@ -48,6 +49,12 @@ def why(kernel: str, fields: str) -> str | None:
             "rows of a quantized tensor are whole blocks, of 32 values or more",
         ),
         ("quantize_q8_1", "kx=256,rows=2,values=unit", None),
+        (
+            "launch_mmq_gguf_q4_0",
+            "ncols=256,nrows=20,columns=10,cc=800,values=random",
+            "Rust passes the compute capability of the device itself; Candle's kernels of another one fault",
+        ),
+        ("launch_mmq_gguf_q4_0", "ncols=256,nrows=20,columns=10,nsm=132,values=random", None),
         # No Rust calls these two, so that no launch of theirs is Candle's.
         ("sum_f32", "shape=[9,100],sum=[1],values=ties,block=96,grid=2", None),
         ("fill_f32", "shape=[77],value=pattern,block=64", None),

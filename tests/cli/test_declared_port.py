@@ -101,7 +101,7 @@ def test_a_worker_in_a_folder_without_the_port_is_told(port: Path, tmp_path_fact
     worker = f"popen//chdir={tmp_path_factory.mktemp('elsewhere')}"
     code, out = pytest_says(port, "-k", "fill_u32", "--dist", "load", "--tx", worker)
     assert code == 2
-    assert "pytest-xdist's workers are in a folder without it" in out
+    assert "pytest-xdist's workers lack it" in out
 
 
 def test_it_does_not_pass_where_no_kernel_was_collected(port: Path) -> None:

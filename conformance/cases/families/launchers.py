@@ -206,15 +206,15 @@ def _floats(kind: str, name: str, count: int, stream: RandomStream) -> Buffer:
 def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("kx", "rows", "values"))
     kx, rows = fields.number("kx", 32, 1), fields.number("rows", 1, 1, 65535)
-    kind = kernel.param("x").dtype
-    with np.errstate(over="ignore"):
-        x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, stream)).astype(
-            dtype(kind).numpy
-        )
+    kind = dtype(kernel.param("x").dtype)
+    x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, stream))
+    # Without infinities: the bits of their NaN sums are the processor's.
+    largest = np.asarray(kind.floating.largest, kind.bits).view(kind.numpy).astype(np.float32)
+    x = np.clip(x, -largest, largest).astype(kind.numpy)
     width = padded(kx)
     blocks = _unwritten("vy", rows * width // GROUP * FORMATS["q8_1"].size)
     given = _numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
-    return _call(kernel, [Buffer("x", kind, "in", x), blocks, *given])
+    return _call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
 
 
 def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
