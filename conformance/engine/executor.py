@@ -24,6 +24,7 @@ from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
 from conformance.engine.scratch import GARBAGE, Scratch
+from conformance.engine.strays import check_stream
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
@@ -59,6 +60,7 @@ class Server:
         self._modules: list[Any] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
+        self._untold: set[int] = set()
         self._launched = False
 
     def run(self) -> None:
@@ -190,18 +192,21 @@ class Server:
         buffers = [base + offset for offset, _ in message["buffers"]]
         scratch = [Scratch(device, size) for size in message["scratch"]]
         try:
-            self._start(message, [*buffers, *(one.address for one in scratch)])
+            call = self._start(message, [*buffers, *(one.address for one in scratch)])
             for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):
                 damage = one.damage()
                 if damage:
                     raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+            device.read(arena.address(out, total), base, total)
+            if call is not None and message["function"] not in self._untold:
+                told = check_stream(device, call, message["what"], base, arena, total)
+                self._untold |= set() if told else {message["function"]}
         finally:
             for one in scratch:
                 one.give_back()
-        device.read(arena.address(out, total), base, total)
 
-    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> None:
-        """Launch and wait. A slot is eight bytes, or a buffer's number with an offset into it in bytes."""
+    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> PreparedCall | None:
+        """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
         slots: list[Any] = [
             slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
             for slot in message["slots"]
@@ -212,11 +217,12 @@ class Server:
             call = PreparedCall(self._device, function, message["types"], slots, what)
             self._launched = True
             call.run()
-            return
+            return call
         prepared = Prepared(self._device, function, message["shape"], slots, what)
         self._launched = True
         prepared.start()
         self._device.synchronize(what)
+        return None
 
     def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
         arena = self._arenas[link, message["arena"]]

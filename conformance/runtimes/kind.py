@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from conformance.outcome import Sites
@@ -68,6 +68,17 @@ class LauncherRuntime(Protocol):
     def end_call(self) -> tuple[int, str]:
         """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong
         otherwise, such as work on another stream, or with an empty text, also where the runtime cannot tell."""
+
+
+@runtime_checkable
+class HoldingRuntime(Protocol):
+    """A ``LauncherRuntime`` by which it can be seen that a launcher's work is not on the stream that it was given."""
+
+    def hold(self, stream: int) -> bool:
+        """Let nothing begin that is put on ``stream`` from now on, until ``release`` or for a while; whether it can."""
+
+    def release(self) -> bool:
+        """Let the stream go on; whether it was held until now."""
 
 
 class OnDevice:
