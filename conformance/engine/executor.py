@@ -23,6 +23,7 @@ from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
+from conformance.engine.scratch import GARBAGE, Scratch
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
@@ -44,9 +45,6 @@ CONTEXT_LOST = 7
 _KEPT_ERROR = 2000
 
 _STANDARD_ERROR = 2
-
-_GARBAGE = 0xA5
-"""What scratch is filled with."""
 
 
 class Server:
@@ -96,9 +94,10 @@ class Server:
         arena = self._arena(link, message)
         at, size = message["at"], message["size"]
         assert arena.map is not None
-        module = self._device.load(arena.map[at : at + size], message["label"])
+        load = self._device.load_launchers if message["launchers"] else self._device.load
+        module = load(arena.map[at : at + size], message["label"])
         self._modules.append(module)
-        asked = self._kind.code == "opaque"
+        asked = self._kind.code == "opaque" and not message["launchers"]
         kernels = self._device.runtime.module_kernels(int(module.handle)) if asked else None
         return {"module": len(self._modules) - 1, "kernels": kernels}
 
@@ -160,7 +159,7 @@ class Server:
             for size in message["scratch"]:
                 base = device.take(size)
                 taken.append((base, size))
-                device.fill(base, _GARBAGE, size)
+                device.fill(base, GARBAGE, size)
             self._start(message, [base for base, _ in taken])
             if message["types"]:
                 self._check_freed(message, taken)
@@ -188,7 +187,17 @@ class Server:
             self._blob = (device.allocate(total), total)
         base = self._blob[0]
         device.write(base, arena.address(0, total), total)
-        self._start(message, [base + offset for offset, _ in message["buffers"]])
+        buffers = [base + offset for offset, _ in message["buffers"]]
+        scratch = [Scratch(device, size) for size in message["scratch"]]
+        try:
+            self._start(message, [*buffers, *(one.address for one in scratch)])
+            for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):
+                damage = one.damage()
+                if damage:
+                    raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+        finally:
+            for one in scratch:
+                one.give_back()
         device.read(arena.address(out, total), base, total)
 
     def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> None:

@@ -151,10 +151,10 @@ def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.Captu
 def test_a_runtime_that_calls_no_launchers_records_kernels_alone() -> None:
     specs = load_specs()
     kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
-    assert recordable([kernel, launcher], "isa") == [kernel]
+    assert recordable([kernel, launcher], "cuda") == [kernel]
     assert recordable([kernel, launcher], "cpu") == [kernel, launcher]
-    with pytest.raises(UsageError, match="cannot be called on the isa runtime yet"):
-        recordable([launcher], "isa")
+    with pytest.raises(UsageError, match="cannot be called on the cuda runtime yet"):
+        recordable([launcher], "cuda")
 
 
 def test_a_launcher_that_does_not_end_is_stopped(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:

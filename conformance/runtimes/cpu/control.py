@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.host import find_toolchain
 
 FORBIDDEN_EXIT = 159
@@ -50,6 +51,7 @@ class CpuRuntime:
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         bind(self.library, folder / "libhiprtc.so")
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipGetErrorName.restype = ctypes.c_char_p
         self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
@@ -114,9 +116,18 @@ class CpuRuntime:
         """What the last failed call has to say: kernel, block, thread and cause."""
         return (self._library.hipcpuLastMessage() or b"").decode(errors="replace")
 
-    def symbol(self, module: int, name: str) -> int | None:
+    def load_launchers(self, code: bytes, what: str) -> int:
         """See ``LauncherRuntime``."""
-        address = self._library.hipcpuModuleSymbol(module, name.encode())
+        module = ctypes.c_void_p()
+        result = self._library.hipModuleLoadData(ctypes.byref(module), code)
+        if result:
+            name = self._library.hipGetErrorName(result).decode()
+            raise HipError("hipModuleLoadData", result, name, what, self.message())
+        return module.value or 0
+
+    def symbol(self, loaded: int, name: str) -> int | None:
+        """See ``LauncherRuntime``."""
+        address = self._library.hipcpuModuleSymbol(loaded, name.encode())
         return None if address is None else int(address)
 
     def begin_call(self, stream: int) -> None:

@@ -57,6 +57,7 @@ class PreparedCall:
         left pending.
         """
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
+        device.synchronize()  # the stream waits for no copy and no other one
         device.hip.hipGetLastError()  # of whoever came before
         runtime.begin_call(self._stream)
         self._call(*self._values)
@@ -64,8 +65,7 @@ class PreparedCall:
         text = device.detail(pending) if int(pending) else ""
         fault, said = runtime.end_call()
         if fault:
-            name = device.hip.hipError_t(fault).name
-            raise HipError(self._function.name, fault, name, "", said)
+            raise HipError("hipLaunchKernel", fault, device.hip.hipError_t(fault).name, self._function.name, said)
         device.synchronize(self._what)
         if said:
             raise Misuse(f"{self._function.name}: {said}")
