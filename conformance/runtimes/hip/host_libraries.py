@@ -33,9 +33,9 @@ class HostLibraries:
                 file.write(code)
             self._loaded.append(ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL))
         except OSError as error:
-            raise _refusal(str(error).removeprefix(f"{path}: "), what) from None
-        finally:
             os.close(descriptor)
+            raise _refusal(str(error).removeprefix(f"{path}: "), what) from None
+        # The file stays open: dlopen goes by the path, and the next file must not have the same.
         return len(self._loaded) - 1
 
     def symbol(self, loaded: int, name: str) -> int | None:
