@@ -64,8 +64,9 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         self.set_option("unwritten", what or "none")
 
     def confine(self) -> str:
-        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing."""
-        return "the interpreter"
+        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing. The host
+        code of launchers is not guarded."""
+        return "the interpreter, but for the host code of launchers"
 
     def weakened(self) -> tuple[str, ...]:
         """Which checks are off: none can be."""
