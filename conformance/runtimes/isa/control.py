@@ -64,8 +64,10 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         self.set_option("unwritten", what or "none")
 
     def confine(self) -> str:
-        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing. The host
-        code of launchers is not guarded."""
+        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing.
+
+        Nothing guards against the host code of launchers.
+        """
         return "the interpreter, but for the host code of launchers"
 
     def weakened(self) -> tuple[str, ...]:
