@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from conformance.engine.compiling import Compiler
 from conformance.engine.library import Found, LostLoading, Port
 from conformance.engine.remote import Executor, Function, Lost
 from conformance.outcome import INFRASTRUCTURE
+from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.launchers import difference, launchers_in, may_define, spells
+from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
+from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.errors import AmdError
 
 
 class Launchers:
@@ -37,6 +42,8 @@ class Launchers:
         self._defined: dict[int, dict[str, Definition]] = {}
         self._unread: dict[int, str] = {}
         self._made: dict[int, Made] = {}
+        self._lines: dict[int, LineTable] = {}
+        self._is_amd = runtime_kind(port.runtime).code == "amd"
         self._modules: dict[int, int] = {}
         self._functions: dict[tuple[int, str], Function | None] = {}
 
@@ -62,7 +69,7 @@ class Launchers:
                 return Found(None, "not_run", place, lacking)
             self._load(index)
             if index in self.unavailable:
-                return Found(None, "not_run", place, f"{INFRASTRUCTURE}{self.unavailable[index]}")
+                return Found(None, "not_run", place, self.unavailable[index])
             if index in self.broken:
                 return Found(None, "compile_error", place, self.broken[index])
             function = self._function(index, name)
@@ -70,7 +77,7 @@ class Launchers:
                 lacks = next(iter(self._made[index].broken.values()), None)
                 why = lacks.why if lacks is not None else "the compiled source does not export it"
                 return Found(None, "compile_error", place, why)
-            return Found(function, "pass", place, None)
+            return Found(function, "pass", place, None, with_places=partial(self._with_places, index))
         for index, why in self._unread.items():
             if spells(self._sources[index], name):
                 return Found(None, "compile_error", self._sources[index].label, why)
@@ -112,7 +119,22 @@ class Launchers:
         except SourceError as error:
             self.broken[index] = str(error)
         except InfrastructureError as error:
-            self.unavailable[index] = str(error)
+            self.unavailable[index] = f"{INFRASTRUCTURE}{error}"
+
+    def _with_places(self, index: int, message: str) -> str:
+        """``message`` of a fault in a kernel of source ``index``, with lines where its code has line tables."""
+        source = self._sources[index]
+
+        def table() -> LineTable:
+            if index not in self._lines:
+                try:
+                    code = embedded(self._made[index].code, self._port.arch(), source.label)
+                    self._lines[index] = read_line_table(code)
+                except AmdError:
+                    self._lines[index] = LineTable()
+            return self._lines[index]
+
+        return with_places(message, table, source) if self._is_amd else message
 
     def _function(self, index: int, name: str) -> Function | None:
         if (index, name) not in self._functions:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from conformance.processes.bounded import run_bounded
-from conformance.toolchains.amd import SECONDS, CompileFailure
+from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import target
 
 _OF_HOST = re.compile(
     r"unable to execute command: Executable.*|(?:unable to find library|cannot find) -l\w.*"
@@ -39,6 +43,29 @@ class LibraryCompiler:
             raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
         if done.code:
             raise CompileFailure(f"the compiler ended with {done.code}", f"{done.err}{done.out}", done.code)
+
+
+@cache
+def amd_library_compiler(arch: str) -> LibraryCompiler | str:
+    """Who makes libraries with code for the AMD GPU ``arch``, or why nobody can here, and what to install.
+
+    A library is linked with no libamdhip64: that of the process which loads it is to be the runtime's.
+    """
+    try:
+        wanted = target(arch)
+        found = find_toolchain([wanted], None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+    except (AmdError, OSError) as error:
+        return f"linked launchers are compiled by hipcc or another clang with HIP's headers: {error}"
+    if found.minimal_headers:
+        return (
+            f"linked launchers need HIP's own headers, which {found.name} lacks; install ROCm, or on Debian and Ubuntu "
+            "the package libamdhip64-dev"
+        )
+    words = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
+    return LibraryCompiler((*found.command, *words), found.name, found.identity)
+
+
+_AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt")
 
 
 def lacked_of_host(log: str) -> str | None:
