@@ -91,8 +91,8 @@ def moe_gemm_wmma(variant: Mapping[str, str], library_ulp: int, **given: Any) ->
     matrix units do. Where subnormal operands are taken for zero (``_dot``) the result is as good: ``equivalent``.
 
     Upstream stores a float16 result wrongly: its bits are taken for an unsigned integer, which is converted to float16.
-    Where the variant's ``fixed`` says so the result itself is expected. An interval that holds numbers of both signs
-    falls apart into two by this, of which one is in the answer, the other in ``equivalent``.
+    Where the variant has ``fixed`` (half-bits) the result itself is expected. An interval that holds numbers of both
+    signs falls apart into two by this, of which one is in the answer, the other in ``equivalent``.
 
     ``expert_counts`` and ``expert_offsets`` get the number of rows of each expert, and where they begin.
     """

@@ -19,6 +19,8 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
 from conformance.toolchains.targets import macros, target
 
+NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
+
 
 def compile_answer(request: Compile, load: Callable[[int], str | None]) -> Compiled:
     """The answer to ``request``. ``load`` compiles and loads a source; it returns or raises what is wrong with it."""
@@ -65,7 +67,7 @@ class Compiler:
         self._supervisor = supervisor
         self._begin = begin
         self._ready = ready
-        self._made: dict[str, Made] = {}
+        self._made: dict[tuple[str, bool], Made] = {}
         self._refused: dict[tuple[str, bool], CompileError | MissingHeaders] = {}
 
     def compiled(self, source: KernelSource, launchers: bool = False) -> Made:
@@ -84,6 +86,14 @@ class Compiler:
             self._refused[key] = error
             raise
 
+    def no_launchers(self) -> str | None:
+        """Why no launcher can be compiled here, and what to do; ``None`` where they can."""
+        build = runtime_kind(self._setup.runtime).launchers
+        if build is None:
+            return NOT_HERE.format(runtime=self._setup.runtime)
+        found = None if build.compiler is None else build.compiler(self._ready().arch)
+        return found if isinstance(found, str) else None
+
     def _compiled(self, source: KernelSource, launchers: bool) -> Made:
         self._begin(f"compiling {source.label}")
         ready = self._ready()
@@ -93,17 +103,21 @@ class Compiler:
         if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
             dialect = "hip"  # its compiler goes by the suffix
         extra: tuple[str, ...] = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
-        extra += (kind.launcher_words or ()) if launchers else ()
+        build = kind.launchers if launchers else None
+        extra += () if build is None else build.words
+        library = None if build is None or build.compiler is None else build.compiler(ready.arch)
+        assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
-        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen)
+        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen, library)
         if kind.code == "amd":
-            self._made[source.label] = found
+            self._made[source.label, launchers] = found
         return found
 
-    def sign(self, outcome: Outcome) -> None:
+    def sign(self, outcome: Outcome, launchers: bool = False) -> None:
         """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""
         source = outcome.source or ""
-        found = self._made.get(source) or self._made.get(source.rpartition(":")[0])  # with a line, or without
+        names = (source, source.rpartition(":")[0])  # with a line, or without
+        found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
         if found is not None:
             outcome.compiler, outcome.compiler_name = found.compiler, found.name

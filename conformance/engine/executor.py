@@ -23,6 +23,8 @@ from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
+from conformance.engine.scratch import GARBAGE, Scratch
+from conformance.engine.strays import check_stream
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
@@ -45,9 +47,6 @@ _KEPT_ERROR = 2000
 
 _STANDARD_ERROR = 2
 
-_GARBAGE = 0xA5
-"""What scratch is filled with."""
-
 
 class Server:
     """Answers the requests of some judges on one device."""
@@ -61,6 +60,7 @@ class Server:
         self._modules: list[Any] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
+        self._untold: set[int] = set()
         self._launched = False
 
     def run(self) -> None:
@@ -96,9 +96,10 @@ class Server:
         arena = self._arena(link, message)
         at, size = message["at"], message["size"]
         assert arena.map is not None
-        module = self._device.load(arena.map[at : at + size], message["label"])
+        load = self._device.load_launchers if message["launchers"] else self._device.load
+        module = load(arena.map[at : at + size], message["label"])
         self._modules.append(module)
-        asked = self._kind.code == "opaque"
+        asked = self._kind.code == "opaque" and not message["launchers"]
         kernels = self._device.runtime.module_kernels(int(module.handle)) if asked else None
         return {"module": len(self._modules) - 1, "kernels": kernels}
 
@@ -160,7 +161,7 @@ class Server:
             for size in message["scratch"]:
                 base = device.take(size)
                 taken.append((base, size))
-                device.fill(base, _GARBAGE, size)
+                device.fill(base, GARBAGE, size)
             self._start(message, [base for base, _ in taken])
             if message["types"]:
                 self._check_freed(message, taken)
@@ -188,11 +189,24 @@ class Server:
             self._blob = (device.allocate(total), total)
         base = self._blob[0]
         device.write(base, arena.address(0, total), total)
-        self._start(message, [base + offset for offset, _ in message["buffers"]])
-        device.read(arena.address(out, total), base, total)
+        buffers = [base + offset for offset, _ in message["buffers"]]
+        scratch = [Scratch(device, size) for size in message["scratch"]]
+        try:
+            call = self._start(message, [*buffers, *(one.address for one in scratch)])
+            for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):
+                damage = one.damage()
+                if damage:
+                    raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+            device.read(arena.address(out, total), base, total)
+            if call is not None and message["function"] not in self._untold:
+                told = check_stream(device, call, message["what"], base, arena, total)
+                self._untold |= set() if told else {message["function"]}
+        finally:
+            for one in scratch:
+                one.give_back()
 
-    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> None:
-        """Launch and wait. A slot is eight bytes, or a buffer's number with an offset into it in bytes."""
+    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> PreparedCall | None:
+        """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
         slots: list[Any] = [
             slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
             for slot in message["slots"]
@@ -203,11 +217,12 @@ class Server:
             call = PreparedCall(self._device, function, message["types"], slots, what)
             self._launched = True
             call.run()
-            return
+            return call
         prepared = Prepared(self._device, function, message["shape"], slots, what)
         self._launched = True
         prepared.start()
         self._device.synchronize(what)
+        return None
 
     def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
         arena = self._arenas[link, message["arena"]]

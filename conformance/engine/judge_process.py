@@ -11,7 +11,7 @@ from __future__ import annotations
 from conformance.engine.compiling import Compiler, compile_answer, seen_by
 from conformance.engine.launchers import Launchers
 from conformance.engine.launching import Launching
-from conformance.engine.library import Library, LostLoading
+from conformance.engine.library import Library, LostLoading, Port
 from conformance.engine.member import run_member
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.progress import Progress
@@ -57,23 +57,20 @@ class Judge:
         self._deadly: dict[Entry, dict[int, str]] = {"kernel": {}, "launcher": {}}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
-        self._library = Library(
+        port = Port(
             mode.tree.path,
             seen_by(setup, mode.tree.options),
             setup.runtime,
-            self._compiler.compiled,
-            lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made after the library
-            progress.begin,
+            lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made last
             lambda: self._supply.ready.arch,
+            progress.begin,
             mode.tree.declared.names,
         )
+        self._library = Library(port, self._compiler.compiled)
         self._launchers = Launchers(
-            mode.tree.path,
-            seen_by(setup, mode.tree.options),
-            setup.runtime,
-            lambda source: self._compiler.compiled(source, launchers=True),
+            port,
+            self._compiler,
             lambda: self._supply.current(),  # noqa: PLW0108
-            mode.tree.declared.names,
             tuple(self._specs.launchers),
         )
         self._supply = Supply(channel, self._renewed)
@@ -139,7 +136,7 @@ class Judge:
         outcome.planned = outcome.cases + outcome.left_out if judged is None else len(judged)
         if others and outcome.status in ("pass", "fail", "known_failure"):
             self._try_robustness(kernel, request, others, outcome)
-        self._compiler.sign(outcome)
+        self._compiler.sign(outcome, kernel.is_launcher)
         outcome.port_name = declared.names.ports.get(kernel.name)
         geometry = geometry_of(declared.launch, kernel.name)
         outcome.geometry = None if geometry is None else described(geometry)

@@ -3,64 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Protocol
+from functools import partial
 
-from conformance.engine.library import Found, LostLoading
-from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.engine.compiling import Compiler
+from conformance.engine.library import Found, LostLoading, Port
+from conformance.engine.remote import Executor, Function, Lost
 from conformance.outcome import INFRASTRUCTURE
+from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
-from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.launchers import difference, launchers_in, may_define, spells
-from conformance.port.options import BuildOptions
-from conformance.port.sources import KernelSource, SourceError, find_sources
+from conformance.port.line_tables import LineTable, read_line_table, with_places
+from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
-
-NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
-
-
-class Loader(Protocol):
-    """Where code is loaded and host functions are found: an executor."""
-
-    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]: ...
-
-    def launcher(self, module: int, name: str) -> Function | None: ...
+from conformance.toolchains.errors import AmdError
 
 
 class Launchers:
-    """The host functions of the sources under one path; parameters as of ``Library``.
+    """The host functions of ``port`` among those called ``wanted``, compiled with their kernels by ``compiler`` and
+    loaded into ``executor``.
 
-    ``compiled`` compiles a source with its host code. ``broken`` and ``unavailable`` are by the index of a source.
+    ``broken`` and ``unavailable`` are by the index of a source, as in ``Library``.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        options: BuildOptions,
-        runtime: str,
-        compiled: Callable[[KernelSource], Made],
-        loader: Callable[[], Loader],
-        names: Names = OWN_NAMES,
-        wanted: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, port: Port, compiler: Compiler, executor: Callable[[], Executor], wanted: Sequence[str]) -> None:
         self.broken: dict[int, str] = {}
         self.unavailable: dict[int, str] = {}
-        self._sources = find_sources(path)
-        self._options = options
-        self._kind = runtime_kind(runtime)
-        self._compiled = compiled
-        self._loader = loader
-        self._port_names = names
+        self._sources = find_sources(port.path)
+        self._port = port
+        self._compiler = compiler
+        self._executor = executor
         self._wanted = wanted
         self._candidates: list[int] | None = None
         self._defined: dict[int, dict[str, Definition]] = {}
         self._unread: dict[int, str] = {}
         self._made: dict[int, Made] = {}
+        self._lines: dict[int, LineTable] = {}
+        self._is_amd = runtime_kind(port.runtime).code == "amd"
         self._modules: dict[int, int] = {}
         self._functions: dict[tuple[int, str], Function | None] = {}
 
@@ -71,7 +54,7 @@ class Launchers:
 
     def find(self, launcher: Kernel) -> Found:
         """The function of ``launcher``, or why there is none. Raises ``Lost`` and ``LostLoading``."""
-        name = self._port_names.port(launcher.name)
+        name = self._port.names.port(launcher.name)
         for index in self._spelling():
             definition = self._definitions(index).get(name)
             if definition is None:
@@ -81,11 +64,12 @@ class Launchers:
             differs = difference(launcher, definition)
             if differs is not None:
                 return Found(None, "signature", place, differs)
-            if self._kind.launcher_words is None:
-                return Found(None, "not_run", place, NOT_HERE.format(runtime=self._kind.name))
+            lacking = self._compiler.no_launchers()
+            if lacking is not None:
+                return Found(None, "not_run", place, lacking)
             self._load(index)
             if index in self.unavailable:
-                return Found(None, "not_run", place, f"{INFRASTRUCTURE}{self.unavailable[index]}")
+                return Found(None, "not_run", place, self.unavailable[index])
             if index in self.broken:
                 return Found(None, "compile_error", place, self.broken[index])
             function = self._function(index, name)
@@ -93,7 +77,7 @@ class Launchers:
                 lacks = next(iter(self._made[index].broken.values()), None)
                 why = lacks.why if lacks is not None else "the compiled source does not export it"
                 return Found(None, "compile_error", place, why)
-            return Found(function, "pass", place, None)
+            return Found(function, "pass", place, None, with_places=partial(self._with_places, index))
         for index, why in self._unread.items():
             if spells(self._sources[index], name):
                 return Found(None, "compile_error", self._sources[index].label, why)
@@ -102,16 +86,16 @@ class Launchers:
     def _spelling(self) -> list[int]:
         """The sources that may define one of the launchers at all."""
         if self._candidates is None:
-            names = [self._port_names.port(name) for name in self._wanted]
+            names = [self._port.names.port(name) for name in self._wanted]
             self._candidates = [
-                index for index, source in enumerate(self._sources) if may_define(source, names, self._options)
+                index for index, source in enumerate(self._sources) if may_define(source, names, self._port.options)
             ]
         return self._candidates
 
     def _definitions(self, index: int) -> dict[str, Definition]:
         if index not in self._defined:
             try:
-                self._defined[index] = launchers_in(self._sources[index], self._options)
+                self._defined[index] = launchers_in(self._sources[index], self._port.options)
             except ScanError as error:
                 self._defined[index], self._unread[index] = {}, str(error)
         return self._defined[index]
@@ -122,18 +106,37 @@ class Launchers:
         source = self._sources[index]
         try:
             if index not in self._made:
-                self._made[index] = self._compiled(source)
-            self._modules[index], _ = self._loader().load(self._made[index].code, source.label)
+                self._made[index] = self._compiler.compiled(source, launchers=True)
+            code = self._made[index].code
+            self._modules[index], _ = self._executor().load(code, source.label, launchers=True)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         except CompileError as error:
             self.broken[index] = first_error(error.log)
-        except (HipError, SourceError) as error:
+        except HipError as error:
+            where = self.unavailable if error.code == NOT_SUPPORTED else self.broken
+            where[index] = str(error)
+        except SourceError as error:
             self.broken[index] = str(error)
         except InfrastructureError as error:
-            self.unavailable[index] = str(error)
+            self.unavailable[index] = f"{INFRASTRUCTURE}{error}"
+
+    def _with_places(self, index: int, message: str) -> str:
+        """``message`` of a fault in a kernel of source ``index``, with lines where its code has line tables."""
+        source = self._sources[index]
+
+        def table() -> LineTable:
+            if index not in self._lines:
+                try:
+                    code = embedded(self._made[index].code, self._port.arch(), source.label)
+                    self._lines[index] = read_line_table(code)
+                except AmdError:
+                    self._lines[index] = LineTable()
+            return self._lines[index]
+
+        return with_places(message, table, source) if self._is_amd else message
 
     def _function(self, index: int, name: str) -> Function | None:
         if (index, name) not in self._functions:
-            self._functions[index, name] = self._loader().launcher(self._modules[index], name)
+            self._functions[index, name] = self._executor().launcher(self._modules[index], name)
         return self._functions[index, name]

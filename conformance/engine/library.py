@@ -40,6 +40,23 @@ class Loader(Protocol):
     def function(self, module: int, name: str) -> Function | None: ...
 
 
+@dataclass(frozen=True)
+class Port:
+    """What is loaded, and where: the sources under ``path`` with their ``options``, and ``names`` for kernels.
+
+    ``loader`` is asked for whenever something is loaded, ``arch`` says what devices that load AMD code objects are, and
+    ``begin`` gets what is looked into.
+    """
+
+    path: Path
+    options: BuildOptions
+    runtime: str
+    loader: Callable[[], Loader]
+    arch: Callable[[], str] = lambda: ""
+    begin: Callable[[str], None] = lambda _: None
+    names: Names = OWN_NAMES
+
+
 class LostLoading(Exception):
     """Loading the code of source ``index`` cost the executor: a static constructor crashes, exits or does not end."""
 
@@ -63,36 +80,21 @@ class Found:
 
 
 class Library:
-    """The sources under one path, compiled with ``compiled`` and loaded on demand where ``loader`` says.
+    """The kernels of ``port``, compiled with ``compiled`` and loaded on demand.
 
     ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. ``begin``
-    gets what is looked into, ``arch`` says what devices that load AMD code objects are, ``names`` what the port calls
-    kernels. Raises ``SourceError`` when the path cannot be used.
+    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. Raises
+    ``SourceError`` when the path cannot be used.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        options: BuildOptions,
-        runtime: str,
-        compiled: Callable[[KernelSource], Made],
-        loader: Callable[[], Loader],
-        begin: Callable[[str], None] = lambda _: None,
-        arch: Callable[[], str] = lambda: "",
-        names: Names = OWN_NAMES,
-    ) -> None:
-        self.sources = find_sources(path)
+    def __init__(self, port: Port, compiled: Callable[[KernelSource], Made]) -> None:
+        self.sources = find_sources(port.path)
         self.broken: dict[int, str] = {}
         self.unavailable: dict[int, str] = {}
         self.refused: set[int] = set()
-        self._options = options
-        self._kind = runtime_kind(runtime)
+        self._port = port
+        self._kind = runtime_kind(port.runtime)
         self._compiled = compiled
-        self._loader = loader
-        self._begin = begin
-        self._arch = arch
-        self._port_names = names
         self._code: dict[int, bytes] = {}
         self._lines: dict[int, LineTable] = {}
         self._lacks: dict[int, Mapping[str, Broken]] = {}
@@ -155,7 +157,7 @@ class Library:
 
     def port_name(self, kernel: Kernel) -> str:
         """What the port calls ``kernel``."""
-        return self._port_names.port(kernel.name)
+        return self._port.names.port(kernel.name)
 
     def _with_places(self, index: int, message: str) -> str:
         """``message`` of a fault in code of source ``index``, with lines where that code has line tables."""
@@ -174,7 +176,7 @@ class Library:
             return None
         if (index, name) not in self._functions:
             try:
-                self._functions[index, name] = self._loader().function(self._modules[index], name)
+                self._functions[index, name] = self._port.loader().function(self._modules[index], name)
             except HipError as error:
                 self._refuse(index, error)
                 return None
@@ -206,8 +208,8 @@ class Library:
         if self.broken.get(index, "").startswith(COMPILER_LOST):
             return None  # what the compiler does not come to an end with, the preprocessor may not either
         if index not in self._names:
-            self._begin(f"compiling {self.sources[index].label}")
-            self._names[index] = defined_names(self.sources[index], self._options)
+            self._port.begin(f"compiling {self.sources[index].label}")
+            self._names[index] = defined_names(self.sources[index], self._port.options)
         return self._names[index]
 
     def _loaded(self, index: int) -> bool:
@@ -238,10 +240,10 @@ class Library:
             if source.is_code_object and self._kind.code == "host":
                 _refuse_foreign(source, self._kind.name)
             if self._kind.code == "amd":
-                self._tables[index], code = amd_table(source, code, self._arch())
+                self._tables[index], code = amd_table(source, code, self._port.arch())
             self._code[index] = code
         try:
-            self._modules[index], rows = self._loader().load(self._code[index], source.label)
+            self._modules[index], rows = self._port.loader().load(self._code[index], source.label)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         if index not in self._tables:

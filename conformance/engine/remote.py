@@ -139,8 +139,9 @@ class Executor:
         for number, arena in enumerate(self._arenas):
             self._send({"do": "arena", "arena": number}, [arena.descriptor])
 
-    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]:
-        """The number of the loaded code object, and its kernels where the runtime can tell.
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
+        """The number of the loaded code object, and its kernels where the runtime can tell; ``launchers``: of what was
+        compiled with host functions.
 
         Raises ``HipError`` when it is refused and ``Lost``.
         """
@@ -150,6 +151,7 @@ class Executor:
         assert arena.map is not None
         arena.map[: len(code)] = code
         message = {"do": "load", "arena": 0, "mapped": arena.size, "at": 0, "size": len(code), "label": label}
+        message["launchers"] = launchers
         answer = self._ask(message, _Loaded)
         if answer.error is not None:
             raise _hip_error(answer.error)

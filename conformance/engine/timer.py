@@ -14,7 +14,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.engine.compiling import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
-from conformance.engine.library import Library
+from conformance.engine.library import Library, Port
 from conformance.engine.member import run_member
 from conformance.engine.modes import TimeTrees
 from conformance.engine.progress import Progress
@@ -82,13 +82,15 @@ class Timer:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             self._libraries.append(
                 Library(
-                    tree.path,
-                    tree.options,
-                    setup.runtime,
+                    Port(
+                        tree.path,
+                        tree.options,
+                        setup.runtime,
+                        lambda: self._loader,
+                        arch=lambda: self.ready.arch,
+                        names=tree.declared.names,
+                    ),
                     compiler.compiled,
-                    lambda: self._loader,
-                    arch=lambda: self.ready.arch,
-                    names=tree.declared.names,
                 )
             )
 

@@ -124,6 +124,25 @@ def code_for(data: bytes, arch: str, label: str) -> tuple[CodeObject, bytes]:
     return parse(code, label), code
 
 
+def embedded(library: bytes, arch: str, label: str) -> bytes:
+    """The code object for a device of ``arch`` in a shared library that was compiled with its host code.
+
+    Raises ``AmdError`` as ``code_for``, also where the library has none.
+    """
+    try:
+        section = ELFFile(BytesIO(library)).get_section_by_name(_EMBEDDED)
+        data = b"" if section is None else bytes(section.data())
+    except _DAMAGE:
+        data = b""
+    if not data:
+        raise AmdError(f"{label}: is not a library with code for an AMD GPU")
+    return code_for(data, arch, label)[1]
+
+
+_EMBEDDED = ".hip_fatbin"
+"""The section in which clang puts the offload bundle."""
+
+
 def parse(data: bytes, label: str) -> CodeObject:
     """The code object in ``data``; ``label`` names it in errors. Raises ``AmdError``."""
     if not data.startswith(b"\x7fELF"):

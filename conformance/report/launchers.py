@@ -27,7 +27,7 @@ def _cells(row: KernelResult) -> list[str]:
 
 def _verdict(row: KernelResult) -> str:
     if row.status == "pass":
-        return f"✅ {row.cases} cases"
+        return f"✅ {row.cases} cases" + (", fixed here, wrong upstream" if row.fixed else "")
     first: Failure | None = next(iter(row.failures), None)
     why = row.message or (first.why if first is not None else "")
     counts = f", {row.counts}" if row.failed else ""

@@ -184,11 +184,12 @@ def _builds(record: Record, specs: Specs) -> list[str]:
 def _defects(specs: Specs) -> list[str]:
     """Each defect once, with the families and the number of kernels that it is about."""
     where: dict[str, dict[str, int]] = {}
-    for kernel in specs.kernels.values():
+    entries = [*specs.kernels.values(), *specs.launchers.values()]
+    for kernel in entries:
         for text in kernel.upstream_defects:
             families = where.setdefault(text, {})
             families[kernel.family] = families.get(kernel.family, 0) + 1
-    names = {kernel.fix.defect: kernel.fix.name for kernel in specs.kernels.values() if kernel.fix is not None}
+    names = {kernel.fix.defect: kernel.fix.name for kernel in entries if kernel.fix is not None}
     lines = [
         "A port at parity does the same as Candle in these places too, except where an input is left out below. Where "
         "a name follows, a port that mends the defect can say so under `fixes` in its candle-parity.toml.",

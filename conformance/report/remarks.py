@@ -39,7 +39,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
-        *(("note", text) for text in (*known_failures(rows), *fixes(rows))),
+        *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         *(("note", text) for text in _of_passing(rows)),

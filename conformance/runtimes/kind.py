@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from conformance.outcome import Sites
     from conformance.runtimes.choice import Choice
     from conformance.runtimes.counts import LaunchCounts
+    from conformance.toolchains.libraries import LibraryCompiler
 
 CodeFormat = Literal["host", "amd", "opaque"]
 """Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
@@ -50,17 +51,34 @@ class Runtime(Protocol):
 
 
 class LauncherRuntime(Protocol):
-    """What a loaded runtime can do besides, whose kind has ``launcher_words``."""
+    """What a loaded runtime can do besides, whose kind has ``launchers``."""
 
-    def symbol(self, module: int, name: str) -> int | None:
-        """The address of the host function ``name`` of a loaded module; ``None`` where it exports none."""
+    def load_launchers(self, code: bytes, what: str) -> int:
+        """Load what was compiled of the source ``what`` with its host code; a number for it.
+
+        Raises ``HipError``, with code 801 for what the runtime, not the source, lacks.
+        """
+
+    def symbol(self, loaded: int, name: str) -> int | None:
+        """The address of the host function ``name`` of what was loaded; ``None`` where it exports none."""
 
     def begin_call(self, stream: int) -> None:
         """A launcher is called next that is to put its work on ``stream``."""
 
     def end_call(self) -> tuple[int, str]:
         """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong
-        otherwise, such as work on another stream, or with an empty text."""
+        otherwise, such as work on another stream, or with an empty text, also where the runtime cannot tell."""
+
+
+@runtime_checkable
+class HoldingRuntime(Protocol):
+    """A ``LauncherRuntime`` by which it can be seen that a launcher's work is not on the stream that it was given."""
+
+    def hold(self, stream: int) -> bool:
+        """Let nothing begin that is put on ``stream`` from now on, until ``release`` or for a while; whether it can."""
+
+    def release(self) -> bool:
+        """Let the stream go on; whether it was held until now."""
 
 
 class OnDevice:
@@ -93,6 +111,18 @@ class NoRuntime(RuntimeError):
 def own_first(words: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
     """A compiler's options: the runtime's ``own``, then a source's ``words``."""
     return (*own, *words)
+
+
+@dataclass(frozen=True)
+class LauncherBuild:
+    """How the host functions of a source are compiled with its kernels, for ``LauncherRuntime``.
+
+    ``words`` are further options. ``compiler`` finds who makes a shared library of a source for the architecture of a
+    device, or says what to install; ``None`` where the runtime's hiprtc compiles host code too.
+    """
+
+    words: tuple[str, ...] = ()
+    compiler: Callable[[str], LibraryCompiler | str] | None = None
 
 
 @dataclass(frozen=True)
@@ -175,9 +205,8 @@ class RuntimeKind:
     compile_words: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]] = own_first
     """All of hiprtc's options, of those that a source brings and the runtime's own."""
 
-    launcher_words: tuple[str, ...] | None = None
-    """hiprtc's further options by which the host functions of a source are compiled with its kernels, for
-    ``LauncherRuntime``; ``None`` where launchers cannot be called on this runtime yet."""
+    launchers: LauncherBuild | None = None
+    """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
 
     stand_ins: tuple[Path, ...] = ()
     """Folders of headers that ``compile_words`` adds to every compilation: a part of what a source is compiled from."""

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "stand_in.h"
+#include "stand_in_streams.h"
 
 namespace {
 
@@ -129,6 +130,7 @@ const std::map<int, std::pair<const char *, const char *>> errors = {
 
 API void stand_in_script(const char *name, int result, int after) { script[name] = Scripted{result, after}; }
 API void stand_in_number(const char *name, int value) { numbers[name] = value; }
+API void stand_in_fault() { waiting_fault = true; }
 
 // ---- the driver
 
@@ -196,6 +198,7 @@ API int cuCtxGetDevice(int *device) {
   return current_device < 0 ? 201 : 0;
 }
 API int cuCtxSynchronize() {
+  streams().wait_for_all();
   if (waiting_fault) poison = 700;
   return said("cuCtxSynchronize");
 }
@@ -248,6 +251,7 @@ API int cuPointerGetAttribute(void *value, int attribute, std::uint64_t p) {
 
 namespace {
 int copied(int result, void *to, const void *from, std::size_t bytes) {
+  streams().wait(nullptr);
   if (result == 0) std::memmove(to, from, bytes);
   return result;
 }
@@ -325,7 +329,14 @@ API int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) 
   return said("cuStreamCreateWithPriority", flags, priority);
 }
 API int cuStreamDestroy_v2(void *s) { return said("cuStreamDestroy_v2", Handle{s}); }
-API int cuStreamSynchronize(void *s) { return said("cuStreamSynchronize", Handle{s}); }
+API int cuStreamSynchronize(void *s) {
+  streams().wait(s);
+  return said("cuStreamSynchronize", Handle{s});
+}
+API int cuLaunchHostFunc(void *s, void (*function)(void *), void *data) {
+  streams().put(s, [=] { function(data); });
+  return said("cuLaunchHostFunc", Handle{s});
+}
 API int cuStreamQuery(void *s) { return said("cuStreamQuery", Handle{s}); }
 API int cuStreamWaitEvent(void *s, void *e, unsigned flags) {
   return said("cuStreamWaitEvent", Handle{s}, Handle{e}, flags);

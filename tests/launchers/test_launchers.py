@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from enum import IntEnum, auto
 from pathlib import Path
@@ -16,6 +17,7 @@ from conformance.cli.usage import UsageError
 from conformance.files import traces_folder
 from conformance.replay import Traces
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
+from conformance.runtimes import runtime_kind
 from conformance.spec.load import load_specs
 from conformance.upstream.wiring.launchers import launcher_calls
 from tests.commands import answer
@@ -148,13 +150,15 @@ def test_what_launchers_answer_can_be_recorded_and_replayed(capsys: pytest.Captu
         assert (said.code, "1 of 49 launchers" in said.out) == (0, True)
 
 
-def test_a_runtime_that_calls_no_launchers_records_kernels_alone() -> None:
+def test_a_runtime_that_calls_no_launchers_records_kernels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = load_specs()
     kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
-    assert recordable([kernel, launcher], "isa") == [kernel]
     assert recordable([kernel, launcher], "cpu") == [kernel, launcher]
-    with pytest.raises(UsageError, match="cannot be called on the isa runtime yet"):
-        recordable([launcher], "isa")
+    without = dataclasses.replace(runtime_kind("cpu"), launchers=None)
+    monkeypatch.setattr("conformance.cli.commands.record.runtime_kind", lambda name: without)
+    assert recordable([kernel, launcher], "new") == [kernel]
+    with pytest.raises(UsageError, match="cannot be called on the new runtime yet"):
+        recordable([launcher], "new")
 
 
 def test_a_launcher_that_does_not_end_is_stopped(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:

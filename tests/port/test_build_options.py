@@ -250,6 +250,6 @@ def test_the_page_has_every_key_and_its_example_is_one(tmp_path: Path) -> None:
     (tmp_path / "shim" / "cuda_to_hip.h").write_text("")
     config = read_config(tmp_path / "candle-parity.toml")
     assert options_for(tmp_path, config=config).forced[-1] == Path("hip/hip_fp16.h")
-    declared = declared_in(config, load_specs().kernels)
+    declared = declared_in(config, load_specs().kernels, {})
     assert declared.names.port("mul_mat_vec_q4_0_q8_1_cuda1") == "mul_mat_vec_q4_0_q8_1_hip1"
     assert (len(declared.known_failures), len(declared.launch), len(declared.fixed)) == (1, 1, 1)

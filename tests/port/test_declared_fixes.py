@@ -8,7 +8,8 @@ from conformance.port.declared.fixes import fixed_kernels
 from conformance.port.sources import SourceError
 from conformance.spec.load import load_specs
 
-KERNELS = load_specs().kernels
+SPECS = load_specs()
+KERNELS = {**SPECS.kernels, **SPECS.launchers}
 
 
 def test_a_defect_or_a_pattern_of_kernels_is_named() -> None:
@@ -18,6 +19,7 @@ def test_a_defect_or_a_pattern_of_kernels_is_named() -> None:
         "cast_f64_u8",
     )
     assert len(fixed_kernels(["strided-ids", "is_u32_*"], KERNELS, "F")) == 26
+    assert fixed_kernels(["half-bits"], KERNELS, "F") == ("moe_gemm_wmma",)
 
 
 @pytest.mark.parametrize("named", ["uneg_f32", "nothing", "expert_stride"])

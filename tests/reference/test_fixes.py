@@ -21,7 +21,8 @@ from conformance.verdict.trials import generated, generated_parts
 from reference.expected import Expected
 
 SPECS = load_specs()
-FIXABLE = {kernel.fix.name: kernel for kernel in SPECS.kernels.values() if kernel.fix is not None}
+ENTRIES = {**SPECS.kernels, **SPECS.launchers}
+FIXABLE = {kernel.fix.name: kernel for kernel in ENTRIES.values() if kernel.fix is not None}
 
 
 def answered(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
@@ -31,9 +32,9 @@ def answered(kernel: Kernel, launch: Launch) -> dict[str, Expected]:
 
 def right(name: str, fields: str) -> tuple[dict[str, Any], NDArray[Any]]:
     """The arguments of a case of kernel ``name``, and the right content of the buffer that it writes."""
-    kernel = SPECS.kernels[name].fixed()
+    kernel = ENTRIES[name].fixed()
     launch = launch_for(kernel, Case.parse(f"{name}({fields})"))
-    (expected,) = answered(kernel, launch).values()
+    expected, *_ = answered(kernel, launch).values()
     return launch.reference_arguments(), expected.value
 
 
@@ -112,6 +113,13 @@ def test_ids_are_read_with_their_strides() -> None:
 def test_the_first_of_equal_elements_is_chosen() -> None:
     given, got = right("fast_argmin_f32", "shape=[4,300],values=ties")
     assert np.array_equal(got[:4], given["src"][:1200].reshape(4, 300).argmin(axis=1))
+
+
+def test_halves_of_a_mixture_of_experts_are_numbers() -> None:
+    given, got = right("moe_gemm_wmma", "tokens=1,topk=1,experts=2,n=8,k=16,weights=yes,dtype=f16,prefill=yes")
+    rows, expert = given["weights"].view(np.float16)[: 2 * 8 * 16].reshape(2, 8, 16), int(given["expert_ids"][0])
+    product = rows[expert].astype(np.float64) @ given["input"].view(np.float16)[:16].astype(np.float64)
+    assert np.allclose(got.view(np.float16)[:8], product * given["topk_weights"][0], rtol=2e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("fixed", [False, True])

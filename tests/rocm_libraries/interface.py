@@ -1,5 +1,5 @@
-"""What the cpu and the cuda runtime declare of the HIP API, read from their sources, as C++ that a compiler holds
-against AMD's own headers.
+"""What our runtimes declare of the HIP API, read from their sources, as C++ that a compiler holds against AMD's own
+headers.
 
 AMD's types and ours cannot be compared for being the same: ours declare ``int`` for enums and ``void *`` for handles.
 What must agree is what a caller relies on: the number of arguments, their kinds and sizes, the numbers of enumerators,
@@ -15,11 +15,11 @@ from pathlib import Path
 from tests.rocm_libraries.box import ROOT
 
 RUNTIMES = ROOT / "conformance/runtimes"
-CPU, CUDA = RUNTIMES / "cpu/runtime", RUNTIMES / "cuda/runtime"
+CPU, CUDA, ISA = (RUNTIMES / name / "runtime" for name in ("cpu", "cuda", "isa"))
 HIPRTC = RUNTIMES / "cpu/hiprtc/api.cpp"
 """Of both runtimes."""
 
-OWN = ("hipcpu", "hipcuda")
+OWN = ("hipcpu", "hipcuda", "hipisa")
 """Functions whose names begin so are not of HIP."""
 
 NOT_PUBLIC = {"hipGetDeviceProperties": "the entry point of programs that were compiled before HIP 6"}
@@ -27,7 +27,20 @@ NOT_PUBLIC = {"hipGetDeviceProperties": "the entry point of programs that were c
 NEWER = ("hipModuleGetFunctionCount",)
 """Functions that HIP 6 lacks."""
 
-OVERLOADED = {"hipMallocAsync": "hipError_t (*)(void **, size_t, hipStream_t)"}
+OVERLOADED = {
+    name: f"hipError_t (*)({parameters})"
+    for name, parameters in {
+        "hipMallocAsync": "void **, size_t, hipStream_t",
+        "hipGetSymbolAddress": "void **, const void *",
+        "hipGetSymbolSize": "size_t *, const void *",
+        "hipMemcpyToSymbol": "const void *, const void *, size_t, size_t, hipMemcpyKind",
+        "hipMemcpyFromSymbol": "void *, const void *, size_t, size_t, hipMemcpyKind",
+        "hipMemcpyToSymbolAsync": "const void *, const void *, size_t, size_t, hipMemcpyKind, hipStream_t",
+        "hipMemcpyFromSymbolAsync": "void *, const void *, size_t, size_t, hipMemcpyKind, hipStream_t",
+        "hipOccupancyMaxActiveBlocksPerMultiprocessor": "int *, const void *, int, size_t",
+        "hipOccupancyMaxPotentialBlockSize": "int *, int *, const void *, size_t, int",
+    }.items()
+}
 """C functions that AMD's headers overload in C++, with the type of the one that the library exports."""
 
 COMPARED = """
@@ -81,7 +94,7 @@ using namespace missing;
 """
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_DEFINED = re.compile(r"^(?:SIMT_API|HIP_API|API) ([\w *]+?)(hip\w+)\(([^)]*)\)\s*\{", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:SIMT_API|HIP_API|API) ([\w *]+?\b)(hip\w+)\(([^)]*)\)\s*\{", re.MULTILINE)
 _FIELD = re.compile(r"\*?\s*(\w+)\s*((?:\[\d+\])*)\s*$")
 _STRUCT = r"struct {name} {{(.*?)\n}};"
 _ENUM = r"enum {name}(?:: int )?{{(.*?)}};"

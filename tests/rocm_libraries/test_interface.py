@@ -14,6 +14,7 @@ from tests.rocm_libraries.interface import (
     CPU,
     CUDA,
     HIPRTC,
+    ISA,
     NOT_PUBLIC,
     check_fields,
     check_functions,
@@ -27,7 +28,7 @@ from tests.rocm_libraries.interface import (
 from tests.rocm_libraries.libraries import Libraries
 
 SHARED = tuple(CPU / name for name in ("api.h", "common_api.cpp", "error.h", "error.cpp"))
-SOURCES = {"cpu": (CPU,), "cuda": (CUDA, *SHARED), "hiprtc": (HIPRTC,)}
+SOURCES = {"cpu": (CPU,), "cuda": (CUDA, *SHARED), "isa": (ISA,), "hiprtc": (HIPRTC,)}
 
 # hipDeviceAttribute_t by number, with CUDA's attribute where the cuda runtime asks the driver.
 ATTRIBUTES = {

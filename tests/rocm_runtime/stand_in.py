@@ -66,7 +66,7 @@ def kernel_row(kernel: Kernel, changed: Mapping[int, tuple[int, int, str]] | Non
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command wrote, and the record's kernels by name."""
+    """What a command wrote, and the record's kernels and launchers by name."""
 
     code: int
     out: str
@@ -91,7 +91,8 @@ def run(folder: Path, *words: str, **environment: str) -> Ran:
         timeout=300,
         env={**os.environ, "PYTHONPATH": str(ROOT), "CANDLE_PARITY_HANG_SECONDS": "20", **environment},
     )
-    rows = json.loads(record.read_text())["kernels"] if record.is_file() else []
+    told = json.loads(record.read_text()) if record.is_file() else {}
+    rows = [*told.get("kernels", ()), *told.get("launchers", ())]
     return Ran(done.returncode, done.stdout, done.stderr, {row["name"]: row for row in rows})
 
 

@@ -1,7 +1,8 @@
 // A libamdhip64.so (or, with STAND_IN_HIPRTC, a libhiprtc.so) that runs nothing but fills buffers, and fails as asked.
 //
 // Device memory is host memory. A module is an AMD code object; nothing of it is executed:
-// fill_u8, fill_u32, fill_f32, fill_i64 and fill_f64 fill their buffer, every other kernel does nothing.
+// fill_u8, fill_u32, fill_f32, fill_i64 and fill_f64 fill their buffer, two kernels of
+// tests/launchers/tree/quantize.hip do what they do there, and every other kernel does nothing.
 //
 // STAND_IN_HIP_DEVICES  the devices' architectures, "gfx942:sramecc+:xnack-" unless set; "" for none
 // STAND_IN_HIP_INIT     "hang": no call that needs a device returns; a number: each returns that error
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -102,6 +104,18 @@ struct Function {
   std::string name;
   const Module *module;
 };
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+struct Configuration {
+  Dim3 grid, block;
+  std::size_t shared;
+  void *stream;
+};
+std::map<const void *, Function> registered;  // by the address of a kernel's host function
+std::vector<Configuration> configurations;
+int last_error = 0;
 
 int device = 0;
 int sticky = 0;      // what every call returns from now on
@@ -235,7 +249,32 @@ void fill(void **params) {
   for (std::size_t i = 0, n = *static_cast<std::size_t *>(params[2]); i < n; ++i) p[i] = value;
 }
 
-void run(const std::string &name, void **params) {
+// quantize<float, 256>: each row in blocks of 32.
+void quantize(void **params, unsigned rows) {
+  struct Block {
+    _Float16 d, s;
+    std::int8_t quants[32];
+  };
+  const float *x = *static_cast<const float **>(params[0]);
+  Block *y = *static_cast<Block **>(params[1]);
+  const int kx = *static_cast<int *>(params[2]), padded = *static_cast<int *>(params[3]);
+  for (unsigned row = 0; row < rows; ++row)
+    for (int first = 0; first < padded; first += 32) {
+      float values[32] = {}, largest = 0, total = 0;
+      for (int i = 0; i < 32 && first + i < kx; ++i) values[i] = x[row * static_cast<std::size_t>(kx) + first + i];
+      for (const float value : values) largest = std::fmax(largest, std::fabs(value)), total += value;
+      const float d = largest / 127;
+      Block &block = *y++;
+      block.d = static_cast<_Float16>(d);
+      block.s = static_cast<_Float16>(total);
+      for (int i = 0; i < 32; ++i)
+        block.quants[i] = largest == 0 ? 0 : static_cast<std::int8_t>(std::round(values[i] / d));
+    }
+}
+
+void run(const std::string &name, void **params, unsigned rows = 1) {
+  if (name == "_Z8quantizeIfLi256EEvPKT_P5Blockii") quantize(params, rows);
+  if (name == "_Z8write_atPcl") (*static_cast<char **>(params[0]))[*static_cast<long *>(params[1])] = 1;
   if (name == "fill_u8") fill<std::uint8_t>(params);
   if (name == "fill_u32" || name == "fill_f32") fill<std::uint32_t>(params);
   if (name == "fill_i64" || name == "fill_f64") fill<std::uint64_t>(params);
@@ -325,14 +364,13 @@ API int hipModuleGetFunction(Function **handle, Module *module, const char *name
   *handle = contains(*module, "\xa5.name" + packed) ? new Function{name, module} : nullptr;
   return *handle ? 0 : not_found;
 }
-API int hipModuleLaunchKernel(Function *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                              void *, void **params, void **) {
+static int launch(const Function &function, void **params, unsigned rows) {
   const int result = begin();
   if (result) return result;
-  const std::string fault = fault_of(function->name);
+  const std::string fault = fault_of(function.name);
   const auto parts = split(fault, ':');
   if (fault.empty()) {
-    run(function->name, params);
+    run(function.name, params, rows);
   } else if (fault == "abort") {
     say_memory_fault();
     dump_core();
@@ -348,6 +386,56 @@ API int hipModuleLaunchKernel(Function *function, unsigned, unsigned, unsigned, 
   }
   return 0;
 }
+API int hipModuleLaunchKernel(Function *function, unsigned, unsigned y, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, void *, void **params, void **) {
+  return launch(*function, params, y);
+}
+API int hipLaunchKernel(const void *host, Dim3 grid, Dim3 block, void **params, std::size_t, void *) {
+  constexpr int invalid_configuration = 9, invalid_function = 98;
+  const auto found = registered.find(host);
+  const int result = found == registered.end() ? invalid_function
+                     : block.x > 1024          ? invalid_configuration
+                                               : launch(found->second, params, grid.y);
+  if (result) last_error = result;
+  return result;
+}
+API void **__hipRegisterFatBinary(const void *) {
+  static void *one;
+  return &one;
+}
+API void __hipUnregisterFatBinary(void **) {}
+API void __hipRegisterFunction(void **, const void *host, const char *, const char *name, unsigned, void *, void *,
+                               void *, void *, int *) {
+  registered[host] = {name, nullptr};
+}
+API int __hipPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, void *stream) {
+  configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, void **stream) {
+  const Configuration top = configurations.back();
+  configurations.pop_back();
+  *grid = top.grid;
+  *block = top.block;
+  *shared = top.shared;
+  *stream = top.stream;
+  return 0;
+}
+API int hipStreamCreateWithFlags(void **stream, unsigned) {
+  static int one;
+  *stream = &one;
+  return begin();
+}
+API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *) {
+  const int result = begin();
+  if (!result) std::memset(to, value, bytes);
+  return result;
+}
+API int hipMemset(void *to, int value, std::size_t bytes) { return hipMemsetAsync(to, value, bytes, nullptr); }
+API int hipDeviceGetAttribute(int *value, int, int) {
+  *value = 64;
+  return begin();
+}
 API int hipDeviceSynchronize() {
   if (hang_at_synchronize) hang();
   if (at_synchronize && !sticky) {
@@ -362,6 +450,10 @@ API int hipDeviceSynchronize() {
   }
   return begin();
 }
-API int hipGetLastError() { return sticky; }
+API int hipGetLastError() {
+  const int result = sticky ? sticky : last_error;
+  last_error = 0;
+  return result;
+}
 
 #endif

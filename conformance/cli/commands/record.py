@@ -19,7 +19,7 @@ from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select, without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.engine.launchers import NOT_HERE
+from conformance.engine.compiling import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble
@@ -74,7 +74,7 @@ def command(arguments: argparse.Namespace) -> int:
 
 def recordable(kernels: Sequence[Kernel], runtime: str) -> list[Kernel]:
     """``kernels``, without launchers where the runtime cannot call them; raises ``UsageError`` where none is left."""
-    calls = runtime_kind(runtime).launcher_words is not None
+    calls = runtime_kind(runtime).launchers is not None
     found = [kernel for kernel in kernels if calls or not kernel.is_launcher]
     if not found:
         raise UsageError(NOT_HERE.format(runtime=runtime))

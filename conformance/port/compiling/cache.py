@@ -27,6 +27,7 @@ from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.libraries import LibraryCompiler
 
 _PATIENCE = 30.0
 """Seconds beyond a compilation's own limit that a process waits for another's."""
@@ -78,8 +79,11 @@ def made(
     extra: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
+    library: LibraryCompiler | None = None,
 ) -> Made:
     """The code object of ``source``: from the cache, or compiled in a child process and kept.
+
+    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says.
 
     ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
     that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
@@ -94,7 +98,7 @@ def made(
     """
     if source.is_code_object:
         return Made(source.code())
-    plan = _Plan(source, target, supervisor, options, extra, limits)
+    plan = _Plan(source, target, supervisor, options, extra, limits, library)
     objects = ObjectFolder(cache_folder() / "objects")
     found = _kept(plan, compiler, objects)
     if found is not None:
@@ -174,8 +178,10 @@ class _Plan:
         options: BuildOptions,
         extra: Sequence[str],
         limits: Limits,
+        library: LibraryCompiler | None,
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
+        self._library = library
         self._refusals: dict[str, str] = {}
         self._text = source.text()
         kind = runtime_kind(target.runtime)
@@ -184,13 +190,17 @@ class _Plan:
             options = replace(options, defines=(*wave_macros(target.wave), *options.defines))
         self._options = options
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
-        alone = kind.compiler == "hipcc" and not is_for_hipcc(source, options)
+        alone = kind.compiler == "hipcc" and library is None and not is_for_hipcc(source, options)
         self._supplied = OF_HIPRTC if alone else ()
         self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
         source, target = self._source, self._target
+        if self._library is not None:
+            identity = "\0".join((self._library.identity, *self._library.command))
+            yield self._way("hipcc", self._key(identity, self._words), self._words)
+            return
         if compiler != "hipcc":
             words = [*self._words, *target.words()]
             yield self._way("hiprtc", self._key(target.identity, words), words)
@@ -236,13 +246,14 @@ class _Plan:
                     self._refusals[key] = error.log
                 raise
 
-        return _Way(compiler, None if toolchain is None else toolchain.name, key, make)
+        maker = toolchain or self._library
+        return _Way(compiler, None if maker is None else maker.name, key, make)
 
     def _made(self, text: str, words: Sequence[str], limits: Limits, toolchain: Toolchain | None) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
         label, target, supervisor = self._source.label, self._target, self._supervisor
         try:
-            return compile_in_child(text, label, words, target, supervisor, limits, toolchain)
+            return compile_in_child(text, label, words, target, supervisor, limits, toolchain, self._library)
         except CompileError as error:
             if not self._supplied or error.log.startswith(STOPPED):
                 raise

@@ -12,9 +12,15 @@ from typing import Any
 from conformance.port.compiling.logs import ENDED_BY, without_copy
 from conformance.runtimes.hip.errors import CompileError
 from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
 
 _KILLED = re.compile(r"unable to execute command: Killed")
+
+
+def library_compiler_of(fields: Mapping[str, Any]) -> LibraryCompiler:
+    """The compiler of shared libraries whose ``fields`` were sent."""
+    return LibraryCompiler(**{**fields, "command": tuple(fields["command"])})
 
 
 def toolchain_of(fields: Mapping[str, Any]) -> Toolchain:
@@ -22,8 +28,10 @@ def toolchain_of(fields: Mapping[str, Any]) -> Toolchain:
     return Toolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
 
 
-def compile_with(toolchain: Toolchain, text: str, label: str, words: Sequence[str], arch: str) -> bytes:
-    """The code object of ``text``, which messages call ``label``, for ``arch``.
+def compile_with(
+    compiler: Toolchain | LibraryCompiler, text: str, label: str, words: Sequence[str], arch: str
+) -> bytes:
+    """The code object of ``text``, which messages call ``label``, for ``arch``; of a ``LibraryCompiler`` its library.
 
     Raises ``CompileError``, ``AmdError`` for an ``arch`` that is not AMD's, and ``OSError``.
     """
@@ -36,7 +44,10 @@ def compile_with(toolchain: Toolchain, text: str, label: str, words: Sequence[st
         named += ["-fdebug-compilation-dir=.", f"-cuid={hashlib.sha256(label.encode()).hexdigest()[:16]}"]
         named.append("-ferror-limit=0")  # every kernel that does not compile is to be found
         try:
-            toolchain.compile(copy, target(arch), output, [*words, *named])
+            if isinstance(compiler, Toolchain):
+                compiler.compile(copy, target(arch), output, [*words, *named])
+            else:
+                compiler.compile(copy, output, [*words, *(named if compiler.is_clang else ())])
         except CompileFailure as failure:
             log = without_copy(failure.log or failure.first, copy, label)
             signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0

@@ -28,6 +28,7 @@ from conformance.runtimes.hip.errors import CompileError
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
+    from conformance.toolchains.libraries import LibraryCompiler
 
 STOPPED = "the compiler was stopped after "
 """How the log begins of a source that takes a compiler more than its time."""
@@ -91,11 +92,13 @@ def compile_in_child(
     supervisor: Supervisor,
     limits: Limits,
     toolchain: Toolchain | None = None,
+    library: LibraryCompiler | None = None,
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
-    The compiler is ``toolchain`` or, without one, the runtime's hiprtc; both get ``words`` as options. A child that is
-    killed from outside gets a second try, when nothing else compiles in this process.
+    The compiler is ``toolchain``, or ``library``, which makes a shared library, or without one the runtime's hiprtc;
+    each gets ``words`` as options. A child that is killed from outside gets a second try, when nothing else compiles in
+    this process.
     """
     request = msgpack.packb(
         {
@@ -106,6 +109,7 @@ def compile_in_child(
             "wave": target.wave,
             "arch": target.arch,
             "toolchain": None if toolchain is None else asdict(toolchain),
+            "library": None if library is None else asdict(library),
             "memory": limits.bytes_here(),
         }
     )

@@ -37,8 +37,11 @@ class Declared:
 NOTHING = Declared()
 
 
-def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declared:
-    """What ``config`` declares of the ``kernels`` of the specs; raises ``SourceError`` for what does not fit them."""
+def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers: Mapping[str, Kernel]) -> Declared:
+    """What ``config`` declares of the ``kernels`` of the specs, and of ``launchers`` which upstream defects it fixes.
+
+    Raises ``SourceError`` for what does not fit them.
+    """
     if config is None:
         return NOTHING
     where = str(config.file)
@@ -48,6 +51,6 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declare
         where,
         names_of(config.names, kernels, where),
         config.known_failures,
-        fixed_kernels(config.fixes, kernels, where),
+        fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,
     )

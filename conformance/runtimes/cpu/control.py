@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
+from conformance.runtimes.cpu.calls import WatchedCalls
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.host import find_toolchain
 
 FORBIDDEN_EXIT = 159
@@ -37,7 +39,7 @@ class Limits:
     file: int = 64 << 20
 
 
-class CpuRuntime:
+class CpuRuntime(WatchedCalls):
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
 
     guards_memory = True
@@ -47,18 +49,16 @@ class CpuRuntime:
         self.identity = identity
         self.library = folder / "libamdhip64.so"
         self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
+        super().__init__(self._library)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         bind(self.library, folder / "libhiprtc.so")
         self._library.hipcpuLastMessage.restype = ctypes.c_char_p
+        self._library.hipGetErrorName.restype = ctypes.c_char_p
         self._library.hipcpuOptions.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.restype = ctypes.c_char_p
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
         self._library.hipcpuModuleSymbol.restype = ctypes.c_void_p
         self._library.hipcpuModuleSymbol.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        self._library.hipcpuBeginCall.restype = None
-        self._library.hipcpuBeginCall.argtypes = [ctypes.c_void_p]
-        self._library.hipcpuEndCall.restype = ctypes.c_char_p
-        self._library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
         self._library.hipcpuConfine.restype = ctypes.c_char_p
         self._library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
         self._order = ""
@@ -114,20 +114,19 @@ class CpuRuntime:
         """What the last failed call has to say: kernel, block, thread and cause."""
         return (self._library.hipcpuLastMessage() or b"").decode(errors="replace")
 
-    def symbol(self, module: int, name: str) -> int | None:
+    def load_launchers(self, code: bytes, what: str) -> int:
         """See ``LauncherRuntime``."""
-        address = self._library.hipcpuModuleSymbol(module, name.encode())
+        module = ctypes.c_void_p()
+        result = self._library.hipModuleLoadData(ctypes.byref(module), code)
+        if result:
+            name = self._library.hipGetErrorName(result).decode()
+            raise HipError("hipModuleLoadData", result, name, what, self.message())
+        return module.value or 0
+
+    def symbol(self, loaded: int, name: str) -> int | None:
+        """See ``LauncherRuntime``."""
+        address = self._library.hipcpuModuleSymbol(loaded, name.encode())
         return None if address is None else int(address)
-
-    def begin_call(self, stream: int) -> None:
-        """See ``LauncherRuntime``."""
-        self._library.hipcpuBeginCall(stream)
-
-    def end_call(self) -> tuple[int, str]:
-        """See ``LauncherRuntime``."""
-        code = ctypes.c_int()
-        said = self._library.hipcpuEndCall(ctypes.byref(code))
-        return code.value, (said or b"").decode(errors="replace")
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
         """The kernels of a loaded module: name, source line, parameters with type, size and alignment."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import Runtime, RuntimeKind
+from conformance.runtimes.kind import LauncherBuild, Runtime, RuntimeKind
 from conformance.runtimes.rocm.hiprtc import OF_ROCM
 
 WAVE = 64
@@ -41,5 +41,5 @@ KIND = RuntimeKind(
     executor_cores=0,
     code="host",
     missing_header=_missing_header,
-    launcher_words=("-DSIMT_LAUNCHERS=1",),
+    launchers=LauncherBuild(words=("-DSIMT_LAUNCHERS=1",)),
 )

@@ -14,27 +14,36 @@ from conformance.runtimes.cpu.build import build, content_hash
 from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
 from conformance.runtimes.cuda.search import header_folders
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
+from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.kind import OnDevice
+
+_HELD_MILLISECONDS = 500
+_OF_THE_MACHINE = (35, 100, 803, 804)
+"""Errors of CUDA's runtime that say that it cannot use the driver or finds no device."""
 
 
 class NoCuda(RuntimeError):
     """No driver, no GPU, no NVRTC or too old ones; the message says which and what to do."""
 
 
-class CudaRuntime(OnDevice):
+class CudaRuntime(HostLibraries, OnDevice):
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean.
 
-    A kernel that faults takes the device's context with it, and so the process's use of the device.
+    A kernel that faults takes the device's context with it, and so the process's use of the device. Launchers call
+    CUDA's own runtime, which is in their library: it uses the context that is current here.
     """
 
     compile_options: tuple[str, ...] = ()
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.library = folder / "libamdhip64.so"
         self._library, compiler = open_cuda_libraries(folder)
         self._library.hipcudaLastMessage.restype = ctypes.c_char_p
         self._library.hipcudaModuleKernels.restype = ctypes.c_char_p
         self._library.hipcudaModuleKernels.argtypes = [ctypes.c_void_p]
+        self._library.hipcudaHold.argtypes = [ctypes.c_void_p, ctypes.c_uint]
         compiler.hipcudaCompiler.restype = ctypes.c_char_p
         if self._library.hipInit(0):
             raise NoCuda(self.message())
@@ -52,6 +61,53 @@ class CudaRuntime(OnDevice):
     def message(self) -> str:
         """What the last failed call has to say: kernel, launch geometry and cause."""
         return (self._library.hipcudaLastMessage() or b"").decode(errors="replace")
+
+    def load_launchers(self, code: bytes, what: str) -> int:
+        """See ``LauncherRuntime``."""
+        number = super().load_launchers(code, what)
+        error, name, text = self._take_error(self._loaded[number])
+        if error in _OF_THE_MACHINE:
+            raise HipError(
+                "dlopen",
+                NOT_SUPPORTED,
+                "hipErrorNotSupported",
+                what,
+                f"the CUDA runtime that nvcc linked it with says {name}, {text}: the driver may be older than nvcc; "
+                "update the driver, or name an nvcc of its release in CANDLE_PARITY_NVCC",
+            )
+        return number
+
+    def begin_call(self, stream: int) -> None:
+        """See ``LauncherRuntime``."""
+        self._pending_errors()
+
+    def end_call(self) -> tuple[int, str]:
+        """See ``LauncherRuntime``; a kernel's fault shows when the device is waited for."""
+        return 0, next(
+            (
+                f"returns with the error {name} ({error}) pending: {text}"
+                for error, name, text in self._pending_errors()
+            ),
+            "",
+        )
+
+    def hold(self, stream: int) -> bool:
+        """See ``HoldingRuntime``."""
+        return not self._library.hipcudaHold(stream, _HELD_MILLISECONDS)
+
+    def release(self) -> bool:
+        """See ``HoldingRuntime``."""
+        return bool(self._library.hipcudaRelease())
+
+    def _pending_errors(self) -> list[tuple[int, str, str]]:
+        """What the CUDA runtimes of all loaded libraries have as last errors, which are cleared."""
+        return [found for library in self._loaded if (found := self._take_error(library))[0]]
+
+    @staticmethod
+    def _take_error(library: ctypes.CDLL) -> tuple[int, str, str]:
+        name, text = ctypes.c_char_p(), ctypes.c_char_p()
+        error = int(library.candle_parity_take_error(ctypes.byref(name), ctypes.byref(text)))
+        return error, (name.value or b"").decode(errors="replace"), (text.value or b"").decode(errors="replace")
 
     def module_kernels(self, handle: int) -> list[dict[str, Any]] | None:
         """The kernels of a loaded module: name and parameters' sizes in bytes, types unknown; ``None`` where the

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.kind import LauncherBuild, NoRuntime, Runtime, RuntimeKind
+
+if TYPE_CHECKING:
+    from conformance.toolchains.libraries import LibraryCompiler
 
 
 def _find() -> Choice:
@@ -32,6 +37,12 @@ def _open_compiler(wave: int | None) -> tuple[str, ...]:
     return ()
 
 
+def _launcher_compiler(arch: str) -> LibraryCompiler | str:
+    from conformance.runtimes.cuda.nvcc import compiler_for
+
+    return compiler_for(arch)
+
+
 KIND = RuntimeKind(
     name="cuda",
     executed="run on an NVIDIA GPU through the cuda runtime; not executed on an AMD GPU",
@@ -39,4 +50,5 @@ KIND = RuntimeKind(
     open=_open,
     open_compiler=_open_compiler,
     target_words=lambda arch: (f"--gpu-architecture={arch}",) if arch.startswith("sm_") else (),
+    launchers=LauncherBuild(compiler=_launcher_compiler),
 )

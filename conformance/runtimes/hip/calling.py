@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
-from conformance.runtimes.kind import LauncherRuntime
+from conformance.runtimes.kind import HoldingRuntime, LauncherRuntime
 
 SLOT = 8
 """Bytes of an argument in a message."""
+
+_MOMENT = 0.002
+"""Seconds that other streams have for what a launcher gives them."""
 
 
 class Misuse(Exception):
@@ -57,6 +61,7 @@ class PreparedCall:
         left pending.
         """
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
+        device.synchronize()  # the stream waits for no copy and no other one
         device.hip.hipGetLastError()  # of whoever came before
         runtime.begin_call(self._stream)
         self._call(*self._values)
@@ -64,8 +69,7 @@ class PreparedCall:
         text = device.detail(pending) if int(pending) else ""
         fault, said = runtime.end_call()
         if fault:
-            name = device.hip.hipError_t(fault).name
-            raise HipError(self._function.name, fault, name, "", said)
+            raise HipError("hipLaunchKernel", fault, device.hip.hipError_t(fault).name, self._function.name, said)
         device.synchronize(self._what)
         if said:
             raise Misuse(f"{self._function.name}: {said}")
@@ -74,3 +78,24 @@ class PreparedCall:
                 f"{self._function.name} returns with the error {getattr(pending, 'name', pending)} "
                 f"({int(pending)}) pending: {text}"
             )
+
+    def strays(self, changed: Callable[[], bool]) -> bool | None:
+        """Whether the launcher does work that does not wait for its stream: it is called a second time, with the stream
+        held, and then its buffers have ``changed``. ``None`` where that cannot be told: it waits for the stream itself.
+
+        Raises ``HipError`` for a fault of a kernel.
+        """
+        device, runtime = self._device, self._device.runtime
+        device.synchronize()
+        if not isinstance(runtime, HoldingRuntime) or not runtime.hold(self._stream):
+            return None
+        try:
+            self._call(*self._values)
+            early = changed()
+            if not early:
+                time.sleep(_MOMENT)
+                early = changed()
+        finally:
+            told = runtime.release()
+        device.synchronize(self._what)
+        return early if told else None

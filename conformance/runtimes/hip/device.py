@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from conformance.cases.launch import Buffer, Launch
     from conformance.runtimes import Runtime
+    from conformance.runtimes.kind import LauncherRuntime
 
 __all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "Resources", "first_error"]
 
@@ -182,9 +183,13 @@ class Device:
             module.functions[name] = None if missing else Function(name, handle)
         return module.functions[name]
 
+    def load_launchers(self, code: bytes, what: str) -> Module:
+        """The module of a source that was compiled with its host code; raises ``HipError``."""
+        return Module(cast("LauncherRuntime", self.runtime).load_launchers(code, what), code, {})
+
     def launcher(self, module: Module, name: str) -> Function | None:
-        """The host function ``name`` of ``module``, by its address, or ``None``."""
-        address = self.runtime.symbol(int(module.handle), name)  # type: ignore[attr-defined]
+        """The host function ``name`` of a module of ``load_launchers``, by its address, or ``None``."""
+        address = cast("LauncherRuntime", self.runtime).symbol(module.handle, name)
         return None if address is None else Function(name, address)
 
     def stream(self) -> int:

@@ -42,7 +42,7 @@ class HipError(RuntimeError):
     @property
     def is_unsupported(self) -> bool:
         """Whether the runtime cannot run the kernel at all, which is not the kernel's doing."""
-        return self.call == "hipModuleLaunchKernel" and self.code == NOT_SUPPORTED
+        return self.call in ("hipModuleLaunchKernel", "hipLaunchKernel") and self.code == NOT_SUPPORTED
 
     @property
     def is_timeout(self) -> bool:

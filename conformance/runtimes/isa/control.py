@@ -9,12 +9,14 @@ from typing import Any
 
 from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.cpu.build import build
+from conformance.runtimes.cpu.calls import WatchedCalls
 from conformance.runtimes.cpu.control import processor
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.isa.build import isa_plan
 
 
-class IsaRuntime:
+class IsaRuntime(WatchedCalls, HostLibraries):
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
 
     guards_memory = True
@@ -28,6 +30,8 @@ class IsaRuntime:
         self.target = target
         self.perturb = perturb
         self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
+        WatchedCalls.__init__(self, self._library)
+        HostLibraries.__init__(self)
         ctypes.CDLL(str(folder / "libhiprtc.so"), mode=ctypes.RTLD_GLOBAL)
         bind(self.library, folder / "libhiprtc.so")
         self._library.hipisaLastMessage.restype = ctypes.c_char_p
@@ -60,8 +64,11 @@ class IsaRuntime:
         self.set_option("unwritten", what or "none")
 
     def confine(self) -> str:
-        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing."""
-        return "the interpreter"
+        """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing.
+
+        Nothing guards against the host code of launchers.
+        """
+        return "the interpreter, but for the host code of launchers"
 
     def weakened(self) -> tuple[str, ...]:
         """Which checks are off: none can be."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.runtimes.choice import Choice
 from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.rocm.launchers import BUILD
 
 if TYPE_CHECKING:
     from conformance.outcome import Sites
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
 SITES = "CANDLE_PARITY_ISA_SITES"
+LINES = ("-gline-tables-only",)
+"""Lines of faults; the machine code is the same without."""
 TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
@@ -72,6 +76,7 @@ KIND = RuntimeKind(
     executor_cores=0,
     code="amd",
     compiler="hipcc",
-    hipcc_words=("-gline-tables-only",),  # lines of faults; the machine code is the same without
+    hipcc_words=LINES,
     takes_dialect=False,
+    launchers=replace(BUILD, words=LINES),
 )

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.kind import OnDevice
 from conformance.runtimes.rocm.search import Installation, chosen
 
@@ -14,7 +15,7 @@ class NoRocm(RuntimeError):
     """No library of ROCm's, or one that cannot be opened; the message says which and what to do."""
 
 
-class RocmRuntime(OnDevice):
+class RocmRuntime(OnDevice, HostLibraries):
     """ROCm's libamdhip64 and libhiprtc, those of ``installation`` or the first that is found.
 
     Raises ``NoRocm`` when there is none or it cannot be opened. No device is asked for.
@@ -23,6 +24,7 @@ class RocmRuntime(OnDevice):
     description = "ROCm"
 
     def __init__(self, installation: Installation | None = None) -> None:
+        HostLibraries.__init__(self)
         found = installation or chosen()
         if found is None:
             raise NoRocm("no libamdhip64.so was found; install ROCm, or set ROCM_PATH to where it is")

@@ -7,6 +7,7 @@ from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.devices import of_one_architecture, probed
 from conformance.runtimes.rocm.hiprtc import FALLBACK, folder_words, missing_header, without_comgr
+from conformance.runtimes.rocm.launchers import BUILD
 from conformance.runtimes.rocm.nodes import nodes, visible
 from conformance.runtimes.rocm.search import installations
 
@@ -61,4 +62,5 @@ KIND = RuntimeKind(
     stand_ins=(FALLBACK,),
     readable_log=without_comgr,
     missing_header=missing_header,
+    launchers=BUILD,
 )

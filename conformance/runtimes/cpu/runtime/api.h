@@ -32,7 +32,7 @@ Error check_stream(const char *call, const void *stream);
 // Work on the null stream, by a call that takes no stream.
 void note_default_stream(const char *call);
 
-// The result of a launch by a launcher, which may never look at it.
+// The result of a launch by a launcher, which may never look at it: kept where the kernel faulted, or cannot be run.
 void note_fault(Error error);
 
 }  // namespace simt

@@ -1,7 +1,32 @@
 // Entry points that are the same in every runtime; the cuda runtime compiles this file too.
+#include <algorithm>
+#include <cstring>
+
 #include "api.h"
+#include "simt/properties.h"
 
 using namespace simt;
+
+namespace {
+
+// hipDeviceProp_t as programs that were compiled with headers of HIP 5 have it, up to gcnArchName and integrated.
+struct OldProperties {
+  char name[256];
+  std::size_t totalGlobalMem, sharedMemPerBlock;
+  int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+  int clockRate, memoryClockRate, memoryBusWidth;
+  std::size_t totalConstMem;
+  int major, minor, multiProcessorCount, l2CacheSize, maxThreadsPerMultiProcessor, computeMode, clockInstructionRate;
+  unsigned arch;
+  int concurrentKernels, pciDomainID, pciBusID, pciDeviceID;
+  std::size_t maxSharedMemoryPerMultiProcessor;
+  int isMultiGpuBoard, canMapHostMemory, gcnArch;
+  char gcnArchName[256];
+  int integrated;
+};
+static_assert(offsetof(OldProperties, warpSize) == 276 && offsetof(OldProperties, gcnArchName) == 396);
+
+}  // namespace
 
 SIMT_API int hipMemcpy(void *to, const void *from, std::size_t bytes, int kind) {
   return copy("hipMemcpy", to, from, bytes, kind);
@@ -33,7 +58,29 @@ SIMT_API int hipMemPtrGetInfo(void *p, std::size_t *bytes) { return hipMemGetAdd
 
 SIMT_API int hipGetDevice(int *device);
 SIMT_API int hipChooseDeviceR0600(int *device, const void *) { return hipGetDevice(device); }
-// The entry point of programs compiled before HIP 6 had a smaller struct, which is not filled in here.
-SIMT_API int hipGetDeviceProperties(void *, int) {
-  return fail(NotSupported, "hipGetDeviceProperties of HIP 5: use hipGetDevicePropertiesR0600 (HIP 6 and later)");
+SIMT_API int hipGetDevicePropertiesR0600(void *out, int device);
+SIMT_API int hipGetDeviceProperties(void *out, int device) {
+  DeviceProperties now;
+  if (!out) return fail(InvalidValue, "hipGetDeviceProperties: the output pointer for the properties is null");
+  if (const int error = hipGetDevicePropertiesR0600(&now, device)) return error;
+  OldProperties p{};
+  std::memcpy(p.name, now.name, sizeof p.name);
+  std::memcpy(p.gcnArchName, now.gcnArchName, sizeof p.gcnArchName);
+  std::copy_n(now.maxThreadsDim, 3, p.maxThreadsDim);
+  std::copy_n(now.maxGridSize, 3, p.maxGridSize);
+  p.totalGlobalMem = now.totalGlobalMem;
+  p.sharedMemPerBlock = now.sharedMemPerBlock;
+  p.regsPerBlock = now.regsPerBlock;
+  p.warpSize = now.warpSize;
+  p.maxThreadsPerBlock = now.maxThreadsPerBlock;
+  p.totalConstMem = now.totalConstMem;
+  p.major = now.major;
+  p.minor = now.minor;
+  p.multiProcessorCount = now.multiProcessorCount;
+  p.maxThreadsPerMultiProcessor = now.maxThreadsPerMultiProcessor;
+  p.maxSharedMemoryPerMultiProcessor = now.maxSharedMemoryPerMultiProcessor;
+  p.canMapHostMemory = now.canMapHostMemory;
+  p.integrated = now.integrated;
+  std::memcpy(out, &p, sizeof p);
+  return Success;
 }

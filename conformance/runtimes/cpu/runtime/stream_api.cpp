@@ -94,7 +94,8 @@ namespace simt {
 void note_default_stream(const char *call) { expected_work().note(call, nullptr); }
 
 void note_fault(Error error) {
-  if (error < IllegalAddress || error > LaunchFailure || expected_work().fault) return;
+  const bool tells = (error >= IllegalAddress && error <= LaunchFailure) || error == NotSupported;
+  if (!tells || !expected_work().active || expected_work().fault) return;
   expected_work().fault = error;
   expected_work().fault_text = last_message();
 }

@@ -19,6 +19,13 @@ int hipcudaDriverVersion(void);
 // CUDA 12.4).
 const char *hipcudaModuleKernels(void *module);
 
+// Lets nothing begin that is put on `stream` from now on, until hipcudaRelease or for that many milliseconds. A HIP
+// result. One stream at a time.
+int hipcudaHold(void *stream, unsigned milliseconds);
+
+// Whether the stream was held until now.
+int hipcudaRelease(void);
+
 #ifdef __cplusplus
 }
 #endif

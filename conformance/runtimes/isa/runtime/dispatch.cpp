@@ -68,7 +68,7 @@ static_assert(sizeof(Packet) == 64);
 
 Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) {
   const auto product = [](Shape s) { return static_cast<unsigned __int128>(s.x) * s.y * s.z; };
-  const char *name = kernel.name.c_str();
+  const char *name = kernel.shown.c_str();
   if (product(block) == 0 || product(grid) == 0)
     return fail(simt::InvalidConfiguration, "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): no dimension may be 0",
                 name, grid.x, grid.y, grid.z, block.x, block.y, block.z);
@@ -112,7 +112,7 @@ Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, v
   };
   for (const Argument &a : kernel.arguments) {
     if (u64{a.offset} + a.size > segment.size())
-      return fail(simt::InvalidImage, "kernel %s: an argument is outside of its segment", kernel.name.c_str());
+      return fail(simt::InvalidImage, "kernel %s: an argument is outside of its segment", kernel.shown.c_str());
     if (a.kind.starts_with("hidden_")) {
       const u64 value = hidden(a);
       std::memcpy(segment.data() + a.offset, &value, std::min<u32>(a.size, sizeof value));
@@ -120,7 +120,7 @@ Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, v
     }
     const void *from = extra ? packed + a.offset : params ? params[number] : nullptr;
     if (!from || (extra && u64{a.offset} + a.size > packed_bytes))
-      return fail(simt::InvalidValue, "kernel %s: argument %u is not given", kernel.name.c_str(), number);
+      return fail(simt::InvalidValue, "kernel %s: argument %u is not given", kernel.shown.c_str(), number);
     std::memcpy(segment.data() + a.offset, from, a.size);
     if (a.kind == "global_buffer" && pointer_count < most_arguments) {
       const auto *p = load_as<const void *>(segment.data() + a.offset);
@@ -209,15 +209,15 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
   if (const Error error = check_shape(kernel, grid, block, lds_bytes)) return error;
   if ((kernel.rsrc1 & float_mode) != keeps_subnormals)
-    return fail(simt::NotSupported, "kernel %s: the interpreter does not know the float mode %#x", kernel.name.c_str(),
+    return fail(simt::NotSupported, "kernel %s: the interpreter does not know the float mode %#x", kernel.shown.c_str(),
                 kernel.rsrc1 >> 12 & 0xff);
   if (!kernel.object->code().target.starts_with("gfx12") && (kernel.rsrc1 & nan_mode) != nan_mode)
     return fail(simt::NotSupported,
                 "kernel %s: the interpreter does not know the float mode without IEEE or DX10_CLAMP",
-                kernel.name.c_str());
+                kernel.shown.c_str());
   Launch l{};
   l.code = &kernel.object->code();
-  l.kernel = kernel.name.c_str();
+  l.kernel = kernel.shown.c_str();
   l.grid[0] = grid.x, l.grid[1] = grid.y, l.grid[2] = grid.z;
   l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
   l.wave = kernel.wave();

@@ -161,7 +161,7 @@ void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3],
     take_turns(launch, kernel, id, reversed, progress);
   } catch (const std::exception &error) {  // before its first instruction: no place for its code, or no memory
     const std::lock_guard lock(progress.mutex);
-    if (!progress.stopped.exchange(true)) progress.message = "kernel " + kernel.name + ": " + error.what();
+    if (!progress.stopped.exchange(true)) progress.message = "kernel " + kernel.shown + ": " + error.what();
   }
 }
 

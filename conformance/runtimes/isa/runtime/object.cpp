@@ -1,7 +1,10 @@
 #include "object.h"
 
+#include <cxxabi.h>
 #include <elf.h>
 #include <sys/mman.h>
+
+#include <cstdlib>
 
 #include "msgpack.h"
 
@@ -31,6 +34,23 @@ std::string_view text_at(std::string_view names, u64 offset) {
   if (offset >= names.size()) throw Fault(Fault::Other, "has a name outside of its table");
   const std::string_view rest = names.substr(offset);
   return rest.substr(0, rest.find('\0'));
+}
+
+// The name of a kernel as its source has it: `fill<float, 256>` for `_Z4fillIfLi256EEvPT_`.
+std::string as_written(const std::string &name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void *)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                     std::free);
+  if (!text) return name;
+  std::string shown = text.get();
+  if (shown.starts_with("void ")) shown.erase(0, 5);
+  if (!shown.ends_with(')')) return shown;
+  std::size_t at = shown.size();
+  for (int depth = 0; at--;) {
+    depth += (shown[at] == ')') - (shown[at] == '(');
+    if (!depth) break;
+  }
+  return shown.substr(0, at);
 }
 
 template <class Visit>
@@ -186,6 +206,7 @@ void Object::read_metadata(std::string_view note) {
             packed.skip();
         }
         const std::string name = kernel.name;
+        kernel.shown = as_written(name);
         kernels_.emplace(name, std::move(kernel));
       }
     } else {

@@ -17,7 +17,7 @@ struct Argument {
 
 // A kernel: its descriptor (LLVM's AMDGPU usage document, "Kernel Descriptor") and its metadata.
 struct Kernel {
-  std::string name;
+  std::string name, shown;  // as in its code object, and as in its source
   std::vector<Argument> arguments;
   u32 lds_bytes = 0, scratch_bytes = 0, kernarg_bytes = 0, most_threads = 1024;
   u32 rsrc1 = 0, rsrc2 = 0;

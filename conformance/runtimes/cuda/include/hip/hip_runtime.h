@@ -1,12 +1,18 @@
-// HIP's device API on top of NVRTC's builtins, for HIP sources on NVIDIA GPUs. Only what CUDA lacks or names
-// differently is here: threadIdx, __syncthreads, atomicAdd, expf and so on are CUDA's own.
+// HIP's device API on top of the builtins of NVRTC and nvcc, for HIP sources on NVIDIA GPUs. Only what CUDA lacks or
+// names differently is here: threadIdx, __syncthreads, atomicAdd, expf and so on are CUDA's own.
 #pragma once
+
+#if !defined(__CUDACC_RTC__)
+#include "host_api.h"
+#endif
 
 #define HIP_INCLUDE_HIP_HIP_RUNTIME_H
 #define __HIPCC__ 1
 #define __HIP__ 1
 #define __HIP_PLATFORM_NVIDIA__ 1
+#if defined(__CUDA_ARCH__)
 #define __HIP_DEVICE_COMPILE__ 1
+#endif
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
@@ -22,9 +28,12 @@
 #define __INT64_MAX__ 0x7fffffffffffffffL
 #endif
 
-// ---- clang's builtin functions
+// ---- clang's builtin functions; nvcc has all of them in device code but the first
 
+#if defined(__CUDA_ARCH__)
 #define __builtin_trap() __trap()
+#endif
+#if defined(__CUDACC_RTC__)
 #define __builtin_inff() (__int_as_float(0x7f800000))
 #define __builtin_inf() (__longlong_as_double(0x7ff0000000000000LL))
 #define __builtin_nanf(text) (__int_as_float(0x7fffffff))
@@ -51,6 +60,7 @@
 #define __builtin_sqrt(...) (::sqrt(__VA_ARGS__))
 #define __builtin_popcount(...) (::__popc(__VA_ARGS__))
 #define __builtin_clz(...) (::__clz(__VA_ARGS__))
+#endif
 
 // ---- lanes: HIP's calls have no mask of participating lanes
 

@@ -1,0 +1,196 @@
+// What shared libraries with host code call: clang's registration of their kernels, launches by the address of a
+// kernel's host function, and variables by their host addresses.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "api.h"
+#include "dispatch.h"
+#include "launch.h"
+#include "registered.h"
+
+using namespace simt;
+using isa::registry;
+
+namespace {
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+// What `<<<>>>` sets and the kernel's host function takes (clang's CGCUDANV.cpp).
+struct Configuration {
+  Dim3 grid, block;
+  std::size_t shared;
+  void *stream;
+};
+std::vector<Configuration> &configurations() {
+  thread_local std::vector<Configuration> all;
+  return all;
+}
+
+struct FatBinary {
+  unsigned magic, version;
+  const char *bundle;
+  void *unused;
+};
+
+int attribute_of(const isa::Kernel &kernel, int attribute) {
+  enum { MaxThreadsPerBlock = 0, SharedBytes = 1, LocalBytes = 3, Registers = 4, MaxDynamicShared = 8 };
+  const isa::u32 limit = kernel.object->lds_limit();
+  const unsigned found = attribute == MaxThreadsPerBlock ? kernel.most_threads
+                         : attribute == SharedBytes      ? kernel.lds_bytes
+                         : attribute == LocalBytes       ? kernel.scratch_bytes
+                         : attribute == Registers        ? kernel.vgprs()
+                         : attribute == MaxDynamicShared ? limit - std::min(kernel.lds_bytes, limit)
+                                                         : 0;
+  return static_cast<int>(found);
+}
+
+int copy_symbol(const char *call, const void *symbol, const void *other, std::size_t bytes, std::size_t offset,
+                int kind, bool to_symbol) {
+  isa::Window variable;
+  if (const Error error = registry().find(call, symbol, variable)) return error;
+  const std::size_t size = variable.end - variable.begin;
+  if (offset > size || bytes > size - offset)
+    return fail(InvalidValue, "%s: %zu bytes from byte %zu of a variable of %zu", call, bytes, offset, size);
+  char *at = reinterpret_cast<char *>(variable.begin + offset);
+  return to_symbol ? copy(call, at, other, bytes, kind) : copy(call, const_cast<void *>(other), at, bytes, kind);
+}
+
+}  // namespace
+
+// ---- registration, by the constructor that clang adds to a library
+
+SIMT_API void **__hipRegisterFatBinary(const FatBinary *binary) {
+  return reinterpret_cast<void **>(registry().add(binary->bundle));
+}
+SIMT_API void __hipUnregisterFatBinary(const isa::Registered *registered) {
+  const auto lock = lock_launches();
+  registry().remove(registered);
+}
+SIMT_API void __hipRegisterFunction(const isa::Registered *registered, const void *host, const char *, const char *name,
+                                    unsigned, void *, void *, void *, void *, int *) {
+  registry().add_kernel(registered, host, name);
+}
+SIMT_API void __hipRegisterVar(const isa::Registered *registered, const void *host, const char *, const char *name, int,
+                               std::size_t, int, int) {
+  registry().add_variable(registered, host, name);
+}
+
+// ---- launches
+
+SIMT_API int __hipPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, void *stream) {
+  configurations().push_back({grid, block, shared, stream});
+  return Success;
+}
+SIMT_API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, void **stream) {
+  if (configurations().empty()) return fail(InvalidConfiguration, "a kernel's host function was called without <<<>>>");
+  const Configuration last = configurations().back();
+  configurations().pop_back();
+  *grid = last.grid;
+  *block = last.block;
+  *shared = last.shared;
+  *stream = last.stream;
+  return Success;
+}
+SIMT_API int hipLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
+                             void *stream) {
+  const isa::Kernel *kernel;
+  Error error = registry().find("hipLaunchKernel", function, kernel);
+  if (!error) error = check_stream(kernel->shown.c_str(), stream);
+  if (!error)
+    error = isa::launch(*kernel, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z},
+                        static_cast<unsigned>(std::min<std::size_t>(dynamic_bytes, ~0u)), params, nullptr);
+  note_fault(error);
+  return error;
+}
+SIMT_API int hipExtLaunchKernel(const void *function, Dim3 grid, Dim3 block, void **params, std::size_t dynamic_bytes,
+                                void *stream, void *, void *, int) {
+  return hipLaunchKernel(function, grid, block, params, dynamic_bytes, stream);
+}
+
+// ---- kernels by their host functions
+
+SIMT_API int hipFuncGetAttribute(int *value, int attribute, void *function) {
+  const isa::Kernel *kernel;
+  if (const Error error = registry().find("hipFuncGetAttribute", function, kernel)) return error;
+  if (!value) return fail(InvalidValue, "hipFuncGetAttribute: the output pointer for the value is null");
+  *value = attribute_of(*kernel, attribute);
+  return Success;
+}
+SIMT_API int hipFuncGetAttributes(void *out, const void *function) {
+  // hipFuncAttributes, whose order is not that of the attributes' numbers.
+  struct {
+    int binary_version, cache_mode;
+    std::size_t constant_bytes, local_bytes;
+    int most_dynamic_shared, most_threads, registers, shared_carveout, ptx_version;
+    std::size_t shared_bytes;
+  } found{};
+  const isa::Kernel *kernel;
+  if (const Error error = registry().find("hipFuncGetAttributes", function, kernel)) return error;
+  if (!out) return fail(InvalidValue, "hipFuncGetAttributes: the output pointer for the attributes is null");
+  found.local_bytes = kernel->scratch_bytes;
+  found.most_dynamic_shared = attribute_of(*kernel, 8);
+  found.most_threads = static_cast<int>(kernel->most_threads);
+  found.registers = static_cast<int>(kernel->vgprs());
+  found.shared_bytes = kernel->lds_bytes;
+  std::memcpy(out, &found, sizeof found);
+  return Success;
+}
+SIMT_API int hipFuncSetAttribute(const void *function, int, int) {
+  const isa::Kernel *kernel;
+  return registry().find("hipFuncSetAttribute", function, kernel);
+}
+SIMT_API int hipFuncSetCacheConfig(const void *function, int) {
+  const isa::Kernel *kernel;
+  return registry().find("hipFuncSetCacheConfig", function, kernel);
+}
+SIMT_API int hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int, std::size_t) {
+  const isa::Kernel *kernel;
+  if (const Error error = registry().find("hipOccupancyMaxActiveBlocksPerMultiprocessor", function, kernel))
+    return error;
+  if (blocks) *blocks = 1;
+  return Success;
+}
+SIMT_API int hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *function, std::size_t, int limit) {
+  const isa::Kernel *kernel;
+  if (const Error error = registry().find("hipOccupancyMaxPotentialBlockSize", function, kernel)) return error;
+  const int most = static_cast<int>(std::min(kernel->most_threads, 1024u));
+  if (grid) *grid = 1;
+  if (block) *block = limit > 0 ? std::min(limit, most) : most;
+  return Success;
+}
+
+// ---- variables
+
+SIMT_API int hipGetSymbolAddress(void **address, const void *symbol) {
+  isa::Window variable;
+  if (const Error error = registry().find("hipGetSymbolAddress", symbol, variable)) return error;
+  if (!address) return fail(InvalidValue, "hipGetSymbolAddress: the output pointer for the address is null");
+  *address = reinterpret_cast<void *>(variable.begin);
+  return Success;
+}
+SIMT_API int hipGetSymbolSize(std::size_t *bytes, const void *symbol) {
+  isa::Window variable;
+  if (const Error error = registry().find("hipGetSymbolSize", symbol, variable)) return error;
+  if (!bytes) return fail(InvalidValue, "hipGetSymbolSize: the output pointer for the size is null");
+  *bytes = variable.end - variable.begin;
+  return Success;
+}
+SIMT_API int hipMemcpyToSymbol(const void *symbol, const void *from, std::size_t bytes, std::size_t offset, int kind) {
+  return copy_symbol("hipMemcpyToSymbol", symbol, from, bytes, offset, kind, true);
+}
+SIMT_API int hipMemcpyFromSymbol(void *to, const void *symbol, std::size_t bytes, std::size_t offset, int kind) {
+  return copy_symbol("hipMemcpyFromSymbol", symbol, to, bytes, offset, kind, false);
+}
+SIMT_API int hipMemcpyToSymbolAsync(const void *symbol, const void *from, std::size_t bytes, std::size_t offset,
+                                    int kind, void *stream) {
+  const Error error = check_stream("hipMemcpyToSymbolAsync", stream);
+  return error ? error : copy_symbol("hipMemcpyToSymbolAsync", symbol, from, bytes, offset, kind, true);
+}
+SIMT_API int hipMemcpyFromSymbolAsync(void *to, const void *symbol, std::size_t bytes, std::size_t offset, int kind,
+                                      void *stream) {
+  const Error error = check_stream("hipMemcpyFromSymbolAsync", stream);
+  return error ? error : copy_symbol("hipMemcpyFromSymbolAsync", symbol, to, bytes, offset, kind, false);
+}

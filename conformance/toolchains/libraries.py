@@ -1,0 +1,79 @@
+"""Compilers that make a shared library of one source: its host functions, with the code of its kernels for a GPU."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from conformance.processes.bounded import run_bounded
+from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import target
+
+_OF_HOST = re.compile(
+    r"unable to execute command: Executable.*|(?:unable to find library|cannot find) -l\w.*"
+    r"|(?:cannot open|cannot find) crt\w+\.o.*"
+    r"|fatal error: '(?:c(?:math|stdint|stddef|stdlib|string|assert|limits)|algorithm|type_traits|utility|string"
+    r"|stdlib\.h|stdint\.h)' file not found"
+)
+"""What a compiler says where it has no linker, or no C++ library of the host's."""
+
+
+@dataclass(frozen=True)
+class LibraryCompiler:
+    """``command`` are all words of the compiler's but the source's own, the source and ``-o``.
+
+    ``identity`` changes with anything that can change its code; ``name`` says what it is, for reports. ``is_clang``
+    says that it takes the options by which clang names files.
+    """
+
+    command: tuple[str, ...]
+    name: str
+    identity: str
+    is_clang: bool = True
+
+    def compile(self, source: Path, output: Path, options: Sequence[str] = ()) -> None:
+        """Write the library of ``source`` to ``output``; raises ``CompileFailure``."""
+        done = run_bounded([*self.command, *options, "-o", str(output), str(source)], SECONDS)
+        if done.code is None:
+            raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
+        if done.code:
+            raise CompileFailure(f"the compiler ended with {done.code}", f"{done.err}{done.out}", done.code)
+
+
+@cache
+def amd_library_compiler(arch: str) -> LibraryCompiler | str:
+    """Who makes libraries with code for the AMD GPU ``arch``, or why nobody can here, and what to install.
+
+    A library is linked with no libamdhip64: that of the process which loads it is to be the runtime's.
+    """
+    try:
+        wanted = target(arch)
+        found = find_toolchain([wanted], None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+    except (AmdError, OSError) as error:
+        return f"linked launchers are compiled by hipcc or another clang with HIP's headers: {error}"
+    if found.minimal_headers:
+        return (
+            f"linked launchers need HIP's own headers, which {found.name} lacks; install ROCm, or on Debian and Ubuntu "
+            "the package libamdhip64-dev"
+        )
+    words = ("-x", "hip", f"--offload-arch={wanted.name}", *found.options, "-O3", "-std=c++17", *_AS_LIBRARY)
+    return LibraryCompiler((*found.command, *words), found.name, found.identity)
+
+
+_AS_LIBRARY = ("-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-Bsymbolic", "-no-hip-rt")
+
+
+def lacked_of_host(log: str) -> str | None:
+    """What of the host's a compilation with this ``log`` failed for, in words; ``None`` where it is the source's."""
+    found = _OF_HOST.search(log)
+    if found is None:
+        return None
+    return (
+        "its host code needs a linker and the C++ library of the host, and one of them is missing "
+        f"({found[0].strip()}); install g++ and lld"
+    )
