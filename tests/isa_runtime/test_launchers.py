@@ -109,7 +109,7 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
         f"{LAUNCHER}(kx=96,rows=5,values=unit)", OTHER, f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
     )
     assert [rows[name]["status"] for name in (LAUNCHER, OTHER)] == ["pass", "pass"]
-    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:61", "hipcc")
+    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:63", "hipcc")
     assert rows[IN_TILES]["status"] == "crash"
     assert "past the end of the 16777216-byte allocation" in rows[IN_TILES]["failures"][0]["why"]
 
@@ -123,8 +123,9 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
             "fail",
             "returns with the error hipErrorInvalidConfiguration (9) pending: kernel write_at: block",
         ),
-        (Fault.WRITES_OUTSIDE, "crash", r"kernel write_at: .* at tree/quantize\.hip:33 \(0x\w+\): global_store_byte"),
+        (Fault.WRITES_OUTSIDE, "crash", r"kernel write_at: .* at tree/quantize\.hip:34 \(0x\w+\): global_store_byte"),
         (Fault.CRASHES, "crash", "signal SIGSEGV"),
+        (Fault.FORBIDDEN, "crash", "called socket(), which is forbidden in kernels"),
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )

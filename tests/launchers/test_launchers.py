@@ -42,6 +42,7 @@ class Fault(IntEnum):
     PENDING = auto()
     WRITES_OUTSIDE = auto()
     WRONG = auto()
+    FORBIDDEN = auto()
 
 
 @pytest.fixture
@@ -103,6 +104,7 @@ def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name:
         (Fault.PENDING, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending"),
         (Fault.WRITES_OUTSIDE, "crash", "past the end of the 585-byte allocation"),
         (Fault.WRONG, "fail", "vy["),
+        (Fault.FORBIDDEN, "crash", "called socket(), which is forbidden in kernels"),
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )

@@ -68,6 +68,6 @@ def test_what_a_launcher_does_wrong_is_named(
 def test_without_a_compiler_it_is_said_what_to_install(folder: Path) -> None:
     ran = judged(folder, CASE, CANDLE_PARITY_AMD_COMPILER="zig")
     row = ran.kernels[LAUNCHER]
-    assert (row["status"], row["source"]) == ("not_run", "kernels/quantize.hip:61")
+    assert (row["status"], row["source"]) == ("not_run", "kernels/quantize.hip:63")
     assert row["message"].startswith("linked launchers ")
     assert "install ROCm" in row["message"]

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,19 @@ class Limits:
     file: int = 64 << 20
 
 
+def confine_process(library: ctypes.CDLL, message: Callable[[], str], limits: Limits) -> str:
+    """Confine this process for good, by the runtime's ``library``, whose last ``message`` says why it cannot; what
+    guards. Raises ``NoSandbox``."""
+    library.hipcpuConfine.restype = ctypes.c_char_p
+    library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
+    sys.dont_write_bytecode = True  # an import would be taken for a kernel that writes files
+    os.environ["LIBC_FATAL_STDERR_"] = "1"  # likewise the C library, which reports a damaged heap to /dev/tty
+    guards = library.hipcpuConfine(limits.memory, limits.file)
+    if guards is None:
+        raise NoSandbox(message())
+    return str(guards.decode())
+
+
 class CpuRuntime(WatchedCalls):
     """The runtime library of this process; see ``conformance.runtimes.Runtime`` for what the attributes mean."""
 
@@ -59,8 +73,6 @@ class CpuRuntime(WatchedCalls):
         self._library.hipcpuModuleKernels.argtypes = [ctypes.c_void_p]
         self._library.hipcpuModuleSymbol.restype = ctypes.c_void_p
         self._library.hipcpuModuleSymbol.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        self._library.hipcpuConfine.restype = ctypes.c_char_p
-        self._library.hipcpuConfine.argtypes = [ctypes.c_ulong, ctypes.c_ulong]
         self._order = ""
         self.set_option("wave", wave)
         if threads is not None:
@@ -91,13 +103,7 @@ class CpuRuntime(WatchedCalls):
         such a call ends its launch with a fault; other code ends the process with ``FORBIDDEN_EXIT``. Raises
         ``NoSandbox``.
         """
-        limits = limits or Limits()
-        sys.dont_write_bytecode = True  # an import would be taken for a kernel that writes files
-        os.environ["LIBC_FATAL_STDERR_"] = "1"  # likewise the C library, which reports a damaged heap to /dev/tty
-        guards = self._library.hipcpuConfine(limits.memory, limits.file)
-        if guards is None:
-            raise NoSandbox(self.message())
-        return str(guards.decode())
+        return confine_process(self._library, self.message, limits or Limits())
 
     def weakened(self) -> tuple[str, ...]:
         """What the environment has changed so that less is checked: ``HIPCPU_GUARD=0``."""

@@ -9,10 +9,17 @@ from conformance.runtimes.cpu.build import INCLUDE, Plan
 
 HERE = Path(__file__).resolve().parent
 
-_SHARED = ("error", "memory", "memory_api", "options", "stream_api", "common_api", "device_api")
-"""Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host."""
+_SHARED = (
+    *("error", "memory", "options", "memory_api", "stream_api", "common_api", "device_api"),
+    *("sandbox", "sandbox_filter", "sandbox_handler"),
+)
+"""Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host, and so is the
+sandbox for the host code of launchers."""
 
-_HEADERS = ("api", "canary", "hipcpu", "host_device", "launch")
+_HEADERS = (
+    *("error", "memory", "options", "api", "canary", "hipcpu", "host_device", "launch"),
+    *("descriptor", "sandbox", "sandbox_calls", "sandbox_handler"),
+)
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")
 _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
@@ -21,7 +28,7 @@ _STRICT = ("-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno")
 def isa_plan() -> Plan:
     """``libamdhip64`` with the interpreter, and a ``libhiprtc`` that compiles nothing."""
     shared = tuple(CPU / "runtime" / f"{name}.cpp" for name in _SHARED)
-    headers = tuple(CPU / "runtime" / f"{name}.h" for name in (*_SHARED[:2], "options", *_HEADERS))
+    headers = tuple(CPU / "runtime" / f"{name}.h" for name in _HEADERS)
     return Plan(
         runtime="isa",
         sources={"libamdhip64.so": (HERE / "runtime", *shared), "libhiprtc.so": (HERE / "hiprtc",)},

@@ -10,8 +10,9 @@ from typing import Any
 from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.cpu.calls import WatchedCalls
-from conformance.runtimes.cpu.control import processor
+from conformance.runtimes.cpu.control import Limits, NoSandbox, confine_process, processor
 from conformance.runtimes.hip.binding import bind
+from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.isa.build import isa_plan
 
@@ -29,6 +30,7 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         self.library = folder / "libamdhip64.so"
         self.target = target
         self.perturb = perturb
+        self._writes, self._confines = bool(sites), False
         self._library = ctypes.CDLL(str(self.library), mode=ctypes.RTLD_GLOBAL)
         WatchedCalls.__init__(self, self._library)
         HostLibraries.__init__(self)
@@ -66,9 +68,21 @@ class IsaRuntime(WatchedCalls, HostLibraries):
     def confine(self) -> str:
         """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing.
 
-        Nothing guards against the host code of launchers.
+        The process is confined when host code of launchers is loaded, but not where it has to write sites.
         """
-        return "the interpreter, but for the host code of launchers"
+        self._confines = not self._writes
+        unless = " (not confined with --sites)" if self._writes else " as on the cpu runtime"
+        return f"the interpreter; host code of launchers{unless}"
+
+    def load_launchers(self, code: bytes, what: str) -> int:
+        """See ``LauncherRuntime``."""
+        if self._confines:
+            try:
+                confine_process(self._library, self.message, Limits())
+            except NoSandbox as error:
+                why = f"{error}; --no-sandbox calls launchers all the same"
+                raise HipError("hipcpuConfine", NOT_SUPPORTED, "hipErrorNotSupported", what, why) from None
+        return HostLibraries.load_launchers(self, code, what)
 
     def weakened(self) -> tuple[str, ...]:
         """Which checks are off: none can be."""

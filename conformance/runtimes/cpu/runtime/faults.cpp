@@ -1,7 +1,5 @@
 #include "faults.h"
 
-#include <linux/audit.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -14,8 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "hipcpu.h"
-#include "sandbox.h"
+#include "sandbox_handler.h"
 #include "worker.h"
 
 namespace simt {
@@ -77,70 +74,21 @@ void on_interrupt(int, siginfo_t *, void *context) {
   worker->abort_block(incident_of(Incident::Timeout, *worker, *static_cast<const ucontext_t *>(context)));
 }
 
-// Emulates rt_sigprocmask, which the filter traps: the mask takes effect on return from the handler. The signals that
-// the runtime handles stay unblocked.
-greg_t change_mask(ucontext_t &machine) {
-  const greg_t *registers = machine.uc_mcontext.gregs;
-  std::uint64_t mask, change, ours = 0;
-  if (registers[REG_R10] != sizeof mask) return -EINVAL;
-  for (const int signal : handled) ours |= std::uint64_t{1} << (signal - 1);
-  ours |= std::uint64_t{1} << (SIGSYS - 1) | std::uint64_t{1} << (interrupt_signal() - 1);
-  std::memcpy(&change, reinterpret_cast<const void *>(registers[REG_RSI]), sizeof change);
-  std::memcpy(&mask, &machine.uc_sigmask, sizeof mask);
-  if (registers[REG_RDX]) std::memcpy(reinterpret_cast<void *>(registers[REG_RDX]), &mask, sizeof mask);
-  switch (static_cast<int>(registers[REG_RDI])) {
-    case SIG_BLOCK:
-      mask |= change & ~ours;
-      break;
-    case SIG_SETMASK:
-      mask = change & ~ours;
-      break;
-    default:
-      return -EINVAL;
-  }
-  std::memcpy(&machine.uc_sigmask, &mask, sizeof mask);
-  return 0;
-}
+}  // namespace
 
-// glibc makes some calls, such as setuid(), in every thread: the first one reports, the others wait for the end.
-[[noreturn]] void exit_for_forbidden_call(const char *call) {
-  static std::atomic_flag reporting = ATOMIC_FLAG_INIT;
-  while (reporting.test_and_set()) __builtin_ia32_pause();
-  char line[128];
-  const int bytes = std::snprintf(line, sizeof line, "called %s, which is forbidden in kernels\n", call);
-  if (write(STDERR_FILENO, line, static_cast<std::size_t>(bytes)) < 0) _exit(HIPCPU_FORBIDDEN_EXIT);
-  _exit(HIPCPU_FORBIDDEN_EXIT);
-}
-
-void on_forbidden_call(int, siginfo_t *info, void *context) {
-  if (info->si_code <= 0) return;  // sent by a process, not raised by the filter
-  auto &machine = *static_cast<ucontext_t *>(context);
-  greg_t &result = machine.uc_mcontext.gregs[REG_RAX];
-  if (info->si_arch == AUDIT_ARCH_X86_64 && info->si_syscall == SYS_rt_sigprocmask) {
-    result = change_mask(machine);
-    return;
-  }
+bool noted_in_kernel(const char *call, const ucontext_t &machine) {
   Worker *worker = Worker::current();
-  const char *call = forbidden_call_name(info->si_arch, info->si_syscall);
-  if (!worker || !worker->in_kernel()) exit_for_forbidden_call(call);
+  if (!worker || !worker->in_kernel()) return false;
   Incident i = incident_of(Incident::ForbiddenCall, *worker, machine);
   i.what = call;
   worker->record_forbidden_call(i);
-  result = -EPERM;
+  return true;
 }
 
-}  // namespace
-
-void install_sandbox_handler() {
-  struct sigaction ours{};
-  ours.sa_sigaction = on_forbidden_call;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
-  sigaction(SIGSYS, &ours, nullptr);
-  sigset_t reports;
-  sigemptyset(&reports);
-  sigaddset(&reports, SIGSYS);
-  pthread_sigmask(SIG_UNBLOCK, &reports, nullptr);
+std::uint64_t unblocked_signals() {
+  std::uint64_t ours = std::uint64_t{1} << (interrupt_signal() - 1);
+  for (const int signal : handled) ours |= std::uint64_t{1} << (signal - 1);
+  return ours;
 }
 
 void install_fault_handlers() {

@@ -3,15 +3,9 @@
 
 #include <pthread.h>
 
+#include "sandbox_handler.h"
+
 namespace simt {
-
-// Installs the handlers, again if others (faulthandler.enable()) have replaced them since. Cheap.
-void install_fault_handlers();
-
-// Installs the SIGSYS handler of the sandbox: a forbidden call in a kernel becomes an incident of its launch; elsewhere
-// (a static constructor, a thread that a kernel started) the call is named on stderr and the process exits with
-// HIPCPU_FORBIDDEN_EXIT. To be called once, before the filter, which forbids further handlers.
-void install_sandbox_handler();
 
 // Gives the calling thread an alternate signal stack if it has none: a stack overflow leaves no room for a handler.
 void use_signal_stack();

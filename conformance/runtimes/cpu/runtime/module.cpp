@@ -83,10 +83,6 @@ void append_quoted(std::string &out, const char *text) {
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Error Module::load(FileDescriptor file, std::uint64_t hash, std::unique_ptr<Module> &out) {
   static std::atomic<std::uint64_t> serials{0};
   if (!make_self_global())

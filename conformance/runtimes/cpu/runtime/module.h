@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
+#include "descriptor.h"
 #include "error.h"
 #include "simt/abi.h"
 
@@ -24,26 +24,6 @@ struct Function {
   const simt_kernel *kernel;
   const Module *module;
   const simt_shared_use *shared;  // null: no __shared__ variables, or thread-local ones
-};
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
-  FileDescriptor(FileDescriptor &&o) noexcept : fd_(o.fd_) { o.fd_ = -1; }
-  FileDescriptor &operator=(FileDescriptor &&o) noexcept {
-    std::swap(fd_, o.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const { return fd_; }
-  int release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
 };
 
 class Module {

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "api.h"
-#include "faults.h"
+#include "descriptor.h"
 #include "hipcpu.h"
-#include "module.h"
+#include "sandbox_handler.h"
 
 namespace simt {
 namespace {
@@ -182,6 +182,8 @@ bool has_seccomp() {
   return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
+std::atomic<bool> confined_now{false};
+
 std::string describe_guards(int abi) {
   std::string text = abi ? "seccomp and Landlock " + std::to_string(abi) : "seccomp, without Landlock";
   const unsigned without = per_thread.without_landlock;
@@ -191,6 +193,8 @@ std::string describe_guards(int abi) {
 }
 
 }  // namespace
+
+bool is_confined() { return confined_now; }
 
 Error confine(const Limits &limits, std::string &guards) {
   static std::mutex mutex;
@@ -213,6 +217,7 @@ Error confine(const Limits &limits, std::string &guards) {
       return fail(NotSupported, "no sandbox: the seccomp filter was refused: %s",
                   error > 0 ? std::strerror(error) : "a thread has a filter of its own");
     active_guards = describe_guards(ruleset.get() >= 0 ? abi : 0);
+    confined_now = true;
   }
   guards = active_guards;
   return Success;

@@ -36,6 +36,9 @@ struct Limits {
 // Landlock 7". A second call changes nothing. NotSupported where it fails: the process may then be partly confined.
 Error confine(const Limits &limits, std::string &guards);
 
+// Whether `confine` has succeeded.
+bool is_confined();
+
 // The name of a forbidden system call in reports: "socket()". Async-signal-safe.
 const char *forbidden_call_name(unsigned architecture, int number);
 

@@ -13,6 +13,7 @@
 #include "host_device.h"
 #include "launch.h"
 #include "loaded.h"
+#include "sandbox.h"
 
 using namespace simt;
 
@@ -26,8 +27,9 @@ std::string readable(const void *from, std::size_t bytes) {
     const std::size_t wanted = std::min(step, bytes - found.size()), at = found.size();
     found.resize(at + wanted);
     iovec to{found.data() + at, wanted}, source{static_cast<char *>(const_cast<void *>(from)) + at, wanted};
-    const ssize_t got = process_vm_readv(getpid(), &to, 1, &source, 1, 0);
-    if (got < 0 && (errno == ENOSYS || errno == EPERM))  // a sandbox forbids it
+    const bool asks = !is_confined();  // our sandbox forbids it, as others may
+    const ssize_t got = asks ? process_vm_readv(getpid(), &to, 1, &source, 1, 0) : -1;
+    if (!asks || (got < 0 && (errno == ENOSYS || errno == EPERM)))
       std::memcpy(to.iov_base, source.iov_base, wanted);
     else if (got != static_cast<ssize_t>(wanted)) {
       found.resize(at + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
