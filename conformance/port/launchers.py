@@ -10,7 +10,7 @@ from conformance.dtypes import dtype
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import defined_functions
+from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.types import c_type
 from conformance.port.includes import reached
 from conformance.port.options import BuildOptions, is_cuda
@@ -57,7 +57,7 @@ def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Defin
     folders: Sequence[Path] = (source.path.parent, *options.include_dirs, source.root)
     own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
     defines = (*own, *options.defines)
-    found = defined_functions(source.path, folders, defines, options.forced, options.undefines, options.std)
+    found = scan_file(source.path, folders, defines, options.forced, options.undefines, options.std).functions
     return {one.name: one for one in found if one.extern_c}
 
 

@@ -79,6 +79,18 @@ def test_what_is_exact_stays(machine: Machine) -> None:
     same(run(machine, vop3("v_sqrt_f32", VECTOR + A), np.float32, a, perturb=1), np.full(LANES, 2))
 
 
+def test_powers_of_two_over_the_whole_range(machine: Machine) -> None:
+    """Also where they are out of the range of a float, and next to a half, where the nearest integer changes."""
+    ends = [0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1000.5, -1000.5, 128, 127.99999, -126, -126.5, -149.2]
+    near = [0.5, -0.5, 1.5, -1.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 1e-30, -1e-30, 1e-40, 3e-8]
+    some = np.random.default_rng(1).uniform(-127, 129, LANES - len(ends) - len(near))
+    a = np.concatenate([ends, near, some]).astype(np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.exp2(a.astype(np.float64)).astype(np.float32)
+    expected[expected < np.finfo(np.float32).tiny] = 0
+    same(run(machine, vop3("v_exp_f32", VECTOR + A), np.float32, a), expected)
+
+
 def test_floats_have_no_subnormals(machine: Machine) -> None:
     tiny, huge = np.float32(1e-40), np.finfo(np.float32).max
     a = np.tile(np.array([tiny, -tiny, huge, 4], np.float32), 16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.isa_runtime.code import HEAD, TAIL, code_object
 from tests.isa_runtime.machine import Machine
@@ -57,6 +58,30 @@ def test_loads_need_not_be_aligned_and_only_active_lanes_have_addresses(machine:
     got = run(machine, words, np.uint32, offsets, content.view(np.uint64))
     expected = [int.from_bytes(content[1 + lane : 5 + lane].tobytes(), "little") for lane in range(8)]
     same(got, np.array(expected + [0x11111111] * 56))
+
+
+@pytest.mark.parametrize("lane", [0, 40, 63])
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param((0xDC508000, 0x0A0A0004), id="global_load_dword v10, v4, s[10:11]"),
+        pytest.param((0xDC708000, 0x000A0604), id="global_store_dword v4, v6, s[10:11]"),
+        pytest.param((0xD86C0000, 0x0A000004), id="ds_read_b32 v10, v4"),
+        pytest.param((0xD81A0000, 0x00000604), id="ds_write_b32 v4, v6"),
+        pytest.param((0xD86E0001, 0x0A000004), id="ds_read2_b32 v[10:11], v4 offset0:1"),
+        pytest.param((0xD81C0100, 0x00080604), id="ds_write2_b32 v4, v6, v8 offset1:1"),
+    ],
+)
+def test_one_lane_outside_is_found_among_all(machine: Machine, words: tuple[int, ...], lane: int) -> None:
+    """Its word begins where the memory ends: 512 bytes."""
+    offsets = (4 * LANE).astype(np.uint32)
+    zeros = np.zeros(LANES, np.uint64)
+    for last, why in ((504, ""), (512, f"thread ({lane},0,0)")):
+        offsets[lane] = last
+        object_ = code_object([*HEAD, *words, *TAIL], lds=512)
+        failed, message, _ = machine.launch(object_, slots(offsets), zeros, zeros, zeros)
+        assert bool(failed) == bool(why), message
+        assert why in message
 
 
 def test_a_returning_comparing_swap_of_64_bits(machine: Machine) -> None:

@@ -20,7 +20,7 @@ from conformance.port.compiling.diagnostics import Diagnostic, diagnostics
 from conformance.port.definitions.errors import SourceError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.reading import read_source
-from conformance.port.definitions.scan import declarations
+from conformance.port.definitions.scan import scan_file
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 
@@ -131,7 +131,7 @@ class _Taking:
         defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
         every = (*defines, *options.defines)
-        found = declarations(source.path, folders, every, options.forced, options.undefines, options.std)
+        found = scan_file(source.path, folders, every, options.forced, options.undefines, options.std).declarations
         self._units = units(found, self._text)
         self._taken: dict[Unit, Way] = {}
         self._why: dict[Unit, str] = {}

@@ -55,25 +55,21 @@ class Declaration:
     kernel: Definition | None
 
 
-def find_definitions(tokens: Sequence[Token], path: Path) -> list[Definition]:
-    """Every kernel that ``tokens`` define, in their order; raises ``ScanError`` where brackets do not match."""
+@dataclass(frozen=True)
+class Found:
+    """What a source defines at namespace level, in its order: kernels, other functions with a body, and every
+    declaration."""
+
+    kernels: list[Definition]
+    functions: list[Definition]
+    declarations: list[Declaration]
+
+
+def find(tokens: Sequence[Token], path: Path) -> Found:
+    """What ``tokens`` define; raises ``ScanError`` where brackets do not match."""
     reader = _Reader(tokens, path)
     reader.read()
-    return reader.found
-
-
-def find_functions(tokens: Sequence[Token], path: Path) -> list[Definition]:
-    """Every function at namespace level with a body that is not a kernel; raises ``ScanError``."""
-    reader = _Reader(tokens, path)
-    reader.read()
-    return reader.functions
-
-
-def find_declarations(tokens: Sequence[Token], path: Path) -> list[Declaration]:
-    """Every declaration at namespace level, in order; raises ``ScanError`` where brackets do not match."""
-    reader = _Reader(tokens, path)
-    reader.read()
-    return reader.declarations
+    return Found(reader.found, reader.functions, reader.declarations)
 
 
 class _Reader:

@@ -8,18 +8,31 @@ from pathlib import Path
 from typing import TypeVar
 
 from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import (
-    Declaration,
-    Definition,
-    find_declarations,
-    find_definitions,
-    find_functions,
-)
+from conformance.port.definitions.kernels import Definition, Found, find
 from conformance.port.definitions.preprocess import preprocess
 from conformance.port.definitions.tokens import tokenize
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def scan_file(
+    path: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    forced: Sequence[Path] = (),
+    undefines: Sequence[str] = (),
+    std: str | None = None,
+) -> Found:
+    """What the source ``path`` defines at namespace level, headers included, in the order of definition.
+
+    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
+    ``undefines`` are taken back. ``forced`` are headers included before the first line, ``std`` the standard of C++. A
+    name that the source defines twice comes twice. Raises ``ScanError`` for a file that cannot be read, preprocessed
+    or parsed, naming file and line.
+    """
+    source = preprocess(path, include_dirs, defines, forced, undefines, std)
+    return find(tokenize(source.text, str(path), source.counts_raw), path)
 
 
 def defined_kernels(
@@ -30,43 +43,8 @@ def defined_kernels(
     undefines: Sequence[str] = (),
     std: str | None = None,
 ) -> list[Definition]:
-    """Every ``__global__`` function that the source ``path`` defines, headers included, in the order of definition.
-
-    ``defines`` are ``NAME`` or ``NAME=VALUE``: ``CUDA_DEFINES`` or ``HIP_DEFINES`` and what the user gives, of which
-    ``undefines`` are taken back. ``forced`` are headers included before the first line, ``std`` the standard of C++. A
-    name that the source defines twice comes twice. Raises ``ScanError`` for a file that cannot be read, preprocessed
-    or parsed, naming file and line.
-    """
-    source = preprocess(path, include_dirs, defines, forced, undefines, std)
-    return find_definitions(tokenize(source.text, str(path), source.counts_raw), path)
-
-
-def defined_functions(
-    path: Path,
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    undefines: Sequence[str] = (),
-    std: str | None = None,
-) -> list[Definition]:
-    """Every other function at namespace level that the source ``path`` defines, asked for as ``defined_kernels``;
-    raises ``ScanError``."""
-    source = preprocess(path, include_dirs, defines, forced, undefines, std)
-    return find_functions(tokenize(source.text, str(path), source.counts_raw), path)
-
-
-def declarations(
-    path: Path,
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    undefines: Sequence[str] = (),
-    std: str | None = None,
-) -> list[Declaration]:
-    """Every declaration at namespace level of the source ``path``, headers included, asked for as ``defined_kernels``;
-    raises ``ScanError``."""
-    source = preprocess(path, include_dirs, defines, forced, undefines, std)
-    return find_declarations(tokenize(source.text, str(path), source.counts_raw), path)
+    """The kernels of ``scan_file``, asked for alike; raises ``ScanError``."""
+    return scan_file(path, include_dirs, defines, forced, undefines, std).kernels
 
 
 def scan(

@@ -126,29 +126,17 @@ void count_banks(const Wave &w, const Inst &i, const Access &access, Counts &cou
   }
 }
 
-template <bool counted>
-void run_on(Wave &w, u64 end, const Watch &watch, Seen &seen) {
-  const Inst *code = w.launch->code->insts.data();
-  u8 *reached = seen.reached.data();
-  while (w.executed < end && !w.ended && !w.at_barrier) {
-    ++w.executed;
-    const Inst &i = code[w.pc++];
-    if (watch.reached) reached[i.index] = 1;
-    if constexpr (counted) {
-      const Access &access = watch.accesses->of(i);
-      Counts &counts = seen.counts;
-      ++counts.executed[static_cast<int>(access.category)];
-      if (access.category == Class::Vector || access.category == Class::Matrix) {
-        counts.lanes_active += static_cast<u64>(std::popcount(w.exec_));
-        counts.lanes_there += w.launch->wave;
-      }
-      if (access.kind == Access::Global)
-        count_lines(w, i, access, watch.line_bytes, counts);
-      else if (access.kind != Access::None)
-        count_banks(w, i, access, counts);
-    }
-    i.run(w, i);
+void count(const Wave &w, const Inst &i, const Watch &watch, Counts &counts) {
+  const Access &access = watch.accesses->of(i);
+  ++counts.executed[static_cast<int>(access.category)];
+  if (access.category == Class::Vector || access.category == Class::Matrix) {
+    counts.lanes_active += static_cast<u64>(std::popcount(w.exec_));
+    counts.lanes_there += w.launch->wave;
   }
+  if (access.kind == Access::Global)
+    count_lines(w, i, access, watch.line_bytes, counts);
+  else if (access.kind != Access::None)
+    count_banks(w, i, access, counts);
 }
 
 }  // namespace
@@ -182,10 +170,10 @@ Accesses::Accesses(const std::string &target) : rows_(encodings * opcodes) {
 const Access &Accesses::of(const Inst &i) const { return rows_[static_cast<u32>(i.encoding) * opcodes + i.opcode]; }
 
 void run_watched(Wave &w, u64 end, const Watch &watch, Seen &seen) {
-  if (watch.accesses)
-    run_on<true>(w, end, watch, seen);
-  else
-    run_on<false>(w, end, watch, seen);
+  execute(w, end, [&](const Inst &i) {
+    if (watch.reached) seen.reached[i.index] = 1;
+    if (watch.accesses) count(w, i, watch, seen.counts);
+  });
 }
 
 // Vega and CDNA 1 and 2: 64 bytes (ROCm's documentation of the performance model, "Vector L1 cache"); CDNA 3 and 4: 128

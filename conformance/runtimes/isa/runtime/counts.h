@@ -60,7 +60,7 @@ struct Watch {
   explicit operator bool() const { return accesses || reached; }
 };
 
-// Has `w` execute instructions until it has executed `end`, has ended or waits.
+// `execute`, with what is to be seen of it.
 void run_watched(Wave &w, u64 end, const Watch &watch, Seen &seen);
 
 // Bytes of a line of the cache that answers a compute unit's vector memory instructions.

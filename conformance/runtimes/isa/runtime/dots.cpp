@@ -5,30 +5,32 @@
 namespace isa {
 namespace {
 
-i64 part(u32 word, int n, int bits, bool with_sign) {
+// A part of a word, of which the lower 32 bits of a product are right.
+template <int bits>
+u32 part(u32 word, int n, bool with_sign) {
   const u32 up = word << (32 - bits - n * bits);
-  return with_sign ? static_cast<i32>(up) >> (32 - bits) : static_cast<i64>(up >> (32 - bits));
+  return with_sign ? static_cast<u32>(static_cast<i32>(up) >> (32 - bits)) : up >> (32 - bits);
 }
 
 // The parts' signs: of the instruction, or as neg says of each source (v_dot4_i32_iu8).
 enum class Sign { None, Both, Chosen };
 
-template <int bits, Sign sign>
+// v_dot4c and its like accumulate: the destination is the third source.
+template <int bits, Sign sign, bool accumulates = false>
 void dot_integers(Wave &w, const Inst &i) {
-  u32 a_[lanes], b_[lanes], c_[lanes], r[lanes];
-  Inst plain = i;
-  plain.neg = plain.op_sel = 0;
-  const u32 *a = source(w, plain, 0, a_), *b = source(w, plain, 1, b_), *c = source(w, plain, 2, c_);
+  alignas(64) u32 a_[lanes], b_[lanes], c_[lanes], r[lanes];
+  const u32 *a = source(w, i, 0, a_), *b = source(w, i, 1, b_);
+  const u32 *c = operand(w, i, 2, accumulates ? i.dst : i.src[2], c_);
   const bool a_signed = sign == Sign::Chosen ? i.neg & 1 : sign == Sign::Both;
   const bool b_signed = sign == Sign::Chosen ? i.neg & 2 : sign == Sign::Both;
   for (int l = 0; l < lanes; ++l) {
-    i64 sum = c[l];
-    for (int n = 0; n < 32 / bits; ++n) sum += part(a[l], n, bits, a_signed) * part(b[l], n, bits, b_signed);
-    r[l] = static_cast<u32>(sum);
+    u32 sum = c[l];
+    for (int n = 0; n < 32 / bits; ++n) sum += part<bits>(a[l], n, a_signed) * part<bits>(b[l], n, b_signed);
+    r[l] = sum;
   }
-  put(w, plain, r);
+  put(w, i, r);
 }
-// v_dot4c and its like: the destination is the third source.
+// v_dot2c_f32_f16: of both halves.
 template <Run run>
 void accumulating(Wave &w, const Inst &i) {
   Inst with = i;
@@ -71,20 +73,13 @@ void dot_halves(Wave &w, const Inst &i) {
 }
 
 constexpr Semantics dot_rows[] = {
-    {"v_dot4_i32_i8", &dot_integers<8, Sign::Both>},
-    {"v_dot4_u32_u8", &dot_integers<8, Sign::None>},
-    {"v_dot4_i32_iu8", &dot_integers<8, Sign::Chosen>},
-    {"v_dot4c_i32_i8", &accumulating<&dot_integers<8, Sign::Both>>},
-    {"v_dot8_i32_i4", &dot_integers<4, Sign::Both>},
-    {"v_dot8_u32_u4", &dot_integers<4, Sign::None>},
-    {"v_dot8_i32_iu4", &dot_integers<4, Sign::Chosen>},
-    {"v_dot8c_i32_i4", &accumulating<&dot_integers<4, Sign::Both>>},
-    {"v_dot2_i32_i16", &dot_integers<16, Sign::Both>},
-    {"v_dot2_u32_u16", &dot_integers<16, Sign::None>},
-    {"v_dot2c_i32_i16", &accumulating<&dot_integers<16, Sign::Both>>},
-    {"v_dot2_f32_f16", &dot_halves<f16>},
-    {"v_dot2c_f32_f16", &accumulating<&dot_halves<f16>>},
-    {"v_dot2acc_f32_f16", &accumulating<&dot_halves<f16>>},
+    {"v_dot4_i32_i8", &dot_integers<8, Sign::Both>},          {"v_dot4_u32_u8", &dot_integers<8, Sign::None>},
+    {"v_dot4_i32_iu8", &dot_integers<8, Sign::Chosen>},       {"v_dot4c_i32_i8", &dot_integers<8, Sign::Both, true>},
+    {"v_dot8_i32_i4", &dot_integers<4, Sign::Both>},          {"v_dot8_u32_u4", &dot_integers<4, Sign::None>},
+    {"v_dot8_i32_iu4", &dot_integers<4, Sign::Chosen>},       {"v_dot8c_i32_i4", &dot_integers<4, Sign::Both, true>},
+    {"v_dot2_i32_i16", &dot_integers<16, Sign::Both>},        {"v_dot2_u32_u16", &dot_integers<16, Sign::None>},
+    {"v_dot2c_i32_i16", &dot_integers<16, Sign::Both, true>}, {"v_dot2_f32_f16", &dot_halves<f16>},
+    {"v_dot2c_f32_f16", &accumulating<&dot_halves<f16>>},     {"v_dot2acc_f32_f16", &accumulating<&dot_halves<f16>>},
 };
 // Only RDNA documents in which order v_dot2_f32_bf16 adds.
 constexpr Semantics bf16_row = {"v_dot2_f32_bf16", &dot_halves<u16>};

@@ -175,7 +175,6 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&
   group_.lds.assign(launch.lds_bytes, launch.poison.lds);
   for (u32 n = 0; n < count; ++n) start(*waves_[n], launch, kernel, n);
   seen.counts.waves += count;
-  const Inst *code = launch.code->insts.data();
   for (;;) {
     u32 waiting = 0, running = 0;
     for (u32 n = 0; n < count; ++n) {
@@ -183,12 +182,10 @@ void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&
       if (!w.ended && !w.at_barrier) {
         try {
           const u64 end = w.executed + turn;
-          if (watch) run_watched(w, end, watch, seen);
-          while (w.executed < end && !w.ended && !w.at_barrier) {
-            ++w.executed;
-            const Inst &i = code[w.pc++];
-            i.run(w, i);
-          }
+          if (watch)
+            run_watched(w, end, watch, seen);
+          else
+            execute(w, end, [](const Inst &) {});
         } catch (const Fault &fault) {
           fail(w, fault, progress);
           return;

@@ -11,7 +11,20 @@ u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
 struct Addresses {
   explicit Addresses(const Wave &w, const Inst &i) { std::memcpy(bytes, w.in(i.src[0] - vgpr), sizeof bytes); }
   u64 operator[](int lane) const { return bytes[lane]; }
-  u32 bytes[lanes];
+  // Calls `f` with each active lane and a function from an offset to the place of that lane in LDS, where it may access
+  // `size` bytes; `last` is the highest offset.
+  template <class F>
+  void each(Wave &w, u32 last, u32 size, F f) const {
+    u32 highest = 0;
+    for (int l = 0; l < lanes; ++l) highest = std::max(highest, bytes[l]);
+    if (w.exec_ == ~u64{0} && u64{highest} + last + size <= w.group->lds.size()) {
+      u8 *lds = w.group->lds.data();
+      for (int l = 0; l < lanes; ++l) f(l, [=, this](u32 offset) { return lds + bytes[l] + offset; });
+    } else {
+      each_active(w, [&](int l) { f(l, [&](u32 offset) { return w.lds_at(u64{bytes[l]} + offset, size, l); }); });
+    }
+  }
+  alignas(64) u32 bytes[lanes];
 };
 
 // The instruction fills `count` registers, some time later.
@@ -22,19 +35,17 @@ void arrives(Wave &w, const Inst &i, u32 count) {
 template <class T, int count, Half half = Half::Whole>
 void read(Wave &w, const Inst &i) {
   const Addresses a(w, i);
-  each_active(w, [&](int l) {
-    load_words<T, count, half>(w, i.dst - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
-  });
+  const u32 to = i.dst - vgpr, offset = i.constant & 0xffff;
+  a.each(w, offset, sizeof(T) * count, [&](int l, auto at) { load_words<T, count, half>(w, to, l, at(offset)); });
   arrives(w, i, count);
 }
 
 template <class T, int count, bool high = false>
 void write(Wave &w, const Inst &i) {
   const Addresses a(w, i);
-  w.read(i.src[1] - vgpr, count);
-  each_active(w, [&](int l) {
-    store_words<T, count, high>(w, i.src[1] - vgpr, l, w.lds_at(a[l] + (i.constant & 0xffff), sizeof(T) * count, l));
-  });
+  const u32 from = i.src[1] - vgpr, offset = i.constant & 0xffff;
+  w.read(from, count);
+  a.each(w, offset, sizeof(T) * count, [&](int l, auto at) { store_words<T, count, high>(w, from, l, at(offset)); });
   arrives(w, i, 0);
 }
 
@@ -42,10 +53,9 @@ void write(Wave &w, const Inst &i) {
 template <int words, u32 unit>
 void read_two(Wave &w, const Inst &i) {
   const Addresses a(w, i);
-  const u32 to = i.dst - vgpr;
-  each_active(w, [&](int l) {
-    const u8 *first = w.lds_at(a[l] + first_offset(i) * unit, 4 * words, l);
-    const u8 *second = w.lds_at(a[l] + second_offset(i) * unit, 4 * words, l);
+  const u32 to = i.dst - vgpr, offset = first_offset(i) * unit, other = second_offset(i) * unit;
+  a.each(w, std::max(offset, other), 4 * words, [&](int l, auto at) {
+    const u8 *first = at(offset), *second = at(other);
     load_words<u32, words, Half::Whole>(w, to, l, first);
     load_words<u32, words, Half::Whole>(w, to + words, l, second);
   });
@@ -54,11 +64,11 @@ void read_two(Wave &w, const Inst &i) {
 template <int words, u32 unit>
 void write_two(Wave &w, const Inst &i) {
   const Addresses a(w, i);
+  const u32 offset = first_offset(i) * unit, other = second_offset(i) * unit;
   w.read(i.src[1] - vgpr, words);
   w.read(i.src[2] - vgpr, words);
-  each_active(w, [&](int l) {
-    u8 *first = w.lds_at(a[l] + first_offset(i) * unit, 4 * words, l);
-    u8 *second = w.lds_at(a[l] + second_offset(i) * unit, 4 * words, l);
+  a.each(w, std::max(offset, other), 4 * words, [&](int l, auto at) {
+    u8 *first = at(offset), *second = at(other);
     store_words<u32, words>(w, i.src[1] - vgpr, l, first);
     store_words<u32, words>(w, i.src[2] - vgpr, l, second);
   });

@@ -259,6 +259,18 @@ struct Code {
   u32 index_at(u64 where) const;  // raises Fault
 };
 
+// Has `w` execute instructions until it has executed `end`, has ended or waits; each is shown to `see` before.
+template <class See>
+void execute(Wave &w, u64 end, See see) {
+  const Inst *code = w.launch->code->insts.data();
+  while (w.executed < end && !w.ended && !w.at_barrier) {
+    ++w.executed;
+    const Inst &i = code[w.pc++];
+    see(i);
+    i.run(w, i);
+  }
+}
+
 inline u32 reversed_bits(u32 a) {
   a = (a >> 1 & 0x55555555) | (a & 0x55555555) << 1;
   a = (a >> 2 & 0x33333333) | (a & 0x33333333) << 2;

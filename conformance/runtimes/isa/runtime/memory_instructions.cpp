@@ -67,8 +67,11 @@ template <Space space, class T, int count, Half half = Half::Whole>
 void load(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
-  each_active(
-      w, [&](int l) { load_words<T, count, half>(w, i.dst - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l)); });
+  const u32 to = i.dst - vgpr;
+  if (space == Space::Global && all_within(w, a, sizeof(T) * count))
+    for (int l = 0; l < lanes; ++l) load_words<T, count, half>(w, to, l, reinterpret_cast<const u8 *>(a[l]));
+  else
+    each_active(w, [&](int l) { load_words<T, count, half>(w, to, l, place<space>(w, a[l], sizeof(T) * count, l)); });
   arrives<space>(w, i, a, count);
 }
 
@@ -76,10 +79,13 @@ template <Space space, class T, int count, bool high = false>
 void store(Wave &w, const Inst &i) {
   u64 a[lanes];
   addresses<space>(w, i, a);
-  w.read(i.src[1] - vgpr, count);
-  each_active(w, [&](int l) {
-    store_words<T, count, high>(w, i.src[1] - vgpr, l, place<space>(w, a[l], sizeof(T) * count, l));
-  });
+  const u32 from = i.src[1] - vgpr;
+  w.read(from, count);
+  if (space == Space::Global && all_within(w, a, sizeof(T) * count))
+    for (int l = 0; l < lanes; ++l) store_words<T, count, high>(w, from, l, reinterpret_cast<u8 *>(a[l]));
+  else
+    each_active(w,
+                [&](int l) { store_words<T, count, high>(w, from, l, place<space>(w, a[l], sizeof(T) * count, l)); });
   arrives<space>(w, i, a, 0);
 }
 

@@ -75,11 +75,10 @@ void modify(const Inst &i, int n, T *out) {
   }
 }
 
-// Source `n` in every lane: in `buffer`, or in the register where nothing has to be done to it. 16-bit operands are the
-// low half of a register, or the high one where op_sel says so.
+// A source that is not as it is in a register: the operand `code`, with the modifiers of source `n`, in `buffer`.
+// 16-bit operands are the low half of a register, or the high one where op_sel says so.
 template <class T>
-const T *source(Wave &w, const Inst &i, int n, T *buffer) {
-  u16 code = i.src[n];
+[[gnu::noinline]] const T *prepared(Wave &w, const Inst &i, int n, u16 code, T *buffer) {
   bool high = i.op_sel >> n & 1;
   if (sizeof(T) == 2 && i.flags & Halves && code >= vgpr + 128 && code < temporary) {
     code = static_cast<u16>(code - 128);
@@ -93,7 +92,6 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
   } else {
     const u32 *low = w.in(code - vgpr);
     if constexpr (sizeof(T) == 4) {
-      if (!is_float<T> || !((i.neg | i.abs) >> n & 1)) return reinterpret_cast<const T *>(low);
       std::memcpy(buffer, low, sizeof(u32) * lanes);
     } else if constexpr (sizeof(T) == 8) {
       const u32 *high = w.in(code - vgpr + 1);
@@ -107,6 +105,19 @@ const T *source(Wave &w, const Inst &i, int n, T *buffer) {
   }
   modify(i, n, buffer);
   return buffer;
+}
+
+// The operand `code` as source `n` in every lane: in `buffer`, or in the register where nothing has to be done to it.
+template <class T>
+[[gnu::always_inline]] inline const T *operand(Wave &w, const Inst &i, int n, u16 code, T *buffer) {
+  if constexpr (sizeof(T) == 4)
+    if (code >= vgpr && !(is_float<T> && (i.neg | i.abs) >> n & 1))
+      return reinterpret_cast<const T *>(w.in(code - vgpr));
+  return prepared(w, i, n, code, buffer);
+}
+template <class T>
+[[gnu::always_inline]] inline const T *source(Wave &w, const Inst &i, int n, T *buffer) {
+  return operand(w, i, n, i.src[n], buffer);
 }
 
 inline u64 writable(const Wave &w, const Inst &i) { return i.flags & Dpp ? w.write_exec : w.exec_; }
@@ -140,7 +151,7 @@ void finish(const Inst &i, T *r) {
 
 // A result of every active lane into the destination. `keeps` says that 16-bit results leave the other half alone.
 template <class T, bool keeps = false>
-void put(Wave &w, const Inst &i, T *r) {
+[[gnu::always_inline]] inline void put(Wave &w, const Inst &i, T *r) {
   finish(i, r);
   const u64 bits = writable(w, i);
   u32 to = i.dst - vgpr;

@@ -6,6 +6,16 @@
 
 namespace isa {
 
+// Whether all lanes are active, and `bytes` at each of the addresses lie in one window: then they are as in the host's
+// memory. Raises AddressFault as the access of the first lane does.
+inline bool all_within(Wave &w, const u64 *a, u32 bytes) {
+  if (w.exec_ != ~u64{0} || !w.at(a[0], bytes, 0)) return false;
+  const u64 begin = w.windows[w.hot].begin, most = w.windows[w.hot].end - begin - bytes;
+  u64 outside = 0;  // in its highest bit: memory has less than 2^63 bytes
+  for (int l = 0; l < lanes; ++l) outside |= (a[l] - begin) | (most - (a[l] - begin));
+  return !(outside >> 63);
+}
+
 template <class F>
 inline void each_active(const Wave &w, F f) {
   for (u64 left = w.exec_; left; left &= left - 1) f(std::countr_zero(left));

@@ -25,24 +25,26 @@ void binary(Wave &w, const Inst &i) {
   put<R, keeps>(w, i, r);
 }
 template <class R, class A, class B, class C, auto f, bool keeps = false>
-void ternary(Wave &w, const Inst &i) {
+[[gnu::always_inline]] inline void ternary_with(Wave &w, const Inst &i, u16 third) {
   alignas(64) A a_[lanes];
   alignas(64) B b_[lanes];
   alignas(64) C c_[lanes];
   alignas(64) R r[lanes];
   const A *a = source(w, i, 0, a_);
   const B *b = source(w, i, 1, b_);
-  const C *c = source(w, i, 2, c_);
+  const C *c = operand(w, i, 2, third, c_);
   for (int l = 0; l < lanes; ++l) r[l] = f(a[l], b[l], c[l]);
   put<R, keeps>(w, i, r);
+}
+template <class R, class A, class B, class C, auto f, bool keeps = false>
+void ternary(Wave &w, const Inst &i) {
+  ternary_with<R, A, B, C, f, keeps>(w, i, i.src[2]);
 }
 
 // The destination is the third source: v_fmac, v_dot4c.
 template <class R, class A, class B, auto f, bool keeps = false>
 void accumulate(Wave &w, const Inst &i) {
-  Inst with = i;
-  with.src[2] = i.dst;
-  ternary<R, A, B, R, f, keeps>(w, with);
+  ternary_with<R, A, B, R, f, keeps>(w, i, i.dst);
 }
 
 // Comparisons write a bit for each lane, 0 for lanes that are not active.

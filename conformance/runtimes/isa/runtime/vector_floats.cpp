@@ -1,4 +1,6 @@
 // Floating point instructions of the vector unit.
+#include <algorithm>
+
 #include "vector.h"
 
 namespace isa {
@@ -8,11 +10,8 @@ namespace {
 inline f32 sin_of(f32 x) { return static_cast<f32>(std::sin(static_cast<f64>(x) * 6.283185307179586)); }
 inline f32 cos_of(f32 x) { return static_cast<f32>(std::cos(static_cast<f64>(x) * 6.283185307179586)); }
 
-// 2^e may over- or underflow where x * 2^e does not.
-template <class T>
-T scaled(T x, i32 e) {
-  return static_cast<T>(std::ldexp(static_cast<f64>(x), e));
-}
+// x * 2^e, exact: `x` is an f16 or f32, of which more than 2^500 times as much is infinite, and less than 2^-500 is 0.
+f64 scaled(f64 x, i32 e) { return x * std::bit_cast<f64>(static_cast<u64>(1023 + std::clamp(e, -500, 500)) << 52); }
 
 template <class T>
 void div_scale(Wave &w, const Inst &i) {
@@ -44,24 +43,26 @@ void div_fmas(Wave &w, const Inst &i) {
 // v_fma_mix: each source is a float, or one half of a register as op_sel_hi and op_sel say; neg_hi is its absolute
 // value.
 void mix(Wave &w, const Inst &i, f32 *r) {
-  f32 s[3][lanes];
+  Inst plain = i;
+  plain.neg = plain.abs = 0;
+  alignas(64) f32 s_[3][lanes];
+  const f32 *s[3];
   for (int n = 0; n < 3; ++n) {
-    Inst one = i;
-    one.neg = one.abs = 0;
     if (i.op_sel_hi >> n & 1) {
-      f16 h_[lanes];
-      const f16 *h = source(w, one, n, h_);
-      for (int l = 0; l < lanes; ++l) s[n][l] = h[l];
+      alignas(64) f16 h_[lanes];
+      const f16 *h = source(w, plain, n, h_);
+      for (int l = 0; l < lanes; ++l) s_[n][l] = h[l];
+      s[n] = s_[n];
     } else {
-      one.op_sel = 0;
-      f32 f_[lanes];
-      const f32 *f = source(w, one, n, f_);
-      for (int l = 0; l < lanes; ++l) s[n][l] = f[l];
+      s[n] = source(w, plain, n, s_[n]);
     }
-    if (i.neg_hi >> n & 1)
-      for (int l = 0; l < lanes; ++l) s[n][l] = std::fabs(s[n][l]);
-    if (i.neg >> n & 1)
-      for (int l = 0; l < lanes; ++l) s[n][l] = -s[n][l];
+    const bool positive = i.neg_hi >> n & 1, flips = i.neg >> n & 1;
+    if (!positive && !flips) continue;
+    for (int l = 0; l < lanes; ++l) {
+      const f32 x = positive ? std::fabs(s[n][l]) : s[n][l];
+      s_[n][l] = flips ? -x : x;
+    }
+    s[n] = s_[n];
   }
   for (int l = 0; l < lanes; ++l) r[l] = fused(s[0][l], s[1][l], s[2][l]);
 }
@@ -171,9 +172,9 @@ constexpr Semantics float_rows[] = {
     F1("v_frexp_mant_f64", f64, mantissa_of(a)),
     {"v_frexp_exp_i32_f32", &unary<i32, f32, [](f32 a) { return exponent_of(a); }>},
     {"v_frexp_exp_i32_f64", &unary<i32, f64, [](f64 a) { return exponent_of(a); }>},
-    {"v_ldexp_f32", &binary<f32, f32, i32, [](f32 a, i32 b) { return std::ldexp(a, b); }>},
+    {"v_ldexp_f32", &binary<f32, f32, i32, [](f32 a, i32 b) { return static_cast<f32>(scaled(a, b)); }>},
     {"v_ldexp_f64", &binary<f64, f64, i32, [](f64 a, i32 b) { return std::ldexp(a, b); }>},
-    {"v_ldexp_f16", &binary<f16, f16, i16, [](f16 a, i16 b) { return half_of(scaled<f64>(a, b)); }>},
+    {"v_ldexp_f16", &binary<f16, f16, i16, [](f16 a, i16 b) { return half_of(scaled(static_cast<f64>(a), b)); }>},
     {"v_div_scale_f32", &div_scale<f32>},
     {"v_div_scale_f64", &div_scale<f64>},
     {"v_div_fmas_f32", &div_fmas<f32>},
