@@ -82,6 +82,10 @@ class LineTable:
             place = body.call
         return found if found or place is None else [Frame("", *place)]
 
+    def key(self, address: int) -> tuple[int, int]:
+        """Equal for addresses with the same ``frames``."""
+        return bisect_right(self.addresses, address), bisect_right(self._segments[0], address)
+
     def stack(self, address: int) -> list[Place]:
         """The place of the instruction at ``address``, then those of the calls that were inlined around it."""
         return [(frame.file, frame.line) for frame in self.frames(address) if frame.line]
