@@ -146,13 +146,16 @@ def info(fields: Fields, name: str, layouts: Sequence[Layout], nullable: bool = 
     """
     contiguous = all(placed.contiguous for placed in layouts)
     asked = fields.choice("info", "null" if contiguous and nullable else "given", ("null", "given"))
+    told = told_shape(fields, layouts[0].shape)
     if asked == "null":
+        if fields.has("outermost"):
+            raise ValueError(f"case {fields.case.id}: outermost is a size in {name}: info=null is not allowed")
         if not nullable:
             raise ValueError(f"case {fields.case.id}: this kernel reads {name} always: info=null is not allowed")
         if not contiguous:
             raise ValueError(f"case {fields.case.id}: info=null means contiguous operands, but a layout is not")
         return Null(name)
-    array = info_array(told_shape(fields, layouts[0].shape), *(placed.strides for placed in layouts))
+    array = info_array(told, *(placed.strides for placed in layouts))
     return Buffer(name, "size_t", "in", array)
 
 
