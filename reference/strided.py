@@ -42,7 +42,7 @@ def read(buffer: Array, numel: int, dims: Sequence[int] | None, strides: Sequenc
             raise ValueError(f"{count} elements asked of a buffer of {buffer.size}")
         return buffer[:count]
     raw = bits(buffer)
-    flat = view(raw, dims, strides).reshape(-1)
+    flat = view(raw, leading(dims, count), strides).reshape(-1)
     if flat.size != count:
         # A thread's index wraps at the product of the dimensions.
         flat = np.resize(flat, count)
@@ -67,11 +67,22 @@ def write(buffer: Array, numel: int, dims: Sequence[int], strides: Sequence[int]
         return
     scalar = bits(np.asarray(value, dtype=buffer.dtype).reshape(1))[0]
     raw = bits(buffer)
+    dims = leading(dims, count)
     if count >= math.prod(dims):
         view(raw, dims, strides)[...] = scalar
     else:
         index = np.arange(raw.size, dtype=np.int64)
         raw[view(index, dims, strides).reshape(-1)[:count]] = scalar
+
+
+def leading(dims: Sequence[int], count: int) -> list[int]:
+    """``dims`` as far as the first ``count`` elements (1 or more) reach: outer dimensions that they do not get through
+    are cut."""
+    cut, needed = list(dims), count
+    for axis in range(len(cut) - 1, -1, -1):
+        cut[axis] = min(cut[axis], needed)
+        needed = -(-needed // max(1, cut[axis]))
+    return cut
 
 
 def view(raw: Array, dims: Sequence[int], strides: Sequence[int]) -> Array:

@@ -21,6 +21,9 @@ BLOCK = 1024
 
 MAX_BLOCK = 1024
 
+MAX_SIZE = 2**40
+"""The largest size that a kernel is told of a dimension that is smaller."""
+
 TAIL = 9
 """Poisoned elements after the last one that a kernel may write."""
 
@@ -143,14 +146,31 @@ def info(fields: Fields, name: str, layouts: Sequence[Layout], nullable: bool = 
     """
     contiguous = all(placed.contiguous for placed in layouts)
     asked = fields.choice("info", "null" if contiguous and nullable else "given", ("null", "given"))
+    told = told_shape(fields, layouts[0].shape)
     if asked == "null":
+        if fields.has("outermost"):
+            raise ValueError(f"case {fields.case.id}: outermost is a size in {name}: info=null is not allowed")
         if not nullable:
             raise ValueError(f"case {fields.case.id}: this kernel reads {name} always: info=null is not allowed")
         if not contiguous:
             raise ValueError(f"case {fields.case.id}: info=null means contiguous operands, but a layout is not")
         return Null(name)
-    array = info_array(layouts[0].shape, *(placed.strides for placed in layouts))
+    array = info_array(told, *(placed.strides for placed in layouts))
     return Buffer(name, "size_t", "in", array)
+
+
+def told_shape(fields: Fields, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """``shape`` as info tells it: field ``outermost`` is the size of the first dimension of more than 1 there, at least
+    what it is. The elements that the launch is for, the first of that shape, stay where they are."""
+    if not fields.has("outermost"):
+        return shape
+    axis = next((axis for axis, size in enumerate(shape) if size > 1), None)
+    if axis is None or 0 in shape:
+        raise ValueError(
+            f"case {fields.case.id}: outermost needs a dimension of more than one element, and no empty one"
+        )
+    told = fields.number("outermost", shape[axis], shape[axis], MAX_SIZE)
+    return (*shape[:axis], told, *shape[axis + 1 :])
 
 
 def indexed(

@@ -101,6 +101,7 @@ _LAYOUTS: dict[str, tuple[int, Callable[[Shape], tuple[Shape, int]]]] = {
     "outer_swapped": (3, lambda shape: _stored(shape, _swapped(shape, 0, 1))),  # the last stride stays 1
     "permuted": (2, lambda shape: _stored(shape, (len(shape) - 1, *range(len(shape) - 1)))),
     "reversed": (2, lambda shape: _stored(shape, _axes(shape)[::-1])),
+    "reversed_pair": (3, lambda shape: _stored(shape, (len(shape) - 2, len(shape) - 1, *_axes(shape)[-3::-1]))),
     "narrowed": (1, lambda shape: _stored(shape, _axes(shape), (len(shape) - 1,))),
     "narrowed_middle": (2, lambda shape: _stored(shape, _axes(shape), (len(shape) // 2,))),
     "narrowed_all": (1, lambda shape: _stored(shape, _axes(shape), _axes(shape))),

@@ -102,6 +102,8 @@ _NO_NULL_INPUT = "the input is never null: Rust passes the address of a tensor, 
 _NO_NULL_SCALE = "neither alpha nor beta is ever null: Rust takes both from tensors"
 _OWN_GRID = "Rust launches blocks of 1,024 threads, as many as there are elements to go round"
 _NULL_INFO = "Rust passes null where the layout is contiguous"
+_WHOLE_TENSOR = "Rust launches for as many elements as the dims in info have"
+_OWN_SIZES = "Rust passes the sizes of the tensors, none of which is beyond its data"
 _EMPTY_GRID = "there is nothing to compute: a grid of 0 blocks, which the driver refuses"
 _NOTHING_TO_COPY = "there is nothing to copy, and Rust returns before it launches"
 _BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
@@ -124,6 +126,10 @@ ROWS = (
     Row("grid", _given, _OWN_GRID, _GRIDS),
     Row("block", _given, _OWN_GRID, _GRIDS),
     Row("info", _any_of("given"), _NULL_INFO, {**_STRIDED, **_TWO_SIDED}),
+    Row("outermost", _given, _WHOLE_TENSOR, _ELEMENTWISE),
+    Row("dim_size", _given, _OWN_SIZES, _INDEXED),
+    Row("ids_size", _given, _OWN_SIZES, {"index_select": 476, "gather": 523}),
+    Row("right_size", _given, _OWN_SIZES, {"index_select": 476, "gather": 523}),
     Row("ids", _any_of("beyond", "negative", "foreign"), _BAD_IDS, _INDEXED),
     Row("source", _given, _OWN_INFO, {"index_select": 466}),
     Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534, "index_add": 2228}),

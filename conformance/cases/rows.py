@@ -42,6 +42,10 @@ GEOMETRY: tuple[str, ...] = (
     "shape=[2500],values={v},block=64,grid=1",  # L21: more than a pack of 16 for each thread
 )
 
+# The outermost dimension is said to have 2^32 + 5 elements, of which the launch is for the first seven: a size that is
+# kept in 32 bits is 5. With seven dimensions that cannot be merged, and an eighth that can.
+BEYOND_32_BITS: tuple[str, ...] = ("shape=[1,7,2,2,2,2,2,1,2,2],layout=reversed_pair,values={v},outermost=4294967301",)
+
 STRIDED: tuple[str, ...] = (
     "shape=[17,19],layout=transposed,values={v}",  # S01, S08
     "shape=[3,5,7],layout=transposed,values={v}",  # S01, S04, L07
@@ -62,6 +66,11 @@ STRIDED: tuple[str, ...] = (
     "shape=[],values={v}",  # rank 0
     "shape=[],values={v},info=given",  # S06: rank 0 has an info without content
     "shape=[3,5,7],values={v},info=given",  # S06: contiguous, yet described
+    "shape=[3,4,48],layout=outer_swapped,values=large",  # S14: rows of whole packs in another order
+    "shape=[4,5,16],layout=broadcast_last,values=large",  # S03, S14: one value a row
+    "shape=[20,18],layout=transposed,values=large",  # S01
+    "shape=[2,3,40],layout=reversed,values=large",  # S01: no long dimension has stride 1
+    *BEYOND_32_BITS,
 )
 
 # Of one operation in each type: such a mistake lies in the code that a family's operations share.

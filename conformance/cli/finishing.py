@@ -44,8 +44,10 @@ def finish(
     record: Record,
     result: Result,
     gating: Gating,
+    stale: Sequence[str] = (),
 ) -> int:
-    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written.
+    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written, or where
+    reasons of the port's do not hold, of which ``stale`` has a sentence each.
 
     A file that cannot be written costs neither the other files nor the table.
     """
@@ -68,9 +70,9 @@ def finish(
         _named(record.kernels, names) or _named(record.launchers, names),
         specs,
         result.settled(specs.kernels).problems,
-        "a file could not be written" if unwritten else None,
+        "a file could not be written" if unwritten else "a row of sites.yaml explains nothing" if stale else None,
     )
-    for sentence in unwritten:
+    for sentence in (*unwritten, *stale):
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
 

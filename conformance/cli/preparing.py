@@ -19,6 +19,7 @@ from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_h
 from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
+from conformance.port.site_reasons import read_site_reasons
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
@@ -78,7 +79,8 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``, and ``SourceError`` as ``config_from``.
+    """The setup of a run of ``tree``; raises ``UsageError``, ``SourceError`` as ``config_from`` and ``find_sources``,
+    and ``SpecError`` as ``read_site_reasons``.
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
@@ -94,6 +96,8 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     if settings.sites and kind.sites_variable is None:
         taking = " and ".join(name for name in NAMES if runtime_kind(name).sites_variable is not None)
         raise UsageError(f"--sites is for --runtime {taking}, which sees each instruction; leave it out")
+    if settings.sites:
+        read_site_reasons(find_sources(tree.path)[0].root)
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:

@@ -159,15 +159,21 @@ class Library:
         """What the port calls ``kernel``."""
         return self._port.names.port(kernel.name)
 
+    def lines(self, kernel: Kernel) -> tuple[LineTable, KernelSource] | None:
+        """Where the code of ``kernel`` comes from, and the source that it was found in, if it was."""
+        name = self.port_name(kernel)
+        index = next((index for (index, has), found in self._functions.items() if has == name and found), None)
+        return None if index is None or self._kind.code != "amd" else (self._table(index), self.sources[index])
+
+    def _table(self, index: int) -> LineTable:
+        if index not in self._lines:
+            self._lines[index] = read_line_table(self._code[index])
+        return self._lines[index]
+
     def _with_places(self, index: int, message: str) -> str:
         """``message`` of a fault in code of source ``index``, with lines where that code has line tables."""
-
-        def table() -> LineTable:
-            if index not in self._lines:
-                self._lines[index] = read_line_table(self._code[index])
-            return self._lines[index]
-
-        return with_places(message, table, self.sources[index]) if self._kind.code == "amd" else message
+        amd = self._kind.code == "amd"
+        return with_places(message, lambda: self._table(index), self.sources[index]) if amd else message
 
     def _function(self, index: int, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""

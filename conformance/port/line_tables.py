@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import struct
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct import ConstructError
@@ -35,12 +38,26 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class _Inlined:
-    """Code of a function that was inlined, and where it is called; those inside of others come later."""
+class _Body:
+    """Code of the function ``name``, and where it is called if it was inlined; those inside of others come later."""
 
     begin: int
     end: int
-    call: Place
+    name: str
+    call: Place | None
+
+
+class Frame(NamedTuple):
+    """A function, by its name with the arguments of a template, and the place in it; line 0 where that is unknown."""
+
+    function: str
+    file: str
+    line: int
+
+    @property
+    def plain(self) -> str:
+        """The function's name without the arguments of a template."""
+        return self.function if self.function.startswith("operator") else self.function.partition("<")[0]
 
 
 @dataclass
@@ -49,20 +66,52 @@ class LineTable:
 
     addresses: list[int] = field(default_factory=list)
     places: list[Place | None] = field(default_factory=list)
-    inlined: list[_Inlined] = field(default_factory=list)
+    bodies: list[_Body] = field(default_factory=list)
+
+    def frames(self, address: int) -> list[Frame]:
+        """The function that the instruction at ``address`` is of, then those that it was inlined into, with the place
+        in each; the last one is the function that the linker knows."""
+        at = bisect_right(self.addresses, address) - 1
+        place = self.places[at] if at >= 0 else None
+        begins, inside = self._segments
+        segment = bisect_right(begins, address) - 1
+        found = []
+        for number in reversed(inside[segment] if segment >= 0 else ()):
+            body = self.bodies[number]
+            found.append(Frame(body.name, *(place or ("", 0))))
+            place = body.call
+        return found if found or place is None else [Frame("", *place)]
+
+    def key(self, address: int) -> tuple[int, int]:
+        """Equal for addresses with the same ``frames``."""
+        return bisect_right(self.addresses, address), bisect_right(self._segments[0], address)
 
     def stack(self, address: int) -> list[Place]:
         """The place of the instruction at ``address``, then those of the calls that were inlined around it."""
-        at = bisect_right(self.addresses, address) - 1
-        place = self.places[at] if at >= 0 else None
-        calls = [each.call for each in self.inlined if each.begin <= address < each.end]
-        found = ([] if place is None else [place]) + calls[::-1]
-        return [(file, line) for file, line in found if line]
+        return [(frame.file, frame.line) for frame in self.frames(address) if frame.line]
 
     def own(self, address: int, root: Path) -> Place | None:
         """The innermost of these places that is below ``root`` or in no header of a compiler or of ROCm."""
         places = self.stack(address)
         return next((p for p in places if p[0].startswith(f"{root}/") or not _OF_VENDORS.search(p[0])), None)
+
+    @cached_property
+    def _segments(self) -> tuple[list[int], list[tuple[int, ...]]]:
+        """Addresses in order, and the bodies around those from each of them to the next."""
+        ends = [(address, number) for number, body in enumerate(self.bodies) for address in {body.begin, body.end}]
+        begins: list[int] = []
+        inside: list[tuple[int, ...]] = []
+        around: list[int] = []
+        for address, group in groupby(sorted(ends), key=itemgetter(0)):
+            for _, number in group:
+                body = self.bodies[number]
+                if body.begin == address < body.end:
+                    insort(around, number)
+                elif body.end == address and number in around:
+                    around.remove(number)
+            begins.append(address)
+            inside.append(tuple(around))
+        return begins, inside
 
 
 def read_line_table(elf: bytes) -> LineTable:
@@ -70,7 +119,7 @@ def read_line_table(elf: bytes) -> LineTable:
     try:
         dwarf = ELFFile(BytesIO(elf)).get_dwarf_info(relocate_dwarf_sections=False)
         rows: list[tuple[int, bool, Place | None]] = []
-        inlined: list[_Inlined] = []
+        bodies: list[_Body] = []
         for unit in dwarf.iter_CUs() if dwarf.has_debug_info else ():
             program = dwarf.line_program_for_CU(unit)
             if program is None:
@@ -81,11 +130,11 @@ def read_line_table(elf: bytes) -> LineTable:
                     ends = bool(entry.state.end_sequence)
                     place = None if ends else (files.get(entry.state.file, ""), entry.state.line)
                     rows.append((entry.state.address, not ends, place))
-            inlined += _inlined(dwarf, unit, files)
+            bodies += _bodies(dwarf, unit, files)
     except _DAMAGE:
         return LineTable()
     rows.sort(key=lambda row: row[:2])  # where one sequence ends and another begins, the latter counts
-    return LineTable([row[0] for row in rows], [row[2] for row in rows], inlined)
+    return LineTable([row[0] for row in rows], [row[2] for row in rows], bodies)
 
 
 def with_places(message: str, table: Callable[[], LineTable], source: KernelSource) -> str:
@@ -115,14 +164,26 @@ def _files(program: Any) -> dict[int, str]:
     return found
 
 
-def _inlined(dwarf: Any, unit: Any, files: dict[int, str]) -> Iterator[_Inlined]:
+def _bodies(dwarf: Any, unit: Any, files: dict[int, str]) -> Iterator[_Body]:
     base = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
+    names: dict[int, str] = {}
+    found = []
     for die in unit.iter_DIEs():
-        if die.tag != "DW_TAG_inlined_subroutine" or "DW_AT_call_line" not in die.attributes:
+        if die.tag not in ("DW_TAG_subprogram", "DW_TAG_inlined_subroutine"):
             continue
-        call = (files.get(die.attributes["DW_AT_call_file"].value, ""), die.attributes["DW_AT_call_line"].value)
-        for begin, end in _ranges(dwarf, unit, die.attributes, 0 if base is None else base.value):
-            yield _Inlined(begin, end, call)
+        attributes = die.attributes
+        if "DW_AT_name" in attributes:
+            names[die.offset - unit.cu_offset] = attributes["DW_AT_name"].value.decode(errors="replace")
+        if "DW_AT_low_pc" in attributes or "DW_AT_ranges" in attributes:
+            found.append((die.offset - unit.cu_offset, attributes))
+    for own, attributes in found:
+        origin = attributes.get("DW_AT_abstract_origin")
+        name = names.get(own if origin is None else origin.value, "")
+        call = None
+        if "DW_AT_call_line" in attributes:
+            call = (files.get(attributes["DW_AT_call_file"].value, ""), attributes["DW_AT_call_line"].value)
+        for begin, end in _ranges(dwarf, unit, attributes, 0 if base is None else base.value):
+            yield _Body(begin, end, name, call)
 
 
 def _ranges(dwarf: Any, unit: Any, attributes: Any, base: int) -> Iterator[tuple[int, int]]:

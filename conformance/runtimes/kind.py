@@ -173,8 +173,9 @@ class RuntimeKind:
     """The variable of the environment with the folder into which the runtime writes which instructions of each kernel
     its launches execute, for ``--sites``; elsewhere that cannot be told."""
 
-    sites: Callable[[str], Sites | None] = lambda name: None
-    """What is written there of a kernel, by the port's name of it; ``None`` where nothing is."""
+    sites: Callable[[str], tuple[Sites, list[int]] | None] = lambda name: None
+    """What is written there of a kernel, by the port's name of it, and the offsets in the code object of what was not
+    executed; ``None`` where nothing is."""
 
     count: Callable[[Runtime, Callable[[], object]], LaunchCounts] | None = None
     """Calls a function that launches and gives what the loaded runtime counted meanwhile, where it counts:

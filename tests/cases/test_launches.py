@@ -14,6 +14,7 @@ from conformance.cases.arguments import TAIL
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Null, Scalar
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+from reference.strided import leading
 
 
 def _built(text: str, salt: str = "") -> Launch:
@@ -99,7 +100,7 @@ def _largest_offsets(launch: Launch) -> list[tuple[Buffer, int]]:
     assert isinstance(info, Buffer)
     words = info.data.astype(np.int64)
     assert len(words) == max(1, rank * (1 + max(1, len(operands)))), launch.kernel
-    dims = words[:rank]
+    dims = np.array(leading(words[:rank].tolist(), numel), np.int64) if numel else words[:rank]
     return [
         (_buffer(launch, name), int(((dims - 1) * words[rank * (k + 1) : rank * (k + 2)]).sum()))
         for k, name in enumerate(operands)

@@ -50,6 +50,7 @@ VIEWS: dict[str, Callable[[tuple[int, ...]], View]] = {
     "outer_swapped": lambda s: _iota((s[1], s[0], *s[2:])).swapaxes(0, 1),
     "permuted": lambda s: np.moveaxis(_iota((s[-1], *s[:-1])), 0, -1),
     "reversed": lambda s: _iota(s[::-1]).T,
+    "reversed_pair": lambda s: _iota((*s[-2:], *s[-3::-1])).transpose(*range(len(s) - 1, 1, -1), 0, 1),
     "narrowed": lambda s: _narrowed(s, (len(s) - 1,)),
     "narrowed_middle": lambda s: _narrowed(s, (len(s) // 2,)),
     "narrowed_all": lambda s: _narrowed(s, _every(s)),

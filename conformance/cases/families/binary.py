@@ -12,7 +12,7 @@ from conformance.cases.arguments import Family, Fields, Row, indexed, launch, op
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
-from conformance.cases.rows import EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed, shared
+from conformance.cases.rows import BEYOND_32_BITS, EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream, values
 from conformance.dtypes import DType, dtype
@@ -20,7 +20,7 @@ from conformance.spec.kernel import Kernel
 
 _OPERANDS = ("lhs", "rhs")
 
-_FIELDS = ("shape", "layout", *_OPERANDS, "lhs_start", "rhs_start", "values", "info", "grid", "block")
+_FIELDS = ("shape", "layout", *_OPERANDS, "lhs_start", "rhs_start", "values", "info", "outermost", "grid", "block")
 
 # Four paths of each kernel: left strided, right strided, both, none.
 _LAYOUTS: tuple[str, ...] = (
@@ -42,6 +42,11 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
     "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
+    "shape=[3,4,48],lhs=outer_swapped,rhs=broadcast_last,values=large",  # S02, S03, S14: rows of whole packs
+    "shape=[3,4,16],lhs=broadcast_last,rhs=outer_swapped,values=large",  # S02, S03, S14
+    "shape=[20,18],lhs=transposed,values=large",  # S01, S02
+    "shape=[2,3,40],layout=reversed,values=large",  # S01: no long dimension has stride 1
+    *BEYOND_32_BITS,
     "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
     "shape=[],values={v}",  # rank 0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, launch, operand, poisoned, size_t
+from conformance.cases.arguments import MAX_SIZE, Family, Fields, Row, drawn, launch, operand, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout, info_array, layout
@@ -32,11 +32,11 @@ FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
 
 _STARTS = ("ids_start", "inp_start", "out_start")
 
-_COMMON = ("shape", "count", "ids", "values", *_STARTS, "grid", "block")
+_COMMON = ("shape", "count", "ids", "values", *_STARTS, "dim_size", "grid", "block")
 
-_SELECT_FIELDS = (*_COMMON, "layout", "source")
+_SELECT_FIELDS = (*_COMMON, "layout", "source", "right_size", "ids_size")
 
-_GATHER_FIELDS = (*_COMMON, "numel")
+_GATHER_FIELDS = (*_COMMON, "numel", "right_size", "ids_size")
 
 # Ids that are the largest value of another type, and their neighbours.
 _LIMITS = (0, 1, 126, 127, 128, 253, 254, 255, 256, 257)
@@ -81,6 +81,26 @@ _NEGATIVE_FAULTS: tuple[str, ...] = (
     "shape=[3,11,5],count=7,ids=negative,values={v},inp_start=8,out_start=8",  # I02, I09
 )
 
+# Sizes of which the ids and the launch reach only the first elements: 2^32 + 5 is 5 where 32 bits are kept. All rows
+# that ids of 8 bits can name are there.
+_TOLD: tuple[str, ...] = ("shape=[1,255,5],count=7,ids={m},values={v},dim_size=4294967301",)
+
+_SELECT_TOLD: tuple[str, ...] = (
+    "shape=[1,255,5],count=7,ids={m},values={v},dim_size=4294967301,ids_size=4294967301",
+    "shape=[1,1,9],count=1,ids=plain,values={v},right_size=4294967301",
+)
+
+_INDEX_SELECT_TOLD: tuple[str, ...] = (
+    "shape=[1,255,4],count=9,layout=scalar,ids={m},values={v},dim_size=4294967301,ids_size=4294967301",  # S03
+)
+
+# More blocks than there are elements: as many as a launch over a large tensor has, with one thread each. {blocks}: 512
+# for each pack of 16 bytes.
+_MANY_BLOCKS: tuple[str, ...] = (
+    "shape=[2,9,16],count=300,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
+    "shape=[2,9,3],count=200,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
+)
+
 _INDEX_SELECT: tuple[str, ...] = (
     # The ids are strided: Candle reads them as if they were not, and walks the source with their strides.
     "shape=[2,8,6],count=4,layout=stepped,ids={m},values={v}",  # S01
@@ -99,6 +119,12 @@ _INDEX_SELECT: tuple[str, ...] = (
 _GATHER: tuple[str, ...] = (
     "shape=[3,8,5],count=8,ids=plain,values={v},numel=56",  # ids smaller than the source: numel ids, no more
     "shape=[2,6,7],count=9,ids=mixed,values={v},numel=126",
+)
+
+# 2^27 rows of the destination, of which the ids reach the first: more than any cache holds.
+_SCATTER_TOLD: tuple[str, ...] = (
+    "shape=[1,9,37],count=70,ids=few,values=ties,dim_size=134217728",  # I05
+    "shape=[1,9,1],count=70,ids={m},values=ties,dim_size=134217728",  # I05
 )
 
 _PUT: tuple[str, ...] = (
@@ -163,11 +189,22 @@ def _large(kernel: Kernel) -> tuple[str, ...]:
     return _LARGE if kernel.param("ids").dtype == "u32" else ()
 
 
+def _only_select(kernel: Kernel) -> tuple[str, ...]:
+    blocks = 512 * 16 // dtype(kernel.param("inp").dtype).size
+    return (
+        *_INDEX_SELECT,
+        *_INDEX_SELECT_TOLD,
+        *(row.replace("{blocks}", str(blocks)) for row in _MANY_BLOCKS),
+    )
+
+
 def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
     rows = (
         *_SELECT,
         *_large(kernel),
-        *(_INDEX_SELECT if kernel.launch == "index_select" else _GATHER),
+        *_TOLD,
+        *_SELECT_TOLD,
+        *(_only_select(kernel) if kernel.launch == "index_select" else _GATHER),
         *_faults(kernel),
     )
     return _parsed(rows, kernel.param("inp").dtype, "wide", True)
@@ -176,7 +213,9 @@ def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
 def _put_rows(kernel: Kernel) -> tuple[Row, ...]:
     name = kernel.param("inp").dtype
     marked = not _is_f8_sum(kernel)
-    rows = (*_PUT, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
+    rows = (*_PUT, *_TOLD, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
+    far = dtype(kernel.param("ids").dtype).size >= 4  # others cannot name so many rows
+    rows += _SCATTER_TOLD if far and kernel.launch.startswith("scatter") else ()
     if kernel.launch == "scatter":
         return _parsed(rows, name, "wide", marked)
     return _parsed((*rows, *_ADD, *(_ADD_FLOAT if dtype(name).kind == "float" else ())), name, "unit", marked)
@@ -248,17 +287,33 @@ def _sizes(fields: Fields) -> tuple[int, int, int, int]:
     return left, dim, right, fields.number("count", dim)
 
 
+def _told(fields: Fields, left: int, dim: int, right: int, count: int) -> tuple[int, int, int]:
+    """The indexed dimension, the size behind it and the number of ids as the kernel is told them, each at least what it
+    is. Raises ``ValueError`` where what the launch is for would not stay where it is."""
+    told = (
+        fields.number("dim_size", dim, dim, MAX_SIZE),
+        fields.number("right_size", right, right, MAX_SIZE),
+        fields.number("ids_size", count, count, MAX_SIZE),
+    )
+    if told != (dim, right, count) and (left != 1 or (told[1] != right and (dim, count) != (1, 1))):
+        raise ValueError(
+            f"case {fields.case.id}: sizes other than the tensors' need left=1, right_size dim and count too"
+        )
+    return told
+
+
 def _index_select(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """``layout`` is that of the ids, which info describes; ``source`` puts that of the source in its place."""
     fields = Fields(case, _SELECT_FIELDS)
     left, dim, right, count = _sizes(fields)
     numel = left * count * right
+    told_dim, told_right, told_count = _told(fields, left, dim, right, count)
     source = fields.layout("source", (left, dim, right), "inp_start")
     if fields.text("ids", "") in FAULTING:
         # The row behind the last, so that an id just outside leads into the buffer and a missing check to silence.
         source = replace(source, length=source.length + right)
     given_ids = fields.layout("layout", (count,), "ids_start")
-    described = source if fields.has("source") else given_ids
+    described = source if fields.has("source") else replace(given_ids, shape=(told_count,))
     given: dict[str, Argument] = {
         "numel": size_t("numel", numel),
         "num_dims": size_t("num_dims", len(described.shape)),
@@ -266,7 +321,7 @@ def _index_select(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "ids": _drawn_ids(fields, kernel, count, dim, stream, given_ids),
         "inp": drawn(fields, kernel, "inp", source, stream),
         "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
-        **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
+        **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
     return launch(kernel, fields, numel, given)
 
@@ -275,13 +330,14 @@ def _gather(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """``numel`` is the number of ids: left x count x right, or less where the ids are smaller than the source."""
     fields = Fields(case, _GATHER_FIELDS)
     left, dim, right, count = _sizes(fields)
+    told_dim, told_right, told_count = _told(fields, left, dim, right, count)
     numel = fields.number("numel", left * count * right, most=left * count * right)
     given: dict[str, Argument] = {
         "numel": size_t("numel", numel),
         "ids": _drawn_ids(fields, kernel, numel, dim, stream),
         "inp": drawn(fields, kernel, "inp", _flat(fields, left * dim * right, "inp_start"), stream),
         "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
-        **_size_arguments(left_size=left, src_dim_size=dim, ids_dim_size=count, right_size=right),
+        **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
     return launch(kernel, fields, numel, given)
 
@@ -296,11 +352,12 @@ def _put(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     distribution = fields.text("values", "unit")
     content = fields.located(lambda: values(distribution, dtype(out.dtype), left * dim * right, stream))
     out.data[out.start : out.start + len(content)] = np.roll(content, 1)  # not the value that a table puts there
+    told_dim, _, _ = _told(fields, left, dim, right, count)
     given: dict[str, Argument] = {
         "ids": _drawn_ids(fields, kernel, count if add else n, dim, stream),
         "inp": drawn(fields, kernel, "inp", _flat(fields, n, "inp_start"), stream),
         "out": out,
-        **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=dim, right_size=right),
+        **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=told_dim, right_size=right),
         **(_size_arguments(ids_dim_size=count) if add else {}),
     }
     return launch(kernel, fields, left * right, given)

@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from conformance.cases.arguments import Family, Fields, Row, drawn, indexed, launch, operand, poisoned
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
-from conformance.cases.rows import EXHAUSTIVE, GEOMETRY, LARGE, NANS, SIZES, SPECIAL, filled, parsed, shared
+from conformance.cases.rows import (
+    BEYOND_32_BITS,
+    EXHAUSTIVE,
+    GEOMETRY,
+    LARGE,
+    NANS,
+    SIZES,
+    SPECIAL,
+    filled,
+    parsed,
+    shared,
+)
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream
 from conformance.dtypes import DType, dtype
@@ -23,7 +34,7 @@ _MASKS = ("mixed", "zero", "nonzero", "high")
 
 _STARTS = tuple(f"{name}_start" for name in _OPERANDS)
 
-_FIELDS = ("shape", "layout", *_OPERANDS, *_STARTS, "values", "mask", "info", "grid", "block")
+_FIELDS = ("shape", "layout", *_OPERANDS, *_STARTS, "values", "mask", "info", "outermost", "grid", "block")
 
 # Candle never passes a null info here.
 _LAYOUTS: tuple[str, ...] = (
@@ -47,6 +58,10 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2500],values={v},ids_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},t_start=1,grid=1",  # L09, L21
     "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
+    "shape=[3,4,48],ids=outer_swapped,t=broadcast_last,values={v}",  # S02, S03, S14: rows of whole packs
+    "shape=[3,4,16],ids=broadcast_last,t=outer_swapped,f=outer_swapped,values={v}",  # S02, S03, S14
+    "shape=[2,3,40],layout=reversed,values={v}",  # S01: no long dimension has stride 1
+    *BEYOND_32_BITS,
     "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],t=transposed,values={v}",  # L11
     "shape=[],values={v}",  # rank 0

@@ -50,7 +50,7 @@ def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
     return runtime.counted(launches)
 
 
-def _sites(name: str) -> Sites | None:
+def _sites(name: str) -> tuple[Sites, list[int]] | None:
     from conformance.runtimes.isa.sites import read_sites
 
     folder = os.environ.get(SITES)

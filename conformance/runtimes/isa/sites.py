@@ -11,8 +11,9 @@ import numpy as np
 from conformance.outcome import Sites
 
 
-def read_sites(folder: Path, name: str) -> Sites | None:
-    """The sites of the kernel ``name`` (as its code object has it); ``None`` where no launch of it was written."""
+def read_sites(folder: Path, name: str) -> tuple[Sites, list[int]] | None:
+    """The sites of the kernel ``name`` (as its code object has it), and the offsets of those that were not executed;
+    ``None`` where no launch of it was written."""
     try:
         data = (folder / f"{re.sub('[^0-9A-Za-z]', '_', name[:200])}.sites").read_bytes()
     except OSError:
@@ -24,4 +25,5 @@ def read_sites(folder: Path, name: str) -> Sites | None:
         offsets = [offset for _, offset in run]
         if not is_reached:
             missed.append(f"{offsets[0]:#x}-{offsets[-1]:#x}")
-    return Sites(len(words), int(reached.sum()), tuple(missed))
+    missing: list[int] = (words[reached == 0] >> 1).tolist()
+    return Sites(len(words), int(reached.sum()), tuple(missed)), missing
