@@ -74,7 +74,7 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
         settings.std,
         config,
     )
-    return Tree(path, options, declared_in(config, specs.kernels))
+    return Tree(path, options, declared_in(config, specs.kernels, specs.launchers))
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:

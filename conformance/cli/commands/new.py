@@ -42,7 +42,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
     specs = load_specs(folder)
     # The port's own names stand for Candle's.
     config = None if arguments.config is None else read_config(arguments.config)
-    called = declared_in(config, specs.kernels).names
+    called = declared_in(config, specs.kernels, specs.launchers).names
     arguments.names = [called.candle(name) or name for name in arguments.names]
     chosen = specs.select([called.candle(arguments.like) or arguments.like])
     if len(chosen) > 1:

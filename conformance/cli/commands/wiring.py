@@ -18,7 +18,7 @@ from conformance.upstream.wiring.report import as_json, as_text, summary
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     file = arguments.config or config_file_in(arguments.candle)
-    names = declared_in(None if file is None else read_config(file), specs.kernels).names
+    names = declared_in(None if file is None else read_config(file), specs.kernels, specs.launchers).names
     wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
     called = launcher_calls(arguments.candle, specs.launchers)
     if arguments.json is not None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
 from conformance.port.config import Config, GeometryRow, KnownFailure
 from conformance.port.declared.fixes import fixed_kernels
@@ -37,16 +38,19 @@ class Declared:
 NOTHING = Declared()
 
 
-def declared_in(config: Config | None, kernels: Mapping[str, Kernel]) -> Declared:
-    """What ``config`` declares of the ``kernels`` of the specs; raises ``SourceError`` for what does not fit them."""
+def declared_in(
+    config: Config | None, kernels: Mapping[str, Kernel], launchers: Mapping[str, Kernel] = MappingProxyType({})
+) -> Declared:
+    """What ``config`` declares of the ``kernels`` and ``launchers`` of the specs; raises ``SourceError`` for what does
+    not fit them. Launchers choose their geometry themselves, and no fix is known for one."""
     if config is None:
         return NOTHING
     where = str(config.file)
-    check_rows(config.known_failures, kernels, where)
+    check_rows(config.known_failures, kernels, where, launchers)
     check_geometry(config.launch, kernels, where)
     return Declared(
         where,
-        names_of(config.names, kernels, where),
+        names_of(config.names, kernels, where, launchers),
         config.known_failures,
         fixed_kernels(config.fixes, kernels, where),
         config.launch,
