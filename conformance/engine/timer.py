@@ -7,6 +7,7 @@ for the clock of a launch must not stop at a process's border.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -14,6 +15,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.engine.compiling import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
+from conformance.engine.launchers import Launchers
 from conformance.engine.library import Library
 from conformance.engine.member import run_member
 from conformance.engine.modes import TimeTrees
@@ -29,6 +31,7 @@ from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
@@ -52,8 +55,15 @@ class LocalLoader:
         function = self._device.function(self._modules[module], name)
         if function is None:
             return None
+        return self._numbered(function)
+
+    def launcher(self, module: int, name: str) -> Numbered | None:
+        function = self._device.launcher(self._modules[module], name)
+        return None if function is None else self._numbered(function)
+
+    def _numbered(self, function: Function) -> Numbered:
         self.functions.append(function)
-        return Numbered(name, len(self.functions) - 1)
+        return Numbered(function.name, len(self.functions) - 1)
 
 
 class Timer:
@@ -77,6 +87,7 @@ class Timer:
         self._loader = LocalLoader(device)
         self._bench: Bench | None = None
         self._libraries: list[Library] = []
+        self._launchers: list[Launchers] = []
         self._geometry = [tree.declared.launch for tree in mode.trees]
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
@@ -91,6 +102,17 @@ class Timer:
                     names=tree.declared.names,
                 )
             )
+            self._launchers.append(
+                Launchers(
+                    tree.path,
+                    tree.options,
+                    setup.runtime,
+                    partial(compiler.compiled, launchers=True),
+                    lambda: self._loader,
+                    tree.declared.names,
+                    tuple(self._specs.launchers),
+                )
+            )
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile and load one source of a tree, or time one case; raises ``ValueError`` for bad input."""
@@ -99,12 +121,13 @@ class Timer:
         return self._time(request)
 
     def _time(self, request: Time) -> Timed:
-        kernel, case = self._specs.kernels[request.kernel], request.case.id
+        kernel, case = self._specs.entry(request.kernel), request.case.id
         self._progress.begin(case)
         trees: list[tuple[str, Function]] = []
-        for tree, library, broken in zip(("--kernels", "--against"), self._libraries, request.broken, strict=False):
+        parts = zip(("--kernels", "--against"), self._libraries, self._launchers, request.broken, strict=False)
+        for tree, library, launchers, broken in parts:
             library.broken.update(broken)
-            found = library.find(kernel)
+            found = launchers.find(kernel) if kernel.is_launcher else library.find(kernel)
             if found.function is None:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
@@ -112,6 +135,7 @@ class Timer:
         self._progress.begin(case)
         try:
             launch = large_launch(kernel, request.case)
+            launch = launch.with_lanes(self.ready.wave) if kernel.is_launcher else launch
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
             if self._kind.count is not None:
                 (_, function), *_ = trees
@@ -123,6 +147,8 @@ class Timer:
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees, own)
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
+        except Misuse as error:
+            return Timed(kernel.name, case, error=str(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
         except ValueError as error:
