@@ -1,5 +1,7 @@
 """The parity matrix as pytest items: one per kernel of the specs, run by the same engine as ``candle-parity run``.
 
+Launchers have items too, where a source of the port may define one, or an argument names them.
+
 In our own checkout they are collected from ``specs/``, as other tests are from their files. In another repository they
 are collected from the file that declares its port, ``candle-parity.toml::unary::uexp_f32``, wherever pytest would find
 a test in that file, and where it is given no path at all. Without such a file they join what is collected there, when
@@ -14,15 +16,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from conformance.cli.gate import BAD_INPUT, Decision, decide
+from conformance.cli.gate import BAD_INPUT, Decision, Launchers, decide
 from conformance.cli.gating import Gating, gating_from
 from conformance.cli.preparing import config_from, setup_from, tree_from
+from conformance.cli.selecting import without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeGenerated
@@ -33,7 +37,7 @@ from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
 from conformance.port.sources import SourceError, find_sources
-from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, worker
+from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.report import render_terminal
@@ -60,7 +64,7 @@ class Parity:
         self._declared = self._declaration()
         self._kernels = self._settings.kernels or (None if self._declared is None else self._declared.kernels)
         named = self._settings.kernels is not None or self._settings.config is not None
-        asked = ("--parity-fail-under", "--parity-baseline", "--parity-json")
+        asked = ("--parity-fail-under", "--parity-fail-under-launchers", "--parity-baseline", "--parity-json")
         given = named or any(config.getoption(name) is not None for name in asked)
         self._asked = given or not (self._own or self._kernels)
         """Whether an option asks for a verdict, so that no other test's makes up for it."""
@@ -85,7 +89,6 @@ class Parity:
         self._collected: int | None = None
         self._stranger = False
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
-        self._specs: Specs | None = None
         self._pool: Pool | None = None
         self._setup: Setup | None = None
         self._mode: JudgeGenerated | None = None
@@ -122,15 +125,16 @@ class Parity:
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]
         if self._wanted or self._own or getattr(self._config.option, "markers", False):
-            titles = {family: module.title for module in self.specs.modules.values() for family in module.families}
-            titles |= {name: module.title for name, module in self.specs.modules.items()}
+            modules = [*self.specs.modules.values(), *self.specs.launcher_modules.values()]
+            titles = {family: module.title for module in modules for family in module.families}
+            titles |= {module.name: module.title for module in modules}
             lines += [f"{name}: kernels of candle-parity: {title}" for name, title in titles.items()]
         for line in lines:
             self._config.addinivalue_line("markers", line)
 
     def _gates(self) -> Gating:
         """The gates of the options, else of the port's file; raises ``pytest.UsageError`` for one that cannot be."""
-        names = ("fail_under", "baseline", "strict")
+        names = ("fail_under", "fail_under_launchers", "baseline", "strict")
         options = SimpleNamespace(**{name: self._config.getoption(f"parity_{name}") for name in names})
         try:
             return gating_from(options, config_from(self._settings) if self._asked or self._wanted else None)
@@ -140,13 +144,33 @@ class Parity:
     @property
     def gated(self) -> bool:
         """Whether a gate decides the exit code, so that a kernel that is not there is not a failure of its item."""
-        return self._gating.fail_under is not None or self._gating.baseline is not None
+        return any(
+            gate is not None for gate in (self._gating.fail_under, self._gating.launchers, self._gating.baseline)
+        )
+
+    @cached_property
+    def specs(self) -> Specs:
+        return load_specs()
 
     @property
-    def specs(self) -> Specs:
-        if self._specs is None:
-            self._specs = load_specs()
-        return self._specs
+    def modules(self) -> list[str]:
+        """The modules of the specs that items are collected of; raises ``SpecError``."""
+        return list(dict.fromkeys(kernel.module for kernel in self.entries))
+
+    @cached_property
+    def entries(self) -> list[Kernel]:
+        """The kernels, and launchers where a source names one or an argument does; raises ``SpecError``."""
+        kernels, launchers = self.specs.kernels, self.specs.launchers
+        named = names_one(self._config.args, (*self.specs.launcher_modules, *launchers))
+        called = [*launchers.values()] if named or self._defines_one([*launchers.values()]) else []
+        return [*kernels.values(), *called]
+
+    def _defines_one(self, launchers: list[Kernel]) -> bool:
+        """Whether a source of the port may define one of ``launchers``."""
+        try:
+            return bool(without_undefined(launchers, self.mode.tree))
+        except (SourceError, UsageError):  # each item says why
+            return False
 
     @property
     def ready(self) -> Ready:
@@ -267,7 +291,7 @@ class Parity:
         """Whether a node is an item of ours, by the parts of its id."""
         file = Path(path.partition("::")[0])
         known = file.suffix == ".yaml" or (self._declared is not None and file.name == self._declared.file.name)
-        return known and name in self.specs.kernels
+        return known and (name in self.specs.kernels or name in self.specs.launchers)
 
     def _take(self, properties: dict[str, Any]) -> None:
         fields = dict(properties["outcome"])
@@ -280,7 +304,7 @@ class Parity:
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()
         ready = self._ready or Ready("none", "", 0, "no executor was set up", "")
-        return Result(self.setup, self.mode, ready, self.outcomes, self.started, seconds, selected=tuple(self.outcomes))
+        return Result(self.setup, self.mode, ready, self.outcomes, self.started, seconds, selected=(*self.outcomes,))
 
     def record(self) -> Record:
         """The record of what has been judged."""
@@ -300,18 +324,22 @@ class Parity:
         """What the verdicts come to; ``ended`` is false where pytest itself did not come to its end."""
         record = self.record()
         rows = [row for row in record.kernels if row.name in self.outcomes]
-        problems = self.result().settled(self.specs.kernels).problems
+        problems = self.result().settled(self.specs.kernels, self.specs.launchers).problems
         total = len(self.specs.kernels)
+        called = [row for row in record.launchers if row.name in self.outcomes]
+        gating, options = self._gating, self._config.option
         whole = len(rows) == total  # else fail_under of the port's file is not asked, as in ``run`` with a PATTERN
+        of_launchers = whole or options.parity_fail_under_launchers is not None
         return decide(
             rows,
             total,
-            self._gating.fail_under if whole or self._config.option.parity_fail_under is not None else None,
-            self._gating.strict,
+            gating.fail_under if whole or options.parity_fail_under is not None else None,
+            gating.strict,
             problems=problems,
-            against=self._gating.against(record),
+            against=gating.against(record),
             undecided=None if ended else "pytest was stopped",
             spoiled="a test that judges no kernel failed" if self.other_failures else None,
+            launchers=Launchers(called, len(self.specs.launchers), gating.launchers if of_launchers else None),
         )
 
     @pytest.hookimpl(trylast=True)
@@ -361,7 +389,7 @@ class Parity:
             return
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
-        lines = [*filter(None, [decision.line]), *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        lines = [*decision.lines, *map(one_line, decision.why), *filter(None, [self.crowded()])]
         for line in lines:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:

@@ -1,9 +1,9 @@
-"""What pytest collects: a file, a module of the specs, a kernel. ``pytest_items.py`` says which of them, and judges."""
+"""What pytest collects: a file, a module of the specs, a kernel or launcher. ``pytest_items.py`` chooses and judges."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ import pytest
 from conformance.cli.usage import UsageError
 from conformance.engine.pool import EngineError
 from conformance.engine.tasks import Ready
-from conformance.outcome import Outcome
+from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.sources import SourceError
 from conformance.report.explain import explain
 from conformance.spec.errors import SpecError
@@ -33,6 +33,10 @@ class Judge(Protocol):
     @property
     def gated(self) -> bool: ...
     @property
+    def modules(self) -> list[str]: ...
+    @property
+    def entries(self) -> list[Kernel]: ...
+    @property
     def ready(self) -> Ready: ...
     def outcome_of(self, kernel: Kernel) -> Outcome: ...
     def known_reason(self, outcome: Outcome) -> str | None: ...
@@ -42,7 +46,7 @@ STATE = pytest.StashKey[Judge]()
 
 
 class SpecFile(pytest.File):
-    """A spec as a pytest file: an item per kernel."""
+    """A spec as a pytest file: an item per kernel or launcher."""
 
     def collect(self) -> Iterator[pytest.Item]:
         return _items(self, self.path.stem)
@@ -52,7 +56,7 @@ class Declaration(pytest.File):
     """The file that declares a port: a collector for each module of the specs."""
 
     def collect(self) -> Iterator[pytest.Collector]:
-        for module in _specs(self).modules:
+        for module in _judge(self).modules:
             yield Module.from_parent(self, name=module)
 
 
@@ -63,21 +67,24 @@ class Module(pytest.Collector):
         return _items(self, self.name.removesuffix(".yaml"))
 
 
-def _specs(collector: pytest.Collector) -> Specs:
+def _judge(collector: pytest.Collector) -> Judge:
+    """What judges, with specs that load."""
+    judge = collector.config.stash[STATE]
     try:
-        return collector.config.stash[STATE].specs
+        judge.specs  # noqa: B018 (read here, so that an error is the collector's)
     except SpecError as error:
         raise collector.CollectError(str(error)) from error
+    return judge
 
 
 def _items(collector: pytest.Collector, module: str) -> Iterator[pytest.Item]:
-    for kernel in _specs(collector).kernels.values():
+    for kernel in _judge(collector).entries:
         if kernel.module == module:
             yield KernelItem.from_parent(collector, name=kernel.name, kernel=kernel)
 
 
 class KernelItem(pytest.Item):
-    """One kernel judged over all its cases."""
+    """One kernel or launcher judged over all its cases."""
 
     def __init__(self, *, kernel: Kernel, **rest: Any) -> None:
         super().__init__(**rest)
@@ -90,13 +97,21 @@ class KernelItem(pytest.Item):
         parity = self.config.stash[STATE]
         outcome = parity.outcome_of(self.kernel)
         self.judged = {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()}
-        if outcome.status == "known_failure" or (outcome.status == "missing" and parity.gated):
+        called = self.kernel.is_launcher
+        if outcome.status == "known_failure" or (outcome.status == "missing" and (parity.gated or self._besides())):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
+        if called and outcome.status == "not_run" and not (outcome.message or "").startswith(INFRASTRUCTURE):
+            pytest.skip(f"not run: {outcome.message}")
         known = parity.known_reason(outcome)
         if known is not None:
             pytest.skip(f"{outcome.status}, known: {known}")
         if outcome.status != "pass":
             raise NotAtParity(outcome)
+
+    def _besides(self) -> bool:
+        """Whether this is a launcher next to kernels: one that a port leaves out is no failure there."""
+        kernels = (item for item in self.session.items if isinstance(item, KernelItem) and not item.kernel.is_launcher)
+        return self.kernel.is_launcher and next(kernels, None) is not None
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, NotAtParity):
@@ -107,6 +122,12 @@ class KernelItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"{self.kernel.module}: {self.kernel.name}"
+
+
+def names_one(args: Iterable[str], names: Collection[str]) -> bool:
+    """Whether one of pytest's arguments names a file, a collector or an item of ``names``."""
+    parts = (arg.split("::") for arg in args)
+    return any(not {Path(file).stem, *inside}.isdisjoint(names) for file, *inside in parts)
 
 
 def worker() -> str:

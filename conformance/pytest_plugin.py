@@ -25,13 +25,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-kernels",
         type=Path,
         metavar="PATH",
-        help="put the kernels of PATH, a folder or file of .hip, .cu or .hsaco, on trial: an item per kernel",
+        help="put PATH, a folder or file of .hip, .cu or .hsaco, on trial: an item per kernel or launcher",
     )
     group.addoption(
         "--parity-config", type=Path, metavar="FILE", help="what the port says of itself (default: candle-parity.toml)"
     )
     group.addoption(
         "--parity-fail-under", type=percentage, metavar="PCT", help="exit 0 when the coverage reaches this, else 1"
+    )
+    group.addoption(
+        "--parity-fail-under-launchers",
+        type=percentage,
+        metavar="PCT",
+        help="the same for the linked launchers, which are counted apart from the kernels",
     )
     group.addoption(
         "--parity-baseline",
@@ -52,7 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     asked = any(value for name, value in vars(config.option).items() if name.startswith("parity_"))
-    asked = asked or config.option.parity_fail_under is not None or config.rootpath.resolve() == checkout()
+    gates = (config.option.parity_fail_under, config.option.parity_fail_under_launchers)  # 0 is a gate too
+    asked = asked or any(gate is not None for gate in gates) or config.rootpath.resolve() == checkout()
     if asked or _declared(config):
         from conformance.pytest_items import Parity
 

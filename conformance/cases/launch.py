@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,16 @@ class Launch:
 
     own_geometry: bool = False
     """Whether grid, block and shared memory are the port's, and not Candle's."""
+
+    def with_lanes(self, wave: int) -> Launch:
+        """The same call with the device's own number of lanes for the argument that tells it."""
+
+        def told(argument: Argument) -> Argument:
+            if not isinstance(argument, Scalar) or argument.name != "warp_size":
+                return argument
+            return replace(argument, value=argument.value.dtype.type(wave))
+
+        return replace(self, args=tuple(map(told, self.args)))
 
     def reference_arguments(self) -> dict[str, Any]:
         """The arguments by parameter name as a reference function takes them.

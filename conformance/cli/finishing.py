@@ -67,9 +67,9 @@ def finish(
     code = conclude(
         gating,
         record,
-        _named(record.kernels, names) or _named(record.launchers, names),
+        _named((*record.kernels, *record.launchers), names),
         specs,
-        result.settled(specs.kernels).problems,
+        result.settled(specs.kernels, specs.launchers).problems,
         "a file could not be written" if unwritten else "a row of sites.yaml explains nothing" if stale else None,
     )
     for sentence in (*unwritten, *stale):
@@ -118,16 +118,14 @@ def _print_failures(record: Record, result: Result, specs: Specs, every: bool = 
     every_row = (*record.kernels, *record.launchers)
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
-    firsts = [
-        finding.shares[0].kernel.name
-        for finding in find_causes((row for row in bad.values() if row.name in specs.kernels), specs)
-    ]
+    parts = ([row for row in bad.values() if (row.name in specs.launchers) == called] for called in (False, True))
+    firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
     shown = list(dict.fromkeys([*firsts, *bad]))
     shown = shown if every else shown[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
     for name in shown:
         print("\n" + "\n".join(explain(name, bad[name], shown=1)))
     if len(bad) > len(shown):
-        print(f"\n... and {len(bad) - len(shown)} kernels more; -v prints one failure of each, --md F writes them all")
+        print(f"\n... and {len(bad) - len(shown)} more; -v prints one failure of each, --md F writes them all")
 
 
 def write_reports(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.gate import BAD_INPUT, NOT_MET, Against, Decision, decide
+from conformance.cli.gate import BAD_INPUT, Against, Decision, Launchers, decide
 from conformance.cli.usage import UsageError
 from conformance.port.config import Config, Gate
 from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
@@ -57,11 +57,12 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
     and for a baseline that is not there or is not the record of a run.
     """
     asked = Gate() if config is None else config.gate
-    fail_under, strict = options.fail_under, options.strict
-    if fail_under is None and asked.fail_under is not None:
-        fail_under = asked.fail_under if whole else None
-        if not whole and config is not None:
-            print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
+    strict, launchers = options.strict, getattr(options, "fail_under_launchers", None)
+    fail_under = options.fail_under
+    of_file = ((fail_under, asked.fail_under), (launchers, asked.fail_under_launchers))
+    fail_under, launchers = (mine if mine is not None else theirs if whole else None for mine, theirs in of_file)
+    if not whole and config is not None and any(mine is None and theirs is not None for mine, theirs in of_file):
+        print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
     baseline: Path | None = options.baseline or (None if recorded else asked.baseline)
     update, accept = getattr(options, "update_baseline", False), getattr(options, "accept_worse", False)
     shard = getattr(options, "shard", None)
@@ -79,7 +80,7 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
         update,
         accept,
         shard and str(shard),
-        getattr(options, "fail_under_launchers", None),
+        launchers,
     )
     if baseline is None or shard is not None or (update and not baseline.exists()):
         return gating
@@ -103,7 +104,8 @@ def conclude(
     problems: Sequence[str] = (),
     undecided: str | None = None,
 ) -> int:
-    """Print what the gates say of ``rows``, those of ``record`` that were selected, and why; the exit code.
+    """Print what the gates say of ``rows``, the kernels and launchers of ``record`` that were selected, and why; the
+    exit code.
 
     A new baseline is written before, where that is asked for: what keeps it from being written makes the code 2, but
     for kernels that became worse. ``problems`` and ``undecided`` are as for ``decide``.
@@ -111,9 +113,22 @@ def conclude(
     against = gating.against(record)
     total, given = len(specs.kernels), given_specs(record.run, specs)
 
+    kernels = [row for row in rows if row.name not in specs.launchers]
+    called = [row for row in rows if row.name in specs.launchers]
+    launchers = Launchers(called, len(specs.launchers), gating.launchers)
+
     def decided(undecided: str | None) -> Decision:
         return decide(
-            rows, total, gating.fail_under, gating.strict, given, problems, against, gating.shard, undecided=undecided
+            kernels,
+            total,
+            gating.fail_under,
+            gating.strict,
+            given,
+            problems,
+            against,
+            gating.shard,
+            undecided=undecided,
+            launchers=launchers,
         )
 
     if against is not None and against.comparison is not None and undecided is None:
@@ -128,25 +143,11 @@ def conclude(
             decision = decided(f"{against.name} stays as it is: {why}")
         elif why is not None:
             print(f"candle-parity: {against.name} stays as it is: {why}", file=sys.stderr)
-    if decision.line is not None:
-        print(decision.line)
-    code = decision.code
-    if gating.launchers is not None:
-        line, met = _launchers(record, specs, gating.launchers)
+    for line in decision.lines:
         print(line)
-        code = code if met or code == BAD_INPUT else NOT_MET
     for sentence in decision.why:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
-    return code
-
-
-def _launchers(record: Record, specs: Specs, gate: float) -> tuple[str, bool]:
-    """What the gate of the launchers asks for and what there is, and whether it is met."""
-    passed, total = sum(row.status == "pass" for row in record.launchers), len(specs.launchers)
-    coverage = 100 * passed / total if total else 0.0
-    met = total > 0 and coverage >= gate
-    line = f"launchers {coverage:.2f}% ({passed} of {total}), gate {gate:.12g}%: {'met' if met else 'NOT met'}"
-    return line, met
+    return decision.code
 
 
 def _incomparable(old: RunInfo, new: RunInfo) -> str | None:
@@ -182,4 +183,6 @@ def _refused(against: Against) -> str | None:
         return "it was judged in another way or on another device; remove it to begin with this run"
     if found.unjudged:
         return f"it has verdicts on {len(found.unjudged)} kernels that were not judged here; run every kernel"
+    if found.launchers.unjudged:
+        return f"it has verdicts on {len(found.launchers.unjudged)} launchers that were not judged here; run them too"
     return None if against.why is None else f"{against.why}; --accept-worse writes it all the same"

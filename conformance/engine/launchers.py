@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from conformance.engine.compiling import Compiler
 from conformance.engine.library import Found, LostLoading, Port
-from conformance.engine.remote import Executor, Function, Lost
+from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
@@ -23,20 +24,28 @@ from conformance.spec.kernel import Kernel
 from conformance.toolchains.errors import AmdError
 
 
+class Loader(Protocol):
+    """Where compiled sources are loaded and host functions are found: an executor, or this process."""
+
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]: ...
+
+    def launcher(self, module: int, name: str) -> Function | None: ...
+
+
 class Launchers:
     """The host functions of ``port`` among those called ``wanted``, compiled with their kernels by ``compiler`` and
-    loaded into ``executor``.
+    loaded where ``loader`` says.
 
     ``broken`` and ``unavailable`` are by the index of a source, as in ``Library``.
     """
 
-    def __init__(self, port: Port, compiler: Compiler, executor: Callable[[], Executor], wanted: Sequence[str]) -> None:
+    def __init__(self, port: Port, compiler: Compiler, loader: Callable[[], Loader], wanted: Sequence[str]) -> None:
         self.broken: dict[int, str] = {}
         self.unavailable: dict[int, str] = {}
         self._sources = find_sources(port.path)
         self._port = port
         self._compiler = compiler
-        self._executor = executor
+        self._loader = loader
         self._wanted = wanted
         self._candidates: list[int] | None = None
         self._defined: dict[int, dict[str, Definition]] = {}
@@ -108,7 +117,7 @@ class Launchers:
             if index not in self._made:
                 self._made[index] = self._compiler.compiled(source, launchers=True)
             code = self._made[index].code
-            self._modules[index], _ = self._executor().load(code, source.label, launchers=True)
+            self._modules[index], _ = self._loader().load(code, source.label, launchers=True)
         except Lost as lost:
             raise LostLoading(index, lost) from None
         except CompileError as error:
@@ -138,5 +147,5 @@ class Launchers:
 
     def _function(self, index: int, name: str) -> Function | None:
         if (index, name) not in self._functions:
-            self._functions[index, name] = self._executor().launcher(self._modules[index], name)
+            self._functions[index, name] = self._loader().launcher(self._modules[index], name)
         return self._functions[index, name]

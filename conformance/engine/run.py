@@ -42,13 +42,15 @@ class Result:
     interrupted: bool = False
     partly: tuple[str, ...] = ()
 
-    def settled(self, kernels: Collection[str]) -> Settled:
-        """What the port's declarations make of the outcomes; ``kernels`` are those of the specs."""
+    def settled(self, kernels: Collection[str], launchers: Collection[str] = ()) -> Settled:
+        """What the port's declarations make of the outcomes; ``kernels`` and ``launchers`` are those of the specs."""
         declared = self.mode.trees[0].declared if self.mode.trees else NOTHING
         rows, runtime = declared.known_failures, self.setup.runtime
         recorded = self.mode.traces is not None
-        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded)
+        found = settle(rows, self.outcomes, kernels, self.partly, runtime, self.ready.arch, recorded, launchers)
         missing = {name for name, outcome in self.outcomes.items() if outcome.status == "missing"}
+        if self.outcomes.keys() >= set(kernels):  # a whole run leaves out launchers that no source names
+            missing |= set(launchers) - self.outcomes.keys()
         problems = (*declared.names.unmatched(missing), *found.problems)
         return Settled(found.reasons, tuple(f"{declared.file}: {problem}" for problem in problems))
 

@@ -14,6 +14,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.engine.compiling import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
+from conformance.engine.launchers import Launchers
 from conformance.engine.library import Library, Port
 from conformance.engine.member import run_member
 from conformance.engine.modes import TimeTrees
@@ -29,6 +30,7 @@ from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
@@ -42,9 +44,11 @@ class LocalLoader:
         self._modules: list[Any] = []
         self.functions: list[Function] = []
 
-    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]:
-        module = self._device.load(code, label)
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
+        module = self._device.load_launchers(code, label) if launchers else self._device.load(code, label)
         self._modules.append(module)
+        if launchers:
+            return len(self._modules) - 1, None
         rows = self._device.runtime.module_kernels(int(module.handle))
         return len(self._modules) - 1, None if rows is None else [KernelRow.model_validate(row) for row in rows]
 
@@ -52,8 +56,15 @@ class LocalLoader:
         function = self._device.function(self._modules[module], name)
         if function is None:
             return None
+        return self._numbered(function)
+
+    def launcher(self, module: int, name: str) -> Numbered | None:
+        function = self._device.launcher(self._modules[module], name)
+        return None if function is None else self._numbered(function)
+
+    def _numbered(self, function: Function) -> Numbered:
         self.functions.append(function)
-        return Numbered(name, len(self.functions) - 1)
+        return Numbered(function.name, len(self.functions) - 1)
 
 
 class Timer:
@@ -77,22 +88,20 @@ class Timer:
         self._loader = LocalLoader(device)
         self._bench: Bench | None = None
         self._libraries: list[Library] = []
+        self._launchers: list[Launchers] = []
         self._geometry = [tree.declared.launch for tree in mode.trees]
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
-            self._libraries.append(
-                Library(
-                    Port(
-                        tree.path,
-                        tree.options,
-                        setup.runtime,
-                        lambda: self._loader,
-                        arch=lambda: self.ready.arch,
-                        names=tree.declared.names,
-                    ),
-                    compiler.compiled,
-                )
+            port = Port(
+                tree.path,
+                tree.options,
+                setup.runtime,
+                lambda: self._loader,
+                arch=lambda: self.ready.arch,
+                names=tree.declared.names,
             )
+            self._libraries.append(Library(port, compiler.compiled))
+            self._launchers.append(Launchers(port, compiler, lambda: self._loader, tuple(self._specs.launchers)))
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile and load one source of a tree, or time one case; raises ``ValueError`` for bad input."""
@@ -101,12 +110,13 @@ class Timer:
         return self._time(request)
 
     def _time(self, request: Time) -> Timed:
-        kernel, case = self._specs.kernels[request.kernel], request.case.id
+        kernel, case = self._specs.entry(request.kernel), request.case.id
         self._progress.begin(case)
         trees: list[tuple[str, Function]] = []
-        for tree, library, broken in zip(("--kernels", "--against"), self._libraries, request.broken, strict=False):
+        parts = zip(("--kernels", "--against"), self._libraries, self._launchers, request.broken, strict=False)
+        for tree, library, launchers, broken in parts:
             library.broken.update(broken)
-            found = library.find(kernel)
+            found = launchers.find(kernel) if kernel.is_launcher else library.find(kernel)
             if found.function is None:
                 why = f"{found.status}: {found.message or 'no source defines it'} (the tree of {tree})"
                 return Timed(kernel.name, case, error=why)
@@ -114,6 +124,7 @@ class Timer:
         self._progress.begin(case)
         try:
             launch = large_launch(kernel, request.case)
+            launch = launch.with_lanes(self.ready.wave) if kernel.is_launcher else launch
             own = [self._own(rows, request.case, launch) for rows in self._geometry]
             if self._kind.count is not None:
                 (_, function), *_ = trees
@@ -125,6 +136,8 @@ class Timer:
             measured = self._bench.measure(case, request.size, kernel.launch, launch, trees, own)
         except HipError as error:
             return Timed(kernel.name, case, error=str(error), poisoned=self._poisoned(error))
+        except Misuse as error:
+            return Timed(kernel.name, case, error=str(error))
         except MemoryError as error:
             return Timed(kernel.name, case, error=f"the host has too little memory for its operands: {error}")
         except ValueError as error:

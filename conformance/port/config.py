@@ -57,6 +57,7 @@ class Gate:
     fail_under: float | None = None
     strict: bool = False
     baseline: Path | None = None
+    fail_under_launchers: float | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def _flag(value: Any, where: str) -> bool:
 def _gate(value: Any, where: str) -> Gate:
     if not isinstance(value, dict):
         raise SourceError(f"{where} must be a table [gate], not {_shown(value)}")
-    keys = {"fail_under": _percentage, "strict": _flag, "baseline": _path}
+    keys = {"fail_under": _percentage, "fail_under_launchers": _percentage, "strict": _flag, "baseline": _path}
     return Gate(**_checked(value, keys, where))
 
 

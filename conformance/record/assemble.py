@@ -15,7 +15,7 @@ from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.digest import tree_digest
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
-from conformance.record.model import KernelResult, Record, RunInfo, every_kernel
+from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
 from conformance.record.shards import elsewhere
 from conformance.runtimes import known_kind
 from conformance.runtimes.choice import Choice
@@ -36,7 +36,7 @@ def assemble(
     ``recordings`` is what the trace files of a replay say of themselves. Of a ``shard``, ``others`` has the shards of
     the kernels that were selected and that it leaves to them.
     """
-    reasons = result.settled(specs.kernels).reasons
+    reasons = result.settled(specs.kernels, specs.launchers).reasons
     rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.entry(name), result) for name in selected if name not in result.outcomes]
@@ -76,7 +76,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
     """A selected kernel that has no outcome: the run was interrupted, or lost it."""
-    why = "interrupted before it was judged" if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
+    why = INTERRUPTED if result.interrupted else f"{INFRASTRUCTURE}no answer came back"
     return KernelResult.not_run(kernel, message=why)
 
 

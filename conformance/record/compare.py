@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -34,6 +34,10 @@ _FACTS = {
     "compiler": "compiler",
 }
 _PLACE = ("runtime", "arch", "wave", "subject", "traces")
+_OLD_IDLE, _NOT_SELECTED = "not judged in the old record", "not selected in the new record"
+_OF_KERNELS = ("not in the specs of the old record", "no longer in the specs")
+_OF_LAUNCHERS = (_OLD_IDLE, _NOT_SELECTED)
+"""What it means that only the new record has a row, and only the old one; a record has the launchers of its run."""
 
 
 @dataclass(frozen=True)
@@ -74,33 +78,39 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What ``new`` has that ``old`` has not, over the kernels that both have a verdict on.
+class Changed:
+    """What differs between two lists of rows, over those that both have a verdict on.
 
     ``declared`` became worse, and the port declares why: nothing counts them. ``left_out`` has, by reason, the kernels
-    that only one of the records judged. ``differing`` names the facts of the runs that are not the same.
+    that only one of the records judged, ``unjudged`` those with a verdict in the old one and none in the new one,
+    though the specs have them.
     """
 
-    old: Record
-    new: Record
     worse: tuple[Change, ...]
     better: tuple[Change, ...]
     declared: tuple[Change, ...]
     distances: tuple[Distance, ...]
     same: int
     left_out: Mapping[str, tuple[str, ...]]
-    differing: tuple[str, ...]
+    unjudged: tuple[str, ...]
 
     @property
     def compared(self) -> int:
         """How many kernels both records have a verdict on."""
         return self.same + len(self.worse) + len(self.better) + len(self.declared)
 
-    @property
-    def unjudged(self) -> tuple[str, ...]:
-        """The kernels that ``old`` has a verdict on and ``new`` has none, though the specs have them."""
-        verdicts = {row.name for row in self.old.kernels if row.status != "not_run"}
-        return tuple(row.name for row in self.new.kernels if row.status == "not_run" and row.name in verdicts)
+
+@dataclass(frozen=True)
+class Comparison(Changed):
+    """What ``new`` has that ``old`` has not: of the kernels in its own fields, of the launchers in ``launchers``.
+
+    ``differing`` names the facts of the runs that are not the same.
+    """
+
+    old: Record
+    new: Record
+    differing: tuple[str, ...]
+    launchers: Changed
 
     @property
     def same_place(self) -> bool:
@@ -109,20 +119,30 @@ class Comparison:
 
 
 def compare(old: Record, new: Record) -> Comparison:
-    """What became of the kernels of ``old`` in ``new``; see ``Comparison``."""
-    before = {row.name: row for row in old.kernels}
+    """What became of the kernels and the launchers of ``old`` in ``new``; see ``Comparison``."""
+    kernels = _changed(old, old.kernels, new, new.kernels, _OF_KERNELS)
+    launchers = _changed(old, _launchers(old, new), new, _launchers(new, old), _OF_LAUNCHERS)
+    differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
+    return Comparison(**vars(kernels), old=old, new=new, differing=differing, launchers=launchers)
+
+
+def _changed(
+    old: Record, before: Sequence[KernelResult], new: Record, after: Sequence[KernelResult], absent: tuple[str, str]
+) -> Changed:
+    """The rows ``after`` against those ``before``; ``absent`` says what it means that a row is in one list only."""
+    known = {row.name: row for row in before}
     worse: list[Change] = []
     better: list[Change] = []
     declared: list[Change] = []
     distances: list[Distance] = []
     left_out: dict[str, list[str]] = {}
     same = 0
-    for row in new.kernels:
-        why = _not_compared(before.get(row.name), row)
-        if why is not None:
-            left_out.setdefault(why, []).append(row.name)
+    for row in after:
+        was = known.get(row.name)
+        why = absent[0] if was is None else _not_compared(was, row)
+        if was is None or why is not None:
+            left_out.setdefault(why or "", []).append(row.name)
             continue
-        was = before[row.name]
         change, verdict = _change(old.run, was, new.run, row)
         if verdict > 0:
             (worse if row.known_reason is None else declared).append(change)
@@ -132,18 +152,36 @@ def compare(old: Record, new: Record) -> Comparison:
             same += 1
         if was.status == row.status == "pass" and was.max_ulp != row.max_ulp:
             distances.append(Distance(row.name, was.max_ulp, row.max_ulp))
-    names = {row.name for row in new.kernels}
-    removed = [row.name for row in old.kernels if row.name not in names]
+    names = {row.name for row in after}
+    removed = [row.name for row in before if row.name not in names]
     if removed:
-        left_out["no longer in the specs"] = removed
-    differing = tuple(text for name, text in _FACTS.items() if getattr(old.run, name) != getattr(new.run, name))
+        left_out.setdefault(absent[1], []).extend(removed)
+    verdicts = {row.name for row in before if row.status != "not_run"}
+    idle = [row.name for row in after if row.status == "not_run"]
+    idle += removed if absent is _OF_LAUNCHERS else []
+    unjudged = tuple(name for name in idle if name in verdicts)
     kept = {why: tuple(names) for why, names in left_out.items()}
-    return Comparison(old, new, tuple(worse), tuple(better), tuple(declared), tuple(distances), same, kept, differing)
+    return Changed(tuple(worse), tuple(better), tuple(declared), tuple(distances), same, kept, unjudged)
+
+
+def _launchers(record: Record, other: Record) -> tuple[KernelResult, ...]:
+    """The launchers of ``record``. A run of everything has none where no source names one: then all that ``other`` has
+    are missing there."""
+    run = record.run
+    whole = run.selected == len(record.kernels) and not run.patterns and run.complete and run.shard is None
+    alike = all(getattr(run, name) == getattr(other.run, name) for name in ("specs_digest", "subject", "traces"))
+    if record.launchers or run.specs_digest is None or not (whole and alike):
+        return record.launchers
+    about = [row.model_dump(include={"name", "module", "family", "upstream"}) for row in other.launchers]
+    return tuple(KernelResult(status="missing", **fields) for fields in about)
 
 
 def same_rows(one: Record, other: Record) -> bool:
-    """Whether the records have the same rows, apart from how long kernels took."""
-    rows = [[row.model_copy(update={"seconds": None}) for row in record.kernels] for record in (one, other)]
+    """Whether the records have the same rows, launchers too, apart from how long kernels took."""
+    rows = [
+        [row.model_copy(update={"seconds": None}) for row in (*record.kernels, *record.launchers)]
+        for record in (one, other)
+    ]
     return rows[0] == rows[1]
 
 
@@ -152,17 +190,15 @@ def same_verdicts(one: Record, other: Record) -> bool:
     return same_rows(one, other) and one.run.specs_digest == other.run.specs_digest
 
 
-def _not_compared(was: KernelResult | None, row: KernelResult) -> str | None:
+def _not_compared(was: KernelResult, row: KernelResult) -> str | None:
     """Why there is nothing to compare; ``None`` where both are verdicts."""
-    if was is None:
-        return "not in the specs of the old record"
     idle = [one.status == "not_run" for one in (was, row)]
     if all(idle):
         return "judged in neither record"
     if idle[0]:
-        return "not judged in the old record"
+        return _OLD_IDLE
     if idle[1]:
-        return "not selected in the new record" if row.message is None else "selected and not judged in the new record"
+        return _NOT_SELECTED if row.message is None else "selected and not judged in the new record"
     return None
 
 

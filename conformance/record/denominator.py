@@ -30,7 +30,8 @@ def check_specs(record: Record, specs: Specs, path: Path) -> None:
             )
         return
     names = {kernel.name for kernel in record.kernels}
-    for what, found in (("lacks", specs.kernels.keys() - names), ("has", names - specs.kernels.keys())):
+    strange = (names - specs.kernels.keys()) | ({row.name for row in record.launchers} - specs.launchers.keys())
+    for what, found in (("lacks", specs.kernels.keys() - names), ("has", strange)):
         if found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             whose = "of its specs" if what == "lacks" else "that its specs do not have"

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from conformance.port.config import OPTIONS_FILE
 from conformance.record.identity import of_one_run
-from conformance.record.model import KernelResult, Record
+from conformance.record.model import INTERRUPTED, KernelResult, Record
 from conformance.record.shards import is_shard, join_shards
 from conformance.writing import FileError
 
@@ -113,7 +113,7 @@ def _runs(records: Sequence[Record]) -> list[Record]:
 
 
 def _judged(record: Record) -> set[str]:
-    return {kernel.name for kernel in record.kernels if kernel.status != "not_run"}
+    return {row.name for row in (*record.kernels, *record.launchers) if row.status != "not_run"}
 
 
 def _machine(record: Record) -> Hashable:
@@ -124,21 +124,19 @@ def _machine(record: Record) -> Hashable:
 
 
 def _joined(shards: Sequence[Record]) -> Record:
-    results: dict[str, KernelResult] = {}
-    for shard in shards:
-        for kernel in shard.kernels:
-            if kernel.name not in results or _says_more(kernel, results[kernel.name]):
-                results[kernel.name] = kernel
+    results = _together([shard.kernels for shard in shards])
     runs = [shard.run for shard in shards]
     # A shard without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
     counts = [run.selected for run in runs if run.selected is not None]
+    launchers = _together([shard.launchers for shard in shards])
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
+    stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
     run = runs[0].model_copy(
         update={
             "selected": selected,
-            "complete": all(run.complete for run in runs) or judged == selected,
+            "complete": all(run.complete for run in runs) or (judged == selected and not stopped),
             "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
             "started": min(run.started for run in runs),
             "seconds": sum(run.seconds for run in runs),
@@ -146,8 +144,16 @@ def _joined(shards: Sequence[Record]) -> Record:
             "source_lines": dict(sorted((file, lines) for run in runs for file, lines in run.source_lines.items())),
         }
     )
-    launchers = {row.name: row for shard in shards for row in shard.launchers}
     return Record.of(run, results.values(), launchers.values())
+
+
+def _together(parts: Sequence[Sequence[KernelResult]]) -> dict[str, KernelResult]:
+    """A row for each name of ``parts``: the one that says most."""
+    found: dict[str, KernelResult] = {}
+    for row in (row for part in parts for row in part):
+        if row.name not in found or _says_more(row, found[row.name]):
+            found[row.name] = row
+    return found
 
 
 def _says_more(row: KernelResult, other: KernelResult) -> bool:

@@ -14,6 +14,9 @@ from conformance.spec.load import Specs
 
 Count = Annotated[int, Field(ge=0)]
 
+INTERRUPTED = "interrupted before it was judged"
+"""The message of a selected kernel that is ``not_run`` because the run was stopped."""
+
 
 class Row(BaseModel):
     """A JSON object that is not changed once made."""

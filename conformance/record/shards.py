@@ -55,7 +55,7 @@ def contradictions(records: Iterable[Record]) -> list[str]:
     pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
     for record in records:
         key = judged_alike(record.run), record.run.declared, record.run.patterns
-        for row in record.kernels:
+        for row in (*record.kernels, *record.launchers):
             if row.status == "not_run":
                 continue
             first, other = found.setdefault((key, row.name), (record, row))
@@ -76,8 +76,9 @@ def gaps(records: Iterable[Record]) -> list[str]:
 
 
 def _sentence(record: Record, shard: str) -> str:
-    count = sum(row.message == _gap(shard) for row in record.kernels)
-    return f"shard {shard} is missing: {count} selected kernels have no verdict; give its record too"
+    count, called = (sum(row.message == _gap(shard) for row in rows) for rows in (record.kernels, record.launchers))
+    also = f" and {called} launchers" if called else ""
+    return f"shard {shard} is missing: {count} selected kernels{also} have no verdict; give its record too"
 
 
 def _gap(shard: str) -> str:
@@ -139,7 +140,7 @@ def _joined(parts: Mapping[str, Record]) -> Record:
         update={
             "shard": None,
             "missing_shards": missing,
-            "selected": len(partition),
+            "selected": sum(row.name in partition for row in first.kernels),
             "complete": not missing and all(run.complete for run in runs),
             "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
             "started": min(run.started for run in runs),

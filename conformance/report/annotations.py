@@ -10,7 +10,7 @@ from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.report.about import Records, labels, listed, rerun
 from conformance.report.causes import Finding, find_causes
-from conformance.report.tally import results
+from conformance.report.tally import launcher_results, results
 from conformance.spec.load import Specs
 from conformance.text import one_line
 
@@ -34,9 +34,12 @@ def render_annotations(records: Records, specs: Specs) -> str:
 
 
 def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
-    failed = [row for row in results(record, specs) if row.status in _SHOWN]
+    parts = [
+        find_causes([row for row in rows if row.status in _SHOWN], specs)
+        for rows in (results(record, specs), launcher_results(record, specs))
+    ]
     told: set[str] = set()  # a kernel is shown under its first cause
-    for finding in find_causes(failed, specs):
+    for finding in (finding for part in parts for finding in part):
         places: dict[str, list[KernelResult]] = {}
         shares = [share for share in finding.shares if share.kernel.name not in told]
         told |= {share.kernel.name for share in shares}

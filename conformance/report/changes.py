@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from conformance.outcome import Status
 from conformance.record import KernelResult, Record
 from conformance.record.compare import Change as Compared
 from conformance.record.compare import Comparison, compare
@@ -26,7 +27,8 @@ _NEITHER = "judged in neither record"
 
 @dataclass(frozen=True)
 class Change:
-    """A kernel that differs between two runs: ``label`` names the new one, ``before`` and ``after`` say how it was.
+    """A kernel, or ``launcher``, that differs between two runs: ``label`` names the new, ``before`` and ``after`` say
+    how it was.
 
     ``cases`` says which cases fail or pass now that did not.
     """
@@ -37,6 +39,7 @@ class Change:
     before: str
     after: str
     cases: str
+    launcher: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,18 @@ class Changes:
 
     @property
     def counts(self) -> str:
-        """``2 worse, 1 better``."""
-        counts = [(len(self.of(kind)), heading.lower()) for kind, heading in KINDS]
-        return ", ".join(f"{count} {what}" for count, what in counts if count) or "nothing changed"
+        """``2 worse, 1 better; launchers: 1 worse``."""
+        kernels, launchers = (self._counts(called) for called in (False, True))
+        parts = [kernels] if kernels or not launchers else []
+        return "; ".join([*parts, *([f"launchers: {launchers}"] if launchers else [])]) or "nothing changed"
 
-    def of(self, kind: Kind) -> list[Change]:
-        """The kernels of one kind."""
-        return [change for change in self.kernels if change.kind == kind]
+    def _counts(self, launchers: bool) -> str:
+        counts = [(len(self.of(kind, launchers)), heading.lower()) for kind, heading in KINDS]
+        return ", ".join(f"{count} {what}" for count, what in counts if count)
+
+    def of(self, kind: Kind, launchers: bool = False) -> list[Change]:
+        """The kernels of one kind, or the launchers."""
+        return [change for change in self.kernels if change.kind == kind and change.launcher == launchers]
 
 
 def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> Changes | None:
@@ -75,22 +83,23 @@ def changes(found: Sequence[Record], baseline: Record | None, specs: Specs) -> C
 
 
 def _told(label: str, found: Comparison, specs: Specs) -> Iterator[Change]:
-    before = {row.name: row for row in found.old.kernels}
-    after = {row.name: row for row in found.new.kernels}
-    groups: tuple[tuple[Kind, Sequence[Compared]], ...] = (
-        ("worse", found.worse),
-        ("declared", found.declared),
-        ("better", found.better),
-    )
-    for kind, group in groups:
-        for one in group:
-            if one.kernel in specs.kernels:
-                was, now = _status(before[one.kernel]), _status(after[one.kernel])
-                yield Change(one.kernel, kind, label, was, now, _cases(one))
+    old, new = ({row.name: row for row in (*one.kernels, *one.launchers)} for one in (found.old, found.new))
+    for changed, known in ((found, specs.kernels), (found.launchers, specs.launchers)):
+        groups: tuple[tuple[Kind, Sequence[Compared]], ...] = (
+            ("worse", changed.worse),
+            ("declared", changed.declared),
+            ("better", changed.better),
+        )
+        for kind, group in groups:
+            for one in group:
+                if one.kernel in known:
+                    was, now = _status(old.get(one.kernel), one.before), _status(new.get(one.kernel), one.after)
+                    yield Change(one.kernel, kind, label, was, now, _cases(one), known is specs.launchers)
 
 
-def _status(row: KernelResult) -> str:
-    return f"{row.status}, {row.counts}" if row.failed else row.status
+def _status(row: KernelResult | None, status: Status) -> str:
+    """``row`` in words; a launcher that no source names any more has none."""
+    return f"{row.status}, {row.counts}" if row is not None and row.failed else status
 
 
 def _cases(change: Compared) -> str:
@@ -101,5 +110,10 @@ def _cases(change: Compared) -> str:
 
 def _notes(found: Comparison) -> list[str]:
     differing = [f"the runs differ in {', '.join(found.differing)}"] if found.differing else []
-    left_out = [f"{len(names)} kernels {why}" for why, names in found.left_out.items() if why != _NEITHER]
+    left_out = [
+        f"{len(names)} {what} {why}"
+        for what, changed in (("kernels", found), ("launchers", found.launchers))
+        for why, names in changed.left_out.items()
+        if why != _NEITHER
+    ]
     return [*differing, *(f"not compared: {text}" for text in left_out)]

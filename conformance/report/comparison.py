@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.record import Record
-from conformance.record.compare import Change, Comparison
+from conformance.record.compare import Change, Changed, Comparison
 from conformance.report.about import identity, labels
 from conformance.report.tally import ulps
 from conformance.text import one_line
@@ -26,9 +26,12 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
     lines = [*_headed("old", old, found.old), *_headed("new", new, found.new)]
     if found.differing:
         lines += _wrapped(f"they differ in: {', '.join(found.differing)}", "  ")
-    lines += ["", *_wrapped(_totals(found), "")]
+    lines += ["", *_wrapped(_totals(found, "kernels"), "")]
+    if found.launchers.compared or found.launchers.left_out:
+        lines += _wrapped(_totals(found.launchers, "launchers"), "")
     lines += render_changes(found)
-    distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in found.distances]
+    every = (*found.distances, *found.launchers.distances)
+    distances = [f"{one.kernel}: {ulps(one.before)} -> {ulps(one.after)}" for one in every]
     lines += _section("largest error of kernels that pass in both, within their bounds", [[text] for text in distances])
     lines += ["", *_wrapped(_cost(found), "")]
     slower = [f"{name}: {before:.2f} s -> {after:.2f} s" for name, before, after in _slower(found)]
@@ -37,18 +40,25 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
 
 
 def render_changes(found: Comparison) -> list[str]:
-    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say."""
+    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. What is
+    said of launchers stands behind, under titles of its own."""
+    return [*_changed(found), *_changed(found.launchers, "launchers ")]
+
+
+def _changed(found: Changed, what: str = "") -> list[str]:
     gone = [change for change in found.worse if change.gone]
     failing = [change for change in found.worse if not change.gone]
     new = [change for change in found.better if change.new]
     passing = [change for change in found.better if not change.new]
-    lines = _section("gone: sources define these no more", map(_rows, gone))
-    lines += _section("newly failing, or further from parity", map(_rows, failing))
-    lines += _section("worse, and declared by the port", map(_rows, found.declared))
-    lines += _section("newly passing, or closer to parity", map(_rows, passing))
-    lines += _section("new: sources define these now", map(_rows, new))
+    lines = _section(f"{what}gone: sources define these no more", map(_rows, gone))
+    lines += _section(f"{what}newly failing, or further from parity", map(_rows, failing))
+    lines += _section(f"{what}worse, and declared by the port", map(_rows, found.declared))
+    lines += _section(f"{what}newly passing, or closer to parity", map(_rows, passing))
+    lines += _section(f"{what}new: sources define these now", map(_rows, new))
     idle = {why: names for why, names in found.left_out.items() if why != "judged in neither record"}
-    return lines + _section("not compared", [[f"{len(names)} {why}: {_some(names)}"] for why, names in idle.items()])
+    return lines + _section(
+        f"{what}not compared", [[f"{len(names)} {why}: {_some(names)}"] for why, names in idle.items()]
+    )
 
 
 def comparison_json(found: Comparison, old: str, new: str) -> str:
@@ -58,6 +68,14 @@ def comparison_json(found: Comparison, old: str, new: str) -> str:
         "old": {"record": old, **_figures(found.old)},
         "new": {"record": new, **_figures(found.new)},
         "differing": found.differing,
+        **_lists(found),
+        "launchers": _lists(found.launchers),
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _lists(found: Changed) -> dict[str, Any]:
+    return {
         "compared": found.compared,
         "same": found.same,
         "worse": [_fields(change) for change in found.worse],
@@ -66,7 +84,6 @@ def comparison_json(found: Comparison, old: str, new: str) -> str:
         "distances": [{"kernel": one.kernel, "before": one.before, "after": one.after} for one in found.distances],
         "not_compared": found.left_out,
     }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _figures(record: Record) -> dict[str, Any]:
@@ -102,14 +119,16 @@ def _headed(what: str, name: str, record: Record) -> list[str]:
         f"{what}: {name}: {labels([record])[0]}, {identity(record.run)}; {summary.passed} of {summary.total} kernels "
         f"at parity ({summary.coverage:.2f}%)"
     )
+    passing = sum(row.status == "pass" for row in record.launchers)
+    text += f", {passing} of {len(record.launchers)} launchers" if record.launchers else ""
     return _wrapped(text, "")
 
 
-def _totals(found: Comparison) -> str:
+def _totals(found: Changed, what: str) -> str:
     gone, new = sum(change.gone for change in found.worse), sum(change.new for change in found.better)
     left_out = sum(map(len, found.left_out.values()))
     return (
-        f"{found.compared} kernels compared: {found.same} the same, {len(found.better)} better ({new} of them new), "
+        f"{found.compared} {what} compared: {found.same} the same, {len(found.better)} better ({new} of them new), "
         f"{len(found.worse)} worse ({gone} of them gone){_count(found.declared, 'worse and declared')}; {left_out} not "
         "compared"
     )
@@ -126,8 +145,9 @@ def _cost(found: Comparison) -> str:
 
 def _slower(found: Comparison) -> list[tuple[str, float, float]]:
     """Kernels that took much longer, by name, with seconds before and after."""
-    before = {row.name: row.seconds for row in found.old.kernels if row.cases}
-    rows = [(row.name, before.get(row.name) or 0.0, row.seconds or 0.0) for row in found.new.kernels if row.cases]
+    old, new = ((*record.kernels, *record.launchers) for record in (found.old, found.new))
+    before = {row.name: row.seconds for row in old if row.cases}
+    rows = [(row.name, before.get(row.name) or 0.0, row.seconds or 0.0) for row in new if row.cases]
     return [row for row in rows if row[1] > 0 and row[2] > _SLOWER * row[1] and row[2] - row[1] > _SECONDS]
 
 

@@ -1,4 +1,4 @@
-"""The CSV report: a row per kernel."""
+"""The CSV report: a row per kernel, then one per launcher."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.record import Record
 from conformance.report.about import Records, given_specs, labels, listed
 from conformance.report.causes import causes_by_kernel
 from conformance.report.remarks import remarks
-from conformance.report.tally import is_present, results
+from conformance.report.tally import is_present, launcher_results, results
 from conformance.spec.load import Specs
 from conformance.text import csv_cell
 
@@ -34,7 +34,9 @@ def render_csv(records: Records, specs: Specs) -> str:
 
     ``specs`` names specs that are not the harness's own, else has their digest; ``remarks`` says what is to be known of
     the run, ``causes`` why the kernel fails. A column per AMD target that was compiled for follows the result columns:
-    ``compiles`` or nothing. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    ``compiles`` or nothing. The last column, ``entry``, tells kernels from launchers, which are counted apart; these
+    have rows where a record has one that was selected. A cell that a spreadsheet would take for a formula begins with
+    an apostrophe.
     """
     found = listed(records)
     names = labels(found)
@@ -44,13 +46,15 @@ def render_csv(records: Records, specs: Specs) -> str:
     heads = [*_KERNEL]
     for suffix, record in zip(suffixes, found, strict=True):
         heads += [f"{column}{suffix}" for column in (*_RESULT, *record.run.builds)]
-    writer.writerow(map(csv_cell, heads))
+    writer.writerow(map(csv_cell, [*heads, "entry"]))
     parts = [results(record, specs) for record in found]
     of = [given_specs(record.run, specs).strip() or _digest(record) for record in found]
     texts = ["; ".join(map(str, remarks(*pair, specs))) for pair in zip(found, parts, strict=True)]
+    called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
+    parts = [[*part, *launchers] for part, launchers in zip(parts, called, strict=True)]
     causes = [causes_by_kernel(part, specs) for part in parts]
     for columns in zip(*parts, strict=True):
-        kernel = specs.kernels[columns[0].name]
+        kernel = specs.entry(columns[0].name)
         values: list[object] = [
             kernel.name,
             kernel.module,
@@ -64,6 +68,7 @@ def render_csv(records: Records, specs: Specs) -> str:
             values += ["" if row.max_ulp is None else f"{row.max_ulp:g}", row.seconds, row.source, why, *about]
             values.append(named.get(row.name, ""))
             values += ["compiles" if target in row.compiles_for else "" for target in record.run.builds]
+        values.append(kernel.entry)
         writer.writerow([csv_cell(value) if isinstance(value, str) else value for value in values])
     return file.getvalue()
 

@@ -24,14 +24,14 @@ def choices(row: KernelResult) -> list[str]:
     return [f"{said}: {text}" for said, text_of in _CHOICES if (text := text_of(row)) is not None]
 
 
-def known_failures(rows: Sequence[KernelResult]) -> list[str]:
+def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[str]:
     """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, not escaped."""
     groups: dict[str, list[str]] = {}
     for row in rows:
         if row.known_reason is not None:
             groups.setdefault(row.known_reason, []).append(row.name)
     return [
-        f"{len(names)} kernel{' fails' if len(names) == 1 else 's fail'} for a known reason: {reason} ({_some(names)})"
+        f"{len(names)} {what}{' fails' if len(names) == 1 else 's fail'} for a known reason: {reason} ({_some(names)})"
         for reason, names in groups.items()
     ]
 

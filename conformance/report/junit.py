@@ -1,13 +1,14 @@
-"""The JUnit report: a test case per kernel, a suite per module (and record)."""
+"""The JUnit report: a test case per kernel or launcher, a suite per module (and record)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, given_specs, labels, listed, rerun
 from conformance.report.remarks import remarks
-from conformance.report.tally import of_module, results
+from conformance.report.tally import launcher_results, of_module, results
 from conformance.spec.load import Specs
 from conformance.text import visible
 
@@ -22,6 +23,8 @@ _ELEMENT = {
     "known_failure": "skipped",
     "not_run": "skipped",
 }
+# As next to kernels: one that the port leaves out, or that the runtime does not call, is no failure.
+_LAUNCHER = {**_ELEMENT, "missing": "skipped"}
 
 
 def render_junit(records: Records, specs: Specs) -> str:
@@ -33,6 +36,10 @@ def render_junit(records: Records, specs: Specs) -> str:
         for module in specs.modules:
             title = module if len(found) == 1 else f"{module} ({name})"
             _suite(root, title, record, of_module(rows, module), _facts(record, rows, specs))
+        for module in specs.launcher_modules if record.launchers else ():
+            title = f"launchers: {module}" if len(found) == 1 else f"launchers: {module} ({name})"
+            called = of_module(launcher_results(record, specs), module)
+            _suite(root, title, record, called, _facts(record, rows, specs), _LAUNCHER)
     ElementTree.indent(root, " ")
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -49,17 +56,23 @@ def _facts(record: Record, rows: list[KernelResult], specs: Specs) -> dict[str, 
     return {key: value for key, value in facts.items() if value}
 
 
-def _kind(row: KernelResult) -> str:
+def _kind(row: KernelResult, elements: Mapping[str, str]) -> str:
     # A message says that the kernel was selected, and why it has no verdict all the same.
     if row.known_reason is not None:
         return "skipped"
-    return "error" if row.status == "not_run" and row.message else _ELEMENT.get(row.status, "")
+    unjudged = row.lost if elements is _LAUNCHER else row.status == "not_run" and row.message
+    return "error" if unjudged else elements.get(row.status, "")
 
 
 def _suite(
-    root: ElementTree.Element, title: str, record: Record, rows: list[KernelResult], facts: dict[str, str]
+    root: ElementTree.Element,
+    title: str,
+    record: Record,
+    rows: list[KernelResult],
+    facts: dict[str, str],
+    elements: Mapping[str, str] = _ELEMENT,
 ) -> None:
-    kinds = list(map(_kind, rows))
+    kinds = [_kind(row, elements) for row in rows]
     suite = ElementTree.SubElement(
         root,
         "testsuite",

@@ -14,7 +14,7 @@ from conformance.report.families import status_table
 from conformance.report.launchers import launcher_lines
 from conformance.report.remarks import shared_remarks
 from conformance.report.robustness import robustness_lines
-from conformance.report.tally import launchers, results, tally, unknown
+from conformance.report.tally import ABSENT, launcher_results, launchers, results, tally, unknown
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
 
@@ -48,6 +48,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
         "be run, and rounded down.",
         *_sections("Compiles for AMD targets", names, [_builds(record, specs) for record in found]),
         *cause_section(names, rows, specs),
+        *cause_section(names, [launcher_results(record, specs) for record in found], specs, "Causes of launchers"),
         "",
         "## What was run",
         "",
@@ -60,6 +61,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
         ),
         *_sections("Missing or not run", names, [missing_lines(part, specs) for part in rows], "None."),
         *_sections("Linked launchers", names, [launcher_lines(record) for record in found]),
+        *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs)),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
         *_sections("Remarks", names, [_annotated(part) for part in rows]),
@@ -158,6 +160,17 @@ def _robustness(part: Sequence[KernelResult], specs: Specs) -> list[str]:
     """What failed without a part in the verdict; how many there were is said above."""
     told = any(row.robustness and (row.robustness.failed or row.robustness.message) for row in part)
     return robustness_lines(part, specs) if told else []
+
+
+def _failing_launchers(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[list[str]]:
+    """The details of each run's launchers that fail; nothing where none does."""
+    parts = [launcher_results(record, specs) for record in found]
+    bad = [[row for row in part if row.status not in ("pass", *ABSENT)] for part in parts]
+    told: Told = {}
+    return [
+        failure_lines(record, rows, specs, name, told) if rows else []
+        for record, rows, name in zip(found, bad, names, strict=True)
+    ]
 
 
 def _annotated(part: Sequence[KernelResult]) -> list[str]:

@@ -29,7 +29,7 @@ class Remark(NamedTuple):
 def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[Remark]:
     """The remarks on one run; the text is not escaped. ``rows`` are its results over every kernel of the specs."""
     run = record.run
-    lost = _lost([row for row in rows if row.lost])
+    lost = _lost([row for row in (*rows, *record.launchers) if row.lost])
     found: list[tuple[str, str | None]] = [
         ("warning", f"checks were weakened: {', '.join(run.weakened)}" if run.weakened else None),
         ("warning", f"no sandbox: {run.sandbox}" if run.sandbox and run.sandbox.startswith("none") else None),
@@ -40,6 +40,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
+        *(("note", text) for text in known_failures(record.launchers, "launcher")),
         ("note", _compilers(record, rows)),
         ("note", _left_out(rows)),
         *(("note", text) for text in _of_passing(rows)),

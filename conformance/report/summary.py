@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from conformance.record import KernelResult, Record
 from conformance.report.about import Records, executed, given_specs, identity, labels, listed
 from conformance.report.causes import shared_causes
-from conformance.report.causes.lines import counted, described, heading
+from conformance.report.causes.lines import counted, described
+from conformance.report.causes.lines import heading as causes_heading
 from conformance.report.changes import KINDS, Change, Changes, changes
 from conformance.report.remarks import shared_remarks
-from conformance.report.tally import of_module, results, tally
+from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import code, plain, shortened
 
@@ -37,16 +38,21 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
     changed = changes(found, baseline, specs)
     if changed is not None:
         _changes(page, changed)
-    page.table(*_modules(names, rows, specs))
-    for name, findings in shared_causes(names, rows, specs):
-        about = f"{heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
+    page.table(*_modules("Kernels", names, rows, specs.modules))
+    called = [launcher_results(record, specs) for record in found]
+    if any(record.launchers for record in found):
+        page.table(*_modules("Launchers", names, called, specs.launcher_modules))
+    for name, findings in (*shared_causes(names, rows, specs), *shared_causes(names, called, specs)):
+        about = f"{causes_heading(findings)}{f' ({name})' if len(names) > 1 else ''}"
         lines = [_cause(described(finding)) for finding in findings]
         page.add(lines[:_OPEN_CAUSES], "cause", title=f"**{plain(about)}**")
         page.add(lines[_OPEN_CAUSES:], "cause", folded="more causes")
-    for name, part in zip(names, rows, strict=True):
+    parts = [("kernel", *pair) for pair in zip(names, rows, strict=True)]
+    parts += [("launcher", *pair) for pair in zip(names, called, strict=True)]
+    for what, name, part in parts:
         bad = [row for row in part if row.status in _FAILING]
-        title = f"{counted(len(bad), 'kernel')} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
-        page.add(map(_kernel, bad), "kernel", folded=title)
+        title = f"{counted(len(bad), what)} with a verdict other than pass{f': {name}' if len(names) > 1 else ''}"
+        page.add(map(_kernel, bad), what, folded=title)
     return page.text()
 
 
@@ -100,6 +106,8 @@ def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Spe
     count = tally(part)
     of = given_specs(record.run, specs)
     said = f"{count.passing} of {count.total} kernels{plain(of) and f' {plain(of)}'} at parity ({count.percent}%)"
+    besides = launchers(record, specs)
+    said += f", {besides}" if besides else ""
     where = f"{plain(executed(record.run))} ({plain(shortened(identity(record.run), _LINE))})"
     return f"{count.mark} {plain(name)}: **{said}**, {where}"
 
@@ -117,10 +125,13 @@ def _remarks(
 def _changes(page: _Page, found: Changes) -> None:
     page.add([f"**{plain(f'Against {shortened(found.about, _LINE)}: {found.counts}')}**"], "line")
     page.add((plain(shortened(note, _LINE)) for note in found.notes), "note")
-    for kind, title in KINDS:
-        lines = [f"{code(change.kernel)}: {plain(shortened(_told(change), 2 * _LINE))}" for change in found.of(kind)]
-        worse = kind == "worse"
-        page.add(lines, "kernel", folded="" if worse else title, title=f"{title}:" if worse else "")
+    for what, called in (("kernel", False), ("launcher", True)):
+        for kind, heading in KINDS:
+            title = f"Launchers: {heading.lower()}" if called else heading
+            some = found.of(kind, called)
+            lines = [f"{code(change.kernel)}: {plain(shortened(_told(change), 2 * _LINE))}" for change in some]
+            worse = kind == "worse"
+            page.add(lines, what, folded="" if worse else title, title=f"{title}:" if worse else "")
 
 
 def _told(change: Change) -> str:
@@ -128,10 +139,10 @@ def _told(change: Change) -> str:
 
 
 def _modules(
-    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
+    what: str, names: Sequence[str], rows: Sequence[Sequence[KernelResult]], modules: Iterable[str]
 ) -> tuple[list[str], list[list[str]]]:
-    heads = ["Module", "Kernels", *(plain(name) for name in names)]
-    parts = [(plain(module), [of_module(part, module) for part in rows]) for module in specs.modules]
+    heads = ["Module", what, *(plain(name) for name in names)]
+    parts = [(plain(module), [of_module(part, module) for part in rows]) for module in modules]
     return heads, [_figures(*part) for part in parts] + [_figures("**all**", rows)]
 
 

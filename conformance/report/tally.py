@@ -62,6 +62,15 @@ def _placed(row: KernelResult, kernel: Kernel) -> KernelResult:
     return row.model_copy(update=place)
 
 
+def launcher_results(record: Record, specs: Specs) -> list[KernelResult]:
+    """A result for every launcher of the specs, in their order, as ``results``."""
+    given = {row.name: row for row in record.launchers}
+    return [
+        _placed(given.get(name) or KernelResult.not_run(launcher), launcher)
+        for name, launcher in specs.launchers.items()
+    ]
+
+
 def launchers(record: Record, specs: Specs) -> str:
     """``3 of 49 launchers``, the linked host functions at parity, or that none was run; empty where the specs have
     none, and for a run of chosen kernels."""

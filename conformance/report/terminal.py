@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -15,12 +15,13 @@ from rich.text import Text
 from conformance.outcome import STATUSES, Status
 from conformance.record import KernelResult, Record
 from conformance.record.shards import is_of_other_shard
+from conformance.report import tally as figures
 from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.remarks import remarks
-from conformance.report.tally import Tally, is_present, launchers, of_family, of_module, results, tally, worst
-from conformance.spec.load import Specs
+from conformance.report.tally import Tally, is_present, launcher_results, of_family, of_module, results, tally, worst
+from conformance.spec.load import Module, Specs
 from conformance.text import one_line, shortened
 
 _WORST_WIDTH = 48
@@ -48,18 +49,22 @@ LOG = Screen(1000)
 
 
 def render_terminal(records: Records, specs: Specs, screen: Screen = LOG) -> str:
-    """A row per module that was selected from, and per family of a module that the port has begun; ends without a
-    newline.
+    """A row per module that was selected from, and per family of a module that the port has begun, of kernels and of
+    launchers; ends without a newline.
 
     Percentages are of all kernels. With several records the columns repeat per record.
     """
     found = listed(records)
     rows = [results(record, specs) for record in found]
-    chosen = {row.name for record, part in zip(found, rows, strict=True) for row in part if _selected(record, row)}
-    partly = 0 < len(chosen) < len(specs.kernels)
-    out: list[Text | Table] = [_table(found, rows, specs, chosen if partly else set(specs.kernels), screen)]
-    if partly:
-        out.append(Text(f"selected: {len(chosen)} of all {len(specs.kernels)} kernels"))
+    called = [launcher_results(record, specs) for record in found]
+    own = {row.name for record in found for row in record.launchers}
+    kernels, launchers = _chosen(found, rows), _chosen(found, called) & own
+    out: list[Text | Table] = []
+    if kernels or not launchers:
+        out += _part(_Kind("kernels", specs.modules, len(specs.kernels)), found, rows, kernels, screen)
+    if launchers:
+        out += [Text()] if kernels else []
+        out += _part(_Kind("launchers", specs.launcher_modules, len(specs.launchers)), found, called, launchers, screen)
     out.append(Text())
     for name, record, part in zip(labels(found), found, rows, strict=True):
         out += _about(name, record, part, specs, min(screen.width, _TEXT_WIDTH))
@@ -81,16 +86,39 @@ def _selected(record: Record, row: KernelResult) -> bool:
     return row.message is not None and not (record.run.shard is not None and is_of_other_shard(row))
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What a table is of: kernels or launchers, which are counted apart."""
+
+    what: str
+    modules: Mapping[str, Module]
+    total: int
+
+
+def _chosen(found: Sequence[Record], rows: Sequence[list[KernelResult]]) -> set[str]:
+    """The names that were asked for in one of the runs."""
+    return {row.name for record, part in zip(found, rows, strict=True) for row in part if _selected(record, row)}
+
+
+def _part(
+    kind: _Kind, found: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
+) -> list[Text | Table]:
+    """The table of the ``chosen`` ones, of all where none is, and how many they are."""
+    partly = 0 < len(chosen) < kind.total
+    table = _table(kind, found, rows, chosen if partly else {row.name for row in rows[0]}, screen)
+    return [table, *([Text(f"selected: {len(chosen)} of all {kind.total} {kind.what}")] if partly else [])]
+
+
 def _table(
-    found: Sequence[Record], rows: Sequence[list[KernelResult]], specs: Specs, chosen: set[str], screen: Screen
+    kind: _Kind, found: Sequence[Record], rows: Sequence[list[KernelResult]], chosen: set[str], screen: Screen
 ) -> Table:
     """The figures by module and family; those of kernels that are not ``chosen`` are left out."""
-    partly = len(chosen) < len(specs.kernels)
+    partly = len(chosen) < kind.total
     percent = not partly and not screen.narrow
     gap = 1 if screen.narrow else 2
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     table.add_column("module", no_wrap=True)
-    table.add_column("kernels", justify="right", no_wrap=True)
+    table.add_column(kind.what, justify="right", no_wrap=True)
     if partly:
         table.add_column("selected", justify="right", no_wrap=True)
     names = labels(found)
@@ -111,7 +139,7 @@ def _table(
             cells += _figures(tally(part), percent)
         lines.append((cells, _worst(mine) if shown_worst else "", style))
 
-    for module in specs.modules.values():
+    for module in kind.modules.values():
         parts = [of_module(part, module.name) for part in rows]
         if not any(row.name in chosen for row in parts[0]):
             continue
@@ -123,7 +151,7 @@ def _table(
             if any(row.name in chosen for row in of[0]):
                 add(one_line(f"· {family}"), of, True)
     if not partly:
-        add("all kernels", rows, False, "bold")
+        add(f"all {kind.what}", rows, False, "bold")
     heads = [max(map(len, str(column.header).split("\n"))) for column in table.columns[:-1]]
     widths = [max([head, *(cells[place].cell_len for cells, _, _ in lines)]) for place, head in enumerate(heads)]
     room = screen.width - sum(widths) - gap * len(widths)
@@ -157,7 +185,7 @@ def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Spe
     judged = [row for row in rows if _selected(record, row)]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     given = given_specs(record.run, specs)
-    besides = launchers(record, specs)
+    besides = figures.launchers(record, specs)
     text = f"{name}: {total.passing} of {total.total} kernels{given} at parity ({total.percent}%)"
     return Text(f"{text}, {besides}" if besides else text, style)
 
@@ -178,12 +206,13 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     for remark in remarks(record, rows, specs):
         lines += _indented(one_line(str(remark)), width)
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    causes = cause_lines(find_causes(rows, specs))
-    if causes:
-        head, *rest = causes
-        lines += [Text(), Text(head, "bold")]
-        for line in rest:
-            lines += _broken(line, width) if width < _TEXT_WIDTH else [Text(line)]
+    for part in (rows, launcher_results(record, specs)):
+        causes = cause_lines(find_causes(part, specs))
+        if causes:
+            head, *rest = causes
+            lines += [Text(), Text(head, "bold")]
+            for line in rest:
+                lines += _broken(line, width) if width < _TEXT_WIDTH else [Text(line)]
     return lines
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.port.definitions.errors import ScanError
@@ -12,6 +13,7 @@ from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES
 from conformance.port.definitions.scan import scan
 from conformance.reading import read_bytes
+from conformance.upstream.ffi import Declaration, declared_launchers
 from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
 
 KERNEL_FOLDER = Path("candle-kernels/src")
@@ -30,7 +32,8 @@ class Checkout:
 
     ``modules`` maps a module's source file to the number of its lines. ``kernels`` maps a name to its definition as a
     new GPU sees it; ``alternatives`` are the further definitions that older GPUs see. ``other_sources`` are .cu files
-    next to the modules, which Candle links statically and does not load by name. ``commit`` is ``None`` outside git.
+    next to the modules, which Candle links statically and does not load by name; ``launchers`` are the functions of
+    these that it declares, by name. ``commit`` is ``None`` outside git.
     """
 
     path: Path
@@ -39,6 +42,7 @@ class Checkout:
     alternatives: tuple[Definition, ...]
     other_sources: tuple[str, ...]
     commit: str | None
+    launchers: Mapping[str, Declaration] = field(default_factory=dict)
 
 
 def read_checkout(path: Path, jobs: int = 2) -> Checkout:
@@ -66,7 +70,8 @@ def read_checkout(path: Path, jobs: int = 2) -> Checkout:
         if (known.file, known.line) != (definition.file, definition.line):
             alternatives.append(definition)
     lengths = {source.name: len(read_bytes(source).splitlines()) for source in sources}
-    return Checkout(path, lengths, kernels, tuple(alternatives), others, _commit(path))
+    launchers = declared_launchers(folder)
+    return Checkout(path, lengths, kernels, tuple(alternatives), others, _commit(path), launchers)
 
 
 def kernel_folder(path: Path) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.port.definitions.kernels import Definition, Param
 from conformance.port.definitions.types import c_type
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
 from conformance.upstream.checkout import Checkout
+from conformance.upstream.ffi import LauncherDrift, compare_launchers
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class Drift:
     changed: tuple[Change, ...]
     moved: tuple[Move, ...]
     lengths: tuple[Length, ...]
+    launchers: LauncherDrift = field(default_factory=LauncherDrift)
 
     def __bool__(self) -> bool:
         """Whether there is any difference."""
-        return bool(self.new or self.gone or self.changed or self.moved or self.lengths)
+        return bool(self.new or self.gone or self.changed or self.moved or self.lengths or self.launchers)
 
 
 def place(definition: Definition) -> str:
@@ -85,6 +87,7 @@ def compare(checkout: Checkout, specs: Specs) -> Drift:
             for module in specs.modules.values()
             if checkout.modules.get(module.source, module.source_lines) != module.source_lines
         ),
+        launchers=compare_launchers(checkout.launchers, specs.launchers),
     )
 
 

@@ -87,13 +87,14 @@ def additions_like(origin: Origin, lines: Mapping[str, int], bound: Bound | None
 
 def check_new(specs: Specs, folder: Path, names: Sequence[str]) -> None:
     """Raises ``SpecError`` for names that are taken."""
-    taken = [specs.kernels[name] for name in names if name in specs.kernels]
+    there = {**specs.kernels, **specs.launchers}
+    taken = [there[name] for name in names if name in there]
     if taken:
-        shown = ", ".join(f"{kernel.name} ({kernel.upstream})" for kernel in taken)
+        shown, many = ", ".join(f"{kernel.name} ({kernel.upstream})" for kernel in taken), len(taken) > 1
         raise SpecError(
             folder / f"{taken[0].module}.yaml",
             None,
-            f"{'kernels' if len(taken) > 1 else 'kernel'} {shown} {'are' if len(taken) > 1 else 'is'} there already",
+            f"{taken[0].entry}{'s' if many else ''} {shown} {'are' if many else 'is'} there already",
             "leave out what is there" if len(taken) < len(names) else "give another name",
         )
 
@@ -214,6 +215,10 @@ def _new_stanza(
     shown = [f"  - family: {like.family}"]
     if like.launch != like.family:
         shown.append(f"    launch: {like.launch}")
+    if like.is_launcher:
+        shown.append("    entry: launcher")
+        source = like.upstream.rpartition(":")[0]
+        shown += [f"    source: {source}"] if origin.stanza.source is not None else []
     shown.append(f'    name: "{template}"')
     if odd:
         shown.append("    spelling: {" + ", ".join(f"{value}: {spelled}" for value, spelled in odd.items()) + "}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import reference
 from conformance.cases import cases_for, has_cases, launch_for
 from conformance.cases.case import Case
-from conformance.cases.launch import Buffer, Launch, Scalar
+from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
 from conformance.dtypes import dtype
 from conformance.outcome import NO_EVIDENCE, Evidence
@@ -123,13 +123,7 @@ def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, w
 def with_wave(cases: Iterable[TrialCase], wave: int) -> Iterator[TrialCase]:
     """``cases`` of a launcher with the device's own number of lanes for the argument that tells it."""
     for case in cases:
-        args = tuple(
-            replace(arg, value=arg.value.dtype.type(wave))
-            if isinstance(arg, Scalar) and arg.name == "warp_size"
-            else arg
-            for arg in case.launch.args
-        )
-        yield replace(case, launch=replace(case.launch, args=args))
+        yield replace(case, launch=case.launch.with_lanes(wave))
 
 
 def recorded(kernel: Kernel, ids: Container[str] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:

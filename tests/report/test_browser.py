@@ -277,3 +277,29 @@ def test_without_scripts_verdict_and_map_are_there(opened: Any) -> None:
     assert page.tab.locator("#map a.cell").count() == 748
     assert page.tab.locator("#causes").is_visible()
     assert page.tab.locator("nav").is_hidden()
+
+
+def test_launchers_have_a_view_of_their_own(opened: Any) -> None:
+    name = "launch_mmq_gguf_q4_0"
+    launcher = SPECS.launchers[name]
+    about = {key: getattr(launcher, key) for key in ("name", "module", "family", "upstream")}
+    failure = Failure(f"{name}(columns=1)", "9 ulp off", 3, "-0", "1.5", 9, COMMAND)
+    row = KernelResult(**about, status="fail", cases=4, failed=1, failures=(failure,), source="kernels/mmq.hip:8")
+    mine = record()
+    page = opened(render_html(Record.of(mine.run, mine.kernels, [row]), SPECS))
+    assert page.tab.inner_text(".found") == "748 kernels"
+    assert "1 of 748 kernels at parity (0.1%), 0 of 49 launchers" in page.tab.inner_text(".verdicts")
+    page.tab.select_option("#module", "unary")
+    page.tab.click("nav a:text('Launchers')")
+    assert page.tab.inner_text(".found") == "49 launchers"
+    assert page.tab.locator("#launchers [data-list] tbody tr").count() == 49
+    page.tab.click('[data-status="fail"]')
+    assert page.tab.inner_text(".found") == "1 of 49 launchers"
+    page.tab.click(f"#launchers a.cell[href$='={name}']")
+    panel = page.tab.inner_text("#kernel")
+    assert all(text in panel for text in (name, "9 ulp off", COMMAND, "tmp_fixup", "kernels/mmq.hip:8"))
+    page.open(f"#kernel={name}")
+    assert page.tab.is_visible("#launchers")
+    page.tab.keyboard.press("1")
+    assert page.tab.inner_text(".found") == "748 kernels"
+    assert page.said == []

@@ -35,7 +35,7 @@ def failing(name: str, text: str = "9 ulp off", failed: int = 2) -> KernelResult
 
 def test_the_summary_has_verdict_modules_and_failing_kernels() -> None:
     text = render_summary(record(result("uexp_f32", "pass"), failing("usilu_f16")), SPECS)
-    assert "**1 of 748 kernels at parity (0.1%)**, run on the host" in text
+    assert "**1 of 748 kernels at parity (0.1%), 0 of 49 launchers**, run on the host" in text
     assert "not executed on an AMD GPU" in text
     assert "| unary | 123 | ⚠️ 1 (0.8%) |" in text
     assert "- `usilu_f16`: fail, 2 of 4 cases failed. `usilu_f16(shape=[3,5],values=unit)`: 9 ulp off" in text

@@ -25,7 +25,8 @@ from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.report.bench.markdown import bench_markdown
 from conformance.report.bench.table import render_bench
-from conformance.runtimes import runtime_kind
+from conformance.runtimes import RuntimeKind, runtime_kind
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
 
 PLOTTED = (".svg", ".png")
@@ -102,7 +103,8 @@ def _read(arguments: argparse.Namespace) -> BenchRecord:
 
 def _measured(arguments: argparse.Namespace) -> BenchRecord:
     specs = load_specs(arguments.specs)
-    kernels, cases = select(specs, arguments.patterns, arguments.module)
+    named = bool(arguments.patterns or arguments.module)
+    kernels, cases = select(specs, arguments.patterns, arguments.module, launchers=named)
     check_cases(specs, cases)
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
@@ -110,6 +112,7 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     trees = [tree_from(settings, specs)]
     setup = setup_from(settings, ["candle-parity", "bench"], trees[0])
     kind = runtime_kind(setup.runtime)
+    kernels = of_one_kind(kernels, kind)
     if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
     if kind.count is not None and (arguments.against is not None or arguments.plot is not None):
@@ -124,6 +127,22 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     with progress() as on_progress:
         result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
     return _record(specs, setup, mode, result, arguments.patterns)
+
+
+def of_one_kind(chosen: list[Kernel], kind: RuntimeKind) -> list[Kernel]:
+    """The kernels among ``chosen``, or the launchers where there are only such: no mean is over both.
+
+    Raises ``UsageError`` for launchers where their calls cannot be timed.
+    """
+    kernels = [kernel for kernel in chosen if not kernel.is_launcher]
+    if kernels:
+        left = len(chosen) - len(kernels)
+        if left:
+            print(f"candle-parity: {left} launchers are not timed with kernels; name them alone", file=sys.stderr)
+        return kernels
+    if kind.launchers is None or not kind.on_host or kind.count is not None:
+        raise UsageError(f"bench does not time linked launchers on the {kind.name} runtime; --runtime cpu times them")
+    return chosen
 
 
 def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, patterns: list[str]) -> BenchRecord:

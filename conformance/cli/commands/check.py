@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from conformance.cli.compiling import compile_tree, first_error, missing_header
@@ -50,7 +50,7 @@ def command(arguments: argparse.Namespace) -> int:
     if nothing and not defined:
         raise SourceError(f"kernels path {path} defines no kernel; expected __global__ functions in .hip or .cu files")
     findings = [Finding("unreadable", "", str(error), label) for label, error in unread]
-    findings += _unmatched(port, tree, objects)
+    findings += _unmatched(port, tree, objects, defined)
     if texts:
         findings += check_sources(tree, specs.kernels, wanted)
     findings += [] if arguments.patterns else about
@@ -75,12 +75,14 @@ def command(arguments: argparse.Namespace) -> int:
     return 2 if broken else 1 if report.errors else 0
 
 
-def _unmatched(port: Tree, tree: SourceTree, objects: Sequence[ObjectFile]) -> list[Finding]:
+def _unmatched(
+    port: Tree, tree: SourceTree, objects: Sequence[ObjectFile], launchers: Collection[str]
+) -> list[Finding]:
     """A finding for each alias that names no kernel of the port; none where a source could not be read."""
     if tree.errors:
         return []
     defined = {one.name for found in tree.definitions.values() for one in found}
-    defined |= {name for file in objects for name in file.code.kernels}
+    defined |= {name for file in objects for name in file.code.kernels} | set(launchers)
     missing = port.declared.names.ports.keys() - defined
     return [Finding("unmatched_alias", "", text, port.declared.file) for text in port.declared.names.unmatched(missing)]
 

@@ -36,7 +36,8 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def _answer(checkout: Checkout, specs: Specs, drift: Drift) -> dict[str, object]:
-    """What ``--json`` writes; places are ``file.cu:line`` in Candle."""
+    """What ``--json`` writes; places are ``file.cu:line`` in Candle, of launchers the line that declares them."""
+    called = drift.launchers
     return {
         "commit": checkout.commit,
         "specs_commit": specs.upstream_commit,
@@ -48,6 +49,11 @@ def _answer(checkout: Checkout, specs: Specs, drift: Drift) -> dict[str, object]
         ],
         "moved": [{"name": move.kernel.name, "was": move.kernel.upstream, "at": move.place} for move in drift.moved],
         "lengths": [{"source": one.source, "was": one.was, "now": one.now} for one in drift.lengths],
+        "launchers": {
+            "new": [{"name": one.name, "at": one.place} for one in drift.launchers.new],
+            "gone": [{"name": one.name, "was": one.upstream} for one in drift.launchers.gone],
+            "changed": [{"name": one.name, "at": one.place, "difference": said} for one, said in called.changed],
+        },
     }
 
 
@@ -61,8 +67,14 @@ def _print_differences(checkout: Checkout, specs: Specs, drift: Drift) -> None:
     _section("changed", [f"{one.kernel.name}  {place(one.definition)}: {one.difference}" for one in drift.changed])
     _section("moved", [f"{move.kernel.name}  {move.kernel.upstream} -> {move.place}" for move in drift.moved])
     _section("length", [f"{one.source}  {one.was} lines -> {one.now}" for one in drift.lengths])
+    called = drift.launchers
+    _section("new launchers", [f"{one.name}  {one.place}" for one in called.new])
+    _section("gone launchers", [f"{one.name}  was {one.upstream}" for one in called.gone])
+    _section("changed launchers", [f"{one.name}  {one.place}: {said}" for one, said in called.changed])
     if not drift:
         print(f"no difference: {len(checkout.kernels)} kernels, their parameters and their lines")
+    if specs.launchers and not called:
+        print(f"no difference in the parameters of {len(specs.launchers)} linked launchers")
 
 
 def _section(title: str, rows: Iterable[str]) -> None:
@@ -96,6 +108,10 @@ def _remaining(specs: Specs, checkout: Checkout, drift: Drift) -> Iterable[str]:
         yield f"take {len(drift.gone)} kernels that are gone out of the specs (~ in a table)"
     if drift.changed:
         yield f"follow {len(drift.changed)} changed parameter lists in the specs, cases, reference and kernels"
+    called = drift.launchers
+    count = len(called.new) + len(called.gone) + len(called.changed)
+    if count:
+        yield f"follow {count} differences of launchers in the specs, cases, reference and kernels"
     for move in drift.moved:
         if leaves_its_file(specs, move):
             yield f"move {move.kernel.name} to the spec of {move.definition.file.name}"

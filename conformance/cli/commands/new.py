@@ -44,7 +44,7 @@ def _kernels(arguments: argparse.Namespace) -> int:
     config = None if arguments.config is None else read_config(arguments.config)
     called = declared_in(config, specs.kernels, specs.launchers).names
     arguments.names = [called.candle(name) or name for name in arguments.names]
-    chosen = specs.select([called.candle(arguments.like) or arguments.like])
+    chosen = specs.select([called.candle(arguments.like) or arguments.like], launchers=True)
     if len(chosen) > 1:
         names = ", ".join(kernel.name for kernel in chosen[:4])
         raise UsageError(f"--like {arguments.like} matches {len(chosen)} kernels ({names}); name one")
@@ -109,13 +109,18 @@ def _first_that_loads(
     problem: SpecError | None = None
     for addition in additions_like(origin, lines, given):
         try:
-            kernels = _loaded_with(origin.path.parent, {addition.path.name: addition.text}).kernels
+            kernels = _entries(_loaded_with(origin.path.parent, {addition.path.name: addition.text}))
         except SpecError as error:
             problem = SpecError(addition.path, error.line, error.problem, error.remedy)
             continue
-        if kernels.keys() - specs.kernels.keys() == lines.keys():
+        if kernels.keys() - _entries(specs).keys() == lines.keys():
             return addition, list(dict.fromkeys(kernels[name].tolerance for name in lines))
     raise problem or SpecError(origin.path, None, f"cannot hold {', '.join(lines)}", "edit the spec by hand")
+
+
+def _entries(specs: Specs) -> dict[str, Kernel]:
+    """Kernels and launchers: a new one is of the kind of that which it is like."""
+    return {**specs.kernels, **specs.launchers}
 
 
 def _loaded_with(folder: Path, changed: Mapping[str, str]) -> Specs:

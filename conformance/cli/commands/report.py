@@ -43,6 +43,7 @@ class _Wiring(BaseModel):
     model_config = ConfigDict(strict=True)
 
     kernels: list[_Row]
+    launchers: list[_Row] = []
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -55,7 +56,7 @@ def command(arguments: argparse.Namespace) -> int:
     records = merge(given)
     if arguments.wiring is not None:
         places = _wired_at(arguments.wiring)
-        records = [_with_wiring(record, places) for record in records]
+        records = [_with_wiring(record, *places) for record in records]
     one = _of_one_run(arguments, gating, records)
     if arguments.json is not None:
         write_record(one, arguments.json)
@@ -79,7 +80,7 @@ def command(arguments: argparse.Namespace) -> int:
 def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Record]) -> Record:
     """The run that the records come to; raises ``UsageError`` where an option asks for one and there are several."""
     runs = [record for record in records if record.run.runtime != BUILD]
-    names = ("json", "fail_under", "baseline", "strict")
+    names = ("json", "fail_under", "fail_under_launchers", "baseline", "strict")
     asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
     asked += ["[gate] of --config"] if gating.asked and not asked else []
     if asked and len(runs) != 1:
@@ -92,7 +93,8 @@ def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Rec
 
 def _gated(gating: Gating, record: Record, specs: Specs, missing: list[str]) -> int:
     """The exit code of the gates over what the run selected."""
-    selected = [row for row in record.kernels if row.status != "not_run" or row.message is not None]
+    rows = (*record.kernels, *record.launchers)
+    selected = [row for row in rows if row.status != "not_run" or row.message is not None]
     problem = "a shard is missing" if missing else None if record.run.complete else "the run did not come to its end"
     return conclude(gating, record, selected, specs, undecided=problem)
 
@@ -103,8 +105,12 @@ def _read(path: Path, specs: Specs) -> Record:
     return record
 
 
-def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
-    """Where each kernel is asked for, from what ``candle-parity wiring --json`` wrote, as far as that is told there."""
+_Places = dict[str, tuple[str, ...]]
+
+
+def _wired_at(path: Path) -> tuple[_Places, _Places]:
+    """Where each kernel and each launcher is asked for, from what ``candle-parity wiring --json`` wrote, as far as that
+    is told there."""
     try:
         wiring = _Wiring.model_validate(read_json(path, pipe=True))
     except OSError as error:
@@ -115,9 +121,12 @@ def _wired_at(path: Path) -> dict[str, tuple[str, ...]]:
         raise UsageError(f"{path}: is not a wiring ({place}: {finding['msg']}); {_EXPECTED}") from None
     except ValueError as error:
         raise UsageError(f"{path}: is not a wiring ({shortened(str(error))}); {_EXPECTED}") from None
-    return {row.name: tuple(row.wired_at) for row in wiring.kernels if row.wired_at or not row.not_told}
+    kernels = {row.name: tuple(row.wired_at) for row in wiring.kernels if row.wired_at or not row.not_told}
+    return kernels, {row.name: tuple(row.wired_at) for row in wiring.launchers}
 
 
-def _with_wiring(record: Record, places: dict[str, tuple[str, ...]]) -> Record:
+def _with_wiring(record: Record, places: _Places, called: _Places) -> Record:
+    """``record`` with these places; of a launcher that the wiring does not have, those that it has stay."""
     rows = [row.model_copy(update={"wired_at": places.get(row.name)}) for row in record.kernels]
-    return Record.of(record.run, rows, record.launchers)
+    launchers = [row.model_copy(update={"wired_at": called.get(row.name, row.wired_at)}) for row in record.launchers]
+    return Record.of(record.run, rows, launchers)

@@ -8,7 +8,7 @@ that no launch finds its operands in the cache.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from math import log2
 from statistics import median
 
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch
+from conformance.engine.timing.calls import Start, resources_of, start_of
 from conformance.engine.timing.traffic import bytes_moved, operations
 from conformance.runtimes.hip.device import Device, Function, Resources, describe
 from conformance.runtimes.hip.errors import HipError
@@ -41,8 +42,6 @@ ALIGNMENT = 256
 
 SHORTEST = 1e-6
 """Milliseconds that a launch takes at least: a clock may not see it at all."""
-
-Start = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -112,11 +111,10 @@ class Bench:
             self._fill(buffers, places)
             named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
             pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
-            prepared = [[self._device.prepare(function, mine, at) for at in named] for (_, function), mine in pairs]
-            starts = [[one.start for one in each] for each in prepared]
+            starts = [[start_of(self._device, function, mine, at) for at in named] for (_, function), mine in pairs]
             times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
         timings = tuple(
-            self._timing(taken, self._device.resources(function, mine), mine)
+            self._timing(taken, resources_of(self._device, function, mine), mine)
             for taken, ((_, function), mine) in zip(times, pairs, strict=True)
         )
         counted = operations(family, launch)
@@ -145,7 +143,7 @@ class Bench:
         first, *others = places
         for k, buffer in enumerate(buffers):
             size = buffer.data.nbytes
-            if buffer.role == "out":
+            if buffer.role in ("out", "scratch"):
                 self._device.fill(first[k], POISON_BYTE, size)
             else:
                 self._device.upload(first[k], buffer.data)

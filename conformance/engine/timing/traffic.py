@@ -13,14 +13,14 @@ from conformance.cases.launch import Buffer, Launch, Scalar
 
 
 def bytes_moved(family: str, launch: Launch) -> int:
-    """Every buffer once: read (in), written (out), or both (inout); at least 1.
+    """Every buffer once: read (in), written (out), or both (inout), scratch not at all; at least 1.
 
     A buffer counts as what is allocated of it, so that a broadcast operand counts once. In families whose launches
     touch less than that, ``_SHARES`` says how much.
     """
     given = _Given.of(launch)
     shares = _SHARES[family](given) if family in _SHARES else {}
-    weight = {"in": 1.0, "out": 1.0, "inout": 2.0}
+    weight = {"in": 1.0, "out": 1.0, "inout": 2.0, "scratch": 0.0}
     moved = sum(shares.get(name, weight[buffer.role]) * buffer.data.nbytes for name, buffer in given.buffers.items())
     return max(1, round(moved))
 

@@ -38,18 +38,16 @@ NOTHING = Declared()
 
 
 def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers: Mapping[str, Kernel]) -> Declared:
-    """What ``config`` declares of the ``kernels`` of the specs, and of ``launchers`` which upstream defects it fixes.
-
-    Raises ``SourceError`` for what does not fit them.
-    """
+    """What ``config`` declares of the ``kernels`` and ``launchers`` of the specs; raises ``SourceError`` for what does
+    not fit them. Launchers choose their geometry themselves."""
     if config is None:
         return NOTHING
     where = str(config.file)
-    check_rows(config.known_failures, kernels, where)
+    check_rows(config.known_failures, kernels, where, launchers)
     check_geometry(config.launch, kernels, where)
     return Declared(
         where,
-        names_of(config.names, kernels, where),
+        names_of(config.names, kernels, where, launchers),
         config.known_failures,
         fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,

@@ -40,14 +40,21 @@ def matches(pattern: str, text: str) -> bool:
     return True
 
 
-def check_rows(rows: Iterable[KnownFailure], kernels: Collection[str], where: str) -> None:
-    """Raises ``SourceError`` for a row that matches none of ``kernels``, those of the specs."""
+def check_rows(
+    rows: Iterable[KnownFailure], kernels: Collection[str], where: str, launchers: Collection[str] = ()
+) -> None:
+    """Raises ``SourceError`` for a row that matches none of ``kernels`` and ``launchers``, those of the specs."""
     for number, row in enumerate(rows, 1):
-        if not any(matches(row.kernels, name) for name in kernels):
+        if not any(matches(row.kernels, name) for name in (*kernels, *launchers)):
             raise SourceError(
-                f"{where}: known_failures, row {number}: {shortened(row.kernels)!r} matches none of the {len(kernels)} "
-                "kernels of the specs; correct it, or remove the row"
+                f"{where}: known_failures, row {number}: {shortened(row.kernels)!r} matches none of the "
+                f"{counted(kernels, launchers)} of the specs; correct it, or remove the row"
             )
+
+
+def counted(kernels: Collection[str], launchers: Collection[str]) -> str:
+    """``748 kernels and 49 launchers``: two counts, which are never added."""
+    return f"{len(kernels)} kernels" + (f" and {len(launchers)} launchers" if launchers else "")
 
 
 def settle(
@@ -58,12 +65,14 @@ def settle(
     runtime: str,
     arch: str,
     recorded: bool = False,
+    launchers: Collection[str] = (),
 ) -> Settled:
     """What ``rows`` say of ``outcomes`` on ``runtime`` and a device of ``arch``.
 
-    A row is a problem where all ``kernels`` that it matches were judged, in all their cases, and it explains none of
-    their failures; ``partly`` are those of which only some cases were asked for. ``recorded`` says that the cases are
-    recorded launches, which are others than a row was written for: then none is a problem.
+    A row is a problem where all ``kernels`` and ``launchers`` that it matches were judged, in all their cases, and it
+    explains none of their failures (a run of every kernel leaves out launchers that no source names); ``partly`` are
+    those of which only some cases were asked for. ``recorded`` says that the cases are recorded launches, which are
+    others than a row was written for: then none is a problem.
     """
     here = [
         (number, row)
@@ -81,8 +90,10 @@ def settle(
         if all(explained):
             reasons[name] = "; ".join(dict.fromkeys(_reason(row) for found in explained for _, row in found[:1]))
     problems = []
+    whole = all(name in outcomes for name in kernels)
+    named_there = [*kernels, *(name for name in launchers if name in outcomes or not whole)]
     for number, row in here if not recorded else ():
-        named = [name for name in kernels if matches(row.kernels, name)]
+        named = [name for name in named_there if matches(row.kernels, name)]
         judged = all(name in outcomes and name not in partly and _in_full(outcomes[name], row) for name in named)
         if named and judged and number not in used:
             said = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from conformance.port.declared.known import counted
 from conformance.port.sources import SourceError
 from conformance.reading import shortened
 
@@ -68,13 +69,18 @@ class Names:
 OWN_NAMES = Names()
 
 
-def names_of(rows: Iterable[tuple[str, str]], kernels: Collection[str], where: str) -> Names:
+def names_of(
+    rows: Iterable[tuple[str, str]], kernels: Collection[str], where: str, launchers: Collection[str] = ()
+) -> Names:
     """The aliases that the lines ``rows`` make of ``kernels``, those of the specs; ``where`` is the file's name.
+
+    A line that matches a kernel is about kernels, and one that matches none about ``launchers``: these are linked by
+    name, so that a port may rename its kernels alone.
 
     Raises ``SourceError`` for a pattern with another character than ``*``, or matching nothing, and for aliases that
     do not tell which kernel is which.
     """
-    aliases = tuple(_alias(candle, port, kernels, f"{where}: names") for candle, port in rows)
+    aliases = tuple(_alias(candle, port, kernels, launchers, f"{where}: names") for candle, port in rows)
     taken: dict[str, Alias] = {}
     for alias in aliases:
         for name, port in alias.kernels.items():
@@ -86,7 +92,7 @@ def names_of(rows: Iterable[tuple[str, str]], kernels: Collection[str], where: s
                 )
     names = Names(aliases)
     owners: dict[str, str] = {}
-    for kernel in kernels:
+    for kernel in (*kernels, *launchers):
         port = names.port(kernel)
         owner = owners.setdefault(port, kernel)
         if owner != kernel:
@@ -96,7 +102,7 @@ def names_of(rows: Iterable[tuple[str, str]], kernels: Collection[str], where: s
     return names
 
 
-def _alias(candle: str, port: str, kernels: Iterable[str], where: str) -> Alias:
+def _alias(candle: str, port: str, kernels: Collection[str], launchers: Collection[str], where: str) -> Alias:
     line = f'"{shortened(candle)}" = "{shortened(port)}"'
     for pattern in (candle, port):
         if not _PATTERN.fullmatch(pattern) or pattern.count("*") > _MOST_STARS:
@@ -106,22 +112,21 @@ def _alias(candle: str, port: str, kernels: Iterable[str], where: str) -> Alias:
     if candle.count("*") != port.count("*"):
         raise SourceError(f"{where}: {line} must have as many * on both sides")
     found: dict[str, str] = {}
-    for kernel in kernels:
+    mine = [name for name in kernels if _readings(candle, name)] or launchers
+    for kernel in mine:
         readings = {_filled(port, parts) for parts in _readings(candle, kernel)}
         if len(readings) > 1:
             raise SourceError(f"{where}: {line} is ambiguous: {kernel} may be {' or '.join(sorted(readings))}")
         found.update((kernel, reading) for reading in readings)
     if not found:
-        raise SourceError(f"{where}: {line} matches none of the {len(list(kernels))} kernels of the specs; correct it")
+        raise SourceError(f"{where}: {line} matches none of the {counted(kernels, launchers)} of the specs; correct it")
     return Alias(candle, port, found)
 
 
-def _readings(pattern: str, name: str) -> Iterable[Sequence[str]]:
+def _readings(pattern: str, name: str) -> list[Sequence[str]]:
     """What the stars of ``pattern`` stand for in ``name``: as little and as much as they can."""
-    for star in ("(.+?)", "(.+)"):
-        match = re.fullmatch(star.join(map(re.escape, pattern.split("*"))), name)
-        if match is not None:
-            yield match.groups()
+    stars = (star.join(map(re.escape, pattern.split("*"))) for star in ("(.+?)", "(.+)"))
+    return [match.groups() for match in (re.fullmatch(text, name) for text in stars) if match is not None]
 
 
 def _filled(pattern: str, parts: Sequence[str]) -> str:

@@ -48,15 +48,17 @@ class Share:
 
 @dataclass
 class Finding:
-    """A cause and the kernels that have it.
+    """A cause and the kernels, or launchers, that have it.
 
     ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler saw these.
+    ``what`` is what has the cause: "kernel" or "launcher".
     """
 
     cause: Cause
     shares: list[Share] = field(default_factory=list)
     detail: str = ""
     places: list[str] = field(default_factory=list)
+    what: str = "kernel"
 
     @property
     def place(self) -> str:
@@ -80,7 +82,8 @@ class Finding:
 
 
 def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
-    """The causes of all failing kernels among ``rows``, that of most kernels first; what is not recognised is last.
+    """The causes of all failing kernels, or launchers, among ``rows``, that of most kernels first; what is not
+    recognised is last.
 
     A kernel with several causes is listed under each, one whose failures the port declares under none.
     """
@@ -88,7 +91,8 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     for row in rows:
         for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
             place, text = _place(row), detail.partition(": ")[2]
-            finding = found.setdefault((cause.id, detail), Finding(cause, detail=text if place else detail))
+            what = "launcher" if row.name in specs.launchers else "kernel"
+            finding = found.setdefault((cause.id, detail), Finding(cause, detail=text if place else detail, what=what))
             finding.shares.append(share)
             finding.places += [place] if place and place not in finding.places else []
     last = (MIXED.id, UNKNOWN.id)
@@ -110,7 +114,7 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         cause = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
         yield cause, _TYPES.sub("T", text), Share(row, (), ())
     elif row.status in _JUDGED:
-        kernel = specs.kernels[row.name]
+        kernel = specs.entry(row.name)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
         variant = kernel.variant

@@ -50,7 +50,7 @@ def cause_lines(findings: Sequence[Finding], limit: int = SCREEN, width: int = W
 def heading(findings: Sequence[Finding]) -> str:
     """How many causes there are, of how many kernels."""
     names = {share.kernel.name for finding in findings for share in finding.shares}
-    return f"{counted(len(findings), 'cause')} of {counted(len(names), 'kernel')} that fail{_s(len(names))}"
+    return f"{counted(len(findings), 'cause')} of {counted(len(names), findings[0].what)} that fail{_s(len(names))}"
 
 
 def _block(finding: Finding, width: int) -> list[str]:
@@ -88,7 +88,7 @@ def title(finding: Finding) -> str:
     """``48 kernels: A null input is dereferenced``; an error of the compiler with its places."""
     parts = [finding.cause.title, finding.place, shortened(finding.detail, _DETAIL)]
     named = ": ".join(part for part in parts if part)
-    return f"{counted(len(finding.shares), 'kernel')}: {named}"
+    return f"{counted(len(finding.shares), finding.what)}: {named}"
 
 
 def _is_of(failure: Failure, share: Share) -> bool:

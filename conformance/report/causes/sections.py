@@ -13,13 +13,13 @@ from conformance.text import plain
 Rows = Sequence[Sequence[KernelResult]]
 
 
-def cause_section(names: Sequence[str], rows: Rows, specs: Specs) -> list[str]:
+def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "Causes") -> list[str]:
     """The Markdown section; empty where no kernel fails."""
     lines: list[str] = []
     for name, findings in shared_causes(names, rows, specs):
         lines += [
             "",
-            f"## Causes{f': {plain(name)}' if len(names) > 1 else ''}",
+            f"## {title}{f': {plain(name)}' if len(names) > 1 else ''}",
             "",
             f"{plain(heading(findings))}:",
             "",

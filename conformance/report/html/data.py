@@ -51,25 +51,30 @@ def page_data(
     found: Sequence[Record],
     names: Sequence[str],
     rows: Sequence[Sequence[KernelResult]],
+    called: Sequence[Sequence[KernelResult]],
     specs: Specs,
     changed: Changes | None,
     source_url: str | None,
 ) -> dict[str, Any]:
-    """Everything that the script needs; texts are visible, and not escaped for HTML."""
+    """Everything that the script needs; texts are visible, and not escaped for HTML.
+
+    ``rows`` has each run's results over every kernel, ``called`` over every launcher, or none at all.
+    """
     pools = {
         name: Pool() for name in ("params", "bounds", "notes", "wired", "matrices", "messages", "causes", "builds")
     }
     budget = [_FAILURE_BUDGET]
     matrices = Matrices(specs)
-    causes = [_causes(part, specs, pools["causes"]) for part in rows]
+    every = [[*part, *launchers] for part, launchers in zip(rows, called, strict=True)]
+    causes = [_causes(part, specs, pools["causes"]) for part in every]
     changes: dict[str, list[list[str]]] = {}
     for change in changed.kernels if changed else ():
         changes.setdefault(change.kernel, []).append(
             [change.label, change.kind, change.before, change.after, change.cases]
         )
     kernels = []
-    for columns in zip(*rows, strict=True):
-        kernel = specs.kernels[columns[0].name]
+    for columns in zip(*every, strict=True):
+        kernel = specs.entry(columns[0].name)
         entry = _kernel(kernel, columns, specs, pools)
         told: list[KernelResult] = []
         for number, (record, row) in enumerate(zip(found, columns, strict=True)):
@@ -117,6 +122,8 @@ def _kernel(kernel: Kernel, columns: Sequence[KernelResult], specs: Specs, pools
         "bound": pools["bounds"].number([kernel.tolerance.ulp, kernel.tolerance.library_ulp, kernel.tolerance.source]),
         "runs": [],
     }
+    if kernel.is_launcher:
+        entry["launcher"] = True
     if notes:
         entry["notes"] = pools["notes"].number(notes)
     if wired is not None:

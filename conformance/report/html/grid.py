@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.dtypes import COLUMNS
 from conformance.outcome import Status
 from conformance.record import KernelResult
 from conformance.spec.kernel import FIXED, Kernel
-from conformance.spec.load import Specs
+from conformance.spec.load import Module, Specs
 
 SIGNS: dict[Status, str] = {
     "pass": "✓",
@@ -92,26 +92,27 @@ def place(kernel: Kernel, specs: Specs) -> tuple[str, str]:
     dtype = variant.pop("dtype", None)
     if dtype is not None and "src_dtype" not in variant and len(_dtypes(kernel, specs)) > 1:
         variant["dtype"] = dtype
-    words = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items()]
-    family = [] if kernel.family == kernel.module and words else [kernel.family]
+    words = [_AXES.get(axis, "{}").format(value) for axis, value in variant.items() if value != kernel.family]
+    family = [] if kernel.family == kernel.module and words and not kernel.is_launcher else [kernel.family]
     return " ".join([*family, *words]), column
 
 
 def _dtypes(kernel: Kernel, specs: Specs) -> set[str | None]:
-    mine = (other for other in specs.kernels.values() if (other.module, other.family) == (kernel.module, kernel.family))
+    every = (specs.launchers if kernel.is_launcher else specs.kernels).values()
+    mine = (other for other in every if (other.module, other.family) == (kernel.module, kernel.family))
     return {other.variant.get("dtype") for other in mine}
 
 
-def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[Table]:
-    """The whole map. ``rows`` has each run's results over every kernel of the specs."""
-    found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in specs.modules}
+def tables(rows: Sequence[Sequence[KernelResult]], specs: Specs, modules: Mapping[str, Module]) -> list[Table]:
+    """The whole map. ``rows`` has each run's results over every kernel, or launcher, of ``modules``."""
+    found: dict[str, dict[str, dict[str, list[Cell]]]] = {module: {} for module in modules}
     for results in zip(*rows, strict=True):
-        kernel = specs.kernels[results[0].name]
+        kernel = specs.entry(results[0].name)
         row, column = place(kernel, specs)
         status = worst([result.status for result in results])
         cell = Cell(kernel.name, status, f"{kernel.name}: {WORDS[status]}")
         found[kernel.module].setdefault(row, {}).setdefault(column, []).append(cell)
-    return [_table(name, specs.modules[name].title, operations) for name, operations in found.items() if operations]
+    return [_table(name, modules[name].title, operations) for name, operations in found.items() if operations]
 
 
 def _table(module: str, title: str, operations: dict[str, dict[str, list[Cell]]]) -> Table:

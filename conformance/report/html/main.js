@@ -6,11 +6,11 @@ function show() {
   const found = matching();
   document.documentElement.classList.toggle("open", state.kernel !== "");
   for (const [id] of VIEWS) one(`#${id}`).hidden = id !== state.view;
-  one(".controls").hidden = !["map", "list"].includes(state.view);
+  one(".controls").hidden = !["map", "list", "launchers"].includes(state.view);
   drawNavigation();
   drawControls(found);
   drawMap(found);
-  if (state.view === "list") drawList(found);
+  if (["list", "launchers"].includes(state.view)) drawList(found);
   const panel = one("#kernel");
   panel.hidden = state.kernel === "";
   const key = `${state.kernel}|${state.run}`;
@@ -33,7 +33,7 @@ function step(by) {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#']");
-  const line = event.target.closest("#list tbody tr, .verdicts li");
+  const line = event.target.closest("[data-list] tbody tr, .verdicts li");
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   if (link) {
     event.preventDefault();
@@ -54,18 +54,18 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (typing) return;
-  if (event.key === "/") { event.preventDefault(); go({ kernel: "", view: state.view === "list" ? "list" : "map" }); one("#search").focus(); }
+  if (event.key === "/") { event.preventDefault(); go({ kernel: "", view: ["list", "launchers"].includes(state.view) ? state.view : "map" }); one("#search").focus(); }
   else if (event.key === "j") step(1);
   else if (event.key === "k") step(-1);
   else if (event.key === "c" && state.kernel) one("#kernel .copy").click();
-  else if (VIEWS[Number(event.key) - 1]) go({ view: VIEWS[Number(event.key) - 1][0], kernel: "" });
+  else if (VIEWS[Number(event.key) - 1]) { history.pushState(null, "", addressOf(VIEWS[Number(event.key) - 1][0])); show(); }
   else moveInMap(event);
 });
 
 // Arrow keys go from cell to cell of a module's table.
 function moveInMap(event) {
   const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
-  const from = event.target.closest("#map a.cell");
+  const from = event.target.closest(".map a.cell");
   if (!from || !(down || right)) return;
   event.preventDefault();
   const lines = [...from.closest("tbody").rows];

@@ -37,7 +37,7 @@ class Matrices:
         if not row.cases or row.failed or run.traces is not None or run.specs_digest != self._specs.digest:
             return []
         if row.name not in self._own:
-            kernel = self._specs.kernels[row.name]
+            kernel = self._specs.entry(row.name)
             self._own[row.name] = _own_cases(kernel) if has_cases(kernel) else []
         texts = self._own[row.name]
         return _counted((text, True) for text in texts) if len(texts) == row.cases else []

@@ -20,8 +20,8 @@ from conformance.report.changes import KINDS, changes
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import SIGNS, WORDS, tables
 from conformance.report.remarks import shared_remarks
-from conformance.report.tally import of_module, results, tally
-from conformance.spec.load import Specs
+from conformance.report.tally import launcher_results, launchers, of_module, results, tally
+from conformance.spec.load import Module, Specs
 from conformance.text import visible
 
 _FOLDER = Path(__file__).parent
@@ -40,8 +40,9 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     found = listed(records)
     names = labels(found)
     rows = [results(record, specs) for record in found]
+    called = [launcher_results(record, specs) if any(one.launchers for one in found) else [] for record in found]
     changed = changes(found, baseline, specs)
-    data = page_data(found, names, rows, specs, changed, source_url)
+    data = page_data(found, names, rows, called, specs, changed, source_url)
     data["statuses"] = [[status, SIGNS[status], WORDS[status]] for status in STATUSES]
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = _script()
@@ -56,12 +57,14 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         script=Markup(script),
         data=Markup(_json(data)),
         **_verdicts(found, names, rows, specs),
-        legend=_legend(rows),
-        tables=tables(rows, specs),
-        causes=_causes(names, rows, specs),
+        legend=_legend([*rows, *called]),
+        tables=tables(rows, specs, specs.modules),
+        launchers=tables(called, specs, specs.launcher_modules),
+        causes=[*_causes(names, rows, specs), *_causes(names, called, specs, "launcher")],
         changed=changed,
         kinds=KINDS,
-        modules=_modules(names, rows, specs),
+        modules=_modules(names, rows, specs.modules),
+        launcher_modules=_modules(names, called, specs.launcher_modules, "Launchers") if called[0] else None,
         builds=_builds(found, names, specs),
         facts=_facts(found, names, specs),
     )
@@ -108,13 +111,14 @@ def _verdicts(
     verdicts = []
     for name, record, part in zip(names, found, rows, strict=True):
         count = tally(part)
-        of = given_specs(record.run, specs)
+        of, besides = given_specs(record.run, specs), launchers(record, specs)
         verdicts.append(
             {
                 "name": name,
                 "kind": "whole" if count.passing == count.total else "part",
                 "share": count.percent if count.total else "0",
-                "headline": f"{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)",
+                "headline": f"{count.passing} of {count.total} kernels{of} at parity ({count.percent}%)"
+                + (f", {besides}" if besides else ""),
                 "executed": executed(record.run),
                 "identity": identity(record.run),
             }
@@ -135,7 +139,9 @@ def _legend(rows: Sequence[Sequence[KernelResult]]) -> list[tuple[str, str, str]
     return [(SIGNS[status], status, WORDS[status]) for status in STATUSES if status in met]
 
 
-def _causes(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> list[dict[str, Any]]:
+def _causes(
+    names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs, what: str = "kernel"
+) -> list[dict[str, Any]]:
     groups = []
     for name, findings in shared_causes(names, rows, specs):
         causes = []
@@ -143,21 +149,26 @@ def _causes(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs:
             title, *lines = described(finding)
             kernels = [share.kernel.name for share in finding.shares]
             causes.append({"title": title, "lines": lines, "kernels": kernels})
-        groups.append({"name": name, "heading": heading(findings), "causes": causes})
+        groups.append({"name": name, "heading": heading(findings), "causes": causes, "what": what})
     return groups
 
 
-def _modules(names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs) -> dict[str, Any]:
+def _modules(
+    names: Sequence[str],
+    rows: Sequence[Sequence[KernelResult]],
+    modules: Mapping[str, Module],
+    what: str = "Kernels",
+) -> dict[str, Any]:
     """A row for each module; runs with the same figures have columns together."""
     groups: dict[tuple[tuple[object, ...], ...], list[str]] = {}
     for name, part in zip(names, rows, strict=True):
-        figures = (*(_figures(of_module(part, module)) for module in specs.modules), _figures(part))
+        figures = (*(_figures(of_module(part, module)) for module in modules), _figures(part))
         groups.setdefault(figures, []).append(name)
-    heads = ["Module", "Operations", "Kernels"]
+    heads = ["Module", "Operations", what]
     for about in groups.values():
         mark = f" ({', '.join(about)})" if len(groups) > 1 else ""
         heads += [f"Present{mark}", "Passing", "%"]
-    titles = [(module.name, module.title) for module in specs.modules.values()]
+    titles = [(module.name, module.title) for module in modules.values()]
     sizes = [len(of_module(rows[0], name)) for name, _ in titles]
     body = [
         [name, title, size, *(cell for group in groups for cell in group[at])]

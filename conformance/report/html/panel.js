@@ -128,7 +128,7 @@ function drawKernel(kernel) {
     el("div", { class: "bar-top" }, cell(run.status), el("h2", { tabindex: "-1" }, kernel.name),
       el("button", { type: "button", title: "previous (k)", onclick: () => step(-1) }, "↑"), el("button", { type: "button", title: "next (j)", onclick: () => step(1) }, "↓"),
       el("button", { type: "button", title: "close (Esc)", id: "close", onclick: close }, "✕")),
-    el("p", {}, el("b", {}, word[run.status]), `, ${cases}${run.missed ? `, ${number(run.missed)} not run` : ""}`, el("span", { class: "quiet" }, ` · ${[kernel.op.startsWith(kernel.module) ? "" : kernel.module, kernel.op, kernel.dtype, data.runs[which].name].filter(Boolean).join(" · ")}`)),
+    el("p", {}, el("b", {}, word[run.status]), `, ${cases}${run.missed ? `, ${number(run.missed)} not run` : ""}`, el("span", { class: "quiet" }, ` · ${[kernel.op.startsWith(kernel.module) ? "" : kernel.module, kernel.op, kernel.dtype, kernel.launcher ? "launcher" : "", data.runs[which].name].filter(Boolean).join(" · ")}`)),
     (kernel.changes ?? []).map(([label, kind, before, after, which]) => el("p", {}, el("b", {}, `${kind === "better" ? "better" : "worse"} than the baseline`), ` (${label}): ${before} → ${after}`, which ? el("span", { class: "quiet" }, `; ${which}`) : "")),
     (run.causes ?? []).map((at) => data.causes[at]).map(([title, mark, advice, detail]) => el("p", {}, el("b", {}, `${title}${mark ? ` [${mark}]` : ""}`), detail ? `: ${detail}` : "", el("br"), el("span", { class: "quiet" }, `to do: ${advice}`))),
     (run.said ?? []).map((text) => el("p", {}, text)),

@@ -10,6 +10,8 @@ function readAddress() {
   state = { ...usual };
   for (const key of Object.keys(usual)) if (given.has(key)) state[key] = given.get(key);
   if (!byName.has(state.kernel)) state.kernel = "";
+  else if (["map", "list", "launchers"].includes(state.view) && Boolean(kernels[byName.get(state.kernel)].launcher) !== called())
+    state.view = called() ? "map" : "launchers";
   if (!data.runs[Number(state.run)] || state.run === "") state.run = "";
 }
 
@@ -54,12 +56,18 @@ const SORTS = {
   seconds: (at) => resultOf(kernels[at]).seconds ?? 0,
 };
 
-// The numbers of the kernels that pass the filter, in order.
+// Kernels and launchers are counted apart: a view has the ones or the others.
+const called = () => state.view === "launchers";
+const isShown = (kernel) => Boolean(kernel.launcher) === called();
+const what = () => (called() ? "launcher" : "kernel");
+
+// The numbers of the kernels, or launchers, that pass the filter, in order.
 function matching() {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const statuses = new Set(state.status.split(",").filter(Boolean));
   const found = [];
   kernels.forEach((kernel, at) => {
+    if (!isShown(kernel)) return;
     if (state.module && kernel.module !== state.module) return;
     if (statuses.size && !statuses.has(resultOf(kernel).status)) return;
     if (words.every((text) => searched[at].includes(text))) found.push(at);

@@ -1,4 +1,4 @@
-const cells = new Map(all("#map a.cell").map((link) => [decodeURIComponent(link.hash.slice("#kernel=".length)), link]));
+const cells = new Map(all(".map a.cell").map((link) => [decodeURIComponent(link.hash.slice("#kernel=".length)), link]));
 
 function drawMap(found) {
   const shown = new Set(found);
@@ -10,12 +10,12 @@ function drawMap(found) {
     link.className = ["cell", status, changed, shown.has(at) ? "" : "dim", kernel.name === state.kernel ? "chosen" : ""].filter(Boolean).join(" ");
     link.textContent = sign[status];
     link.title = link.ariaLabel = `${kernel.name}: ${word[status]}${changed ? `, ${changed === "better" ? "better" : "worse"} than the baseline` : ""}`;
-    const count = (counts[kernel.module] ??= [0, 0]);
+    const count = (counts[`${kernel.launcher ? "launchers" : "map"} ${kernel.module}`] ??= [0, 0]);
     count[0] += status === "pass";
     count[1] += 1;
   });
-  for (const figure of all("#map figure")) {
-    const [passing, total] = counts[figure.dataset.module] ?? [0, 0];
+  for (const figure of all("figure[data-module]")) {
+    const [passing, total] = counts[`${figure.closest("section").id} ${figure.dataset.module}`] ?? [0, 0];
     figure.hidden = state.module !== "" && figure.dataset.module !== state.module;
     figure.querySelector(".count").textContent = `${passing}/${total}`;
   }
@@ -36,7 +36,8 @@ const COLUMNS = [
 ];
 
 function drawList(found) {
-  const heads = COLUMNS.map(([key, title, kind]) => {
+  const heads = COLUMNS.map(([key, words, kind]) => {
+    const title = key === "kernel" && called() ? "Launcher" : words;
     if (!key) return el("th", { class: kind }, title);
     const way = state.sort === key ? "ascending" : state.sort === `-${key}` ? "descending" : null;
     const next = state.sort === key ? `-${key}` : key;
@@ -56,14 +57,17 @@ function drawList(found) {
       texts.map((text, number) => el(number ? "td" : "th", { class: COLUMNS[number][2] || null, scope: number ? null : "row" }, text)));
   });
   const table = el("table", { class: "plain" }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
-  one("#list .scroll").replaceChildren(rows.length ? table : el("p", { class: "quiet" }, "No kernel is like that."));
+  one(`#${state.view} [data-list]`).replaceChildren(rows.length ? table : el("p", { class: "quiet" }, `No ${what()} is like that.`));
 }
 
-const VIEWS = [["map", "Map"], ["list", "List"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
+const VIEWS = [["map", "Map"], ["list", "List"], ["launchers", "Launchers"], ["causes", "Causes"], ["changes", "Changes"], ["runs", "Runs"]].filter(([id]) => one(`#${id}`));
+
+// The modules of kernels and of launchers are others, so that a filter by one does not go from these to those.
+const addressOf = (view) => address({ view, kernel: "", ...((view === "launchers") === called() ? {} : { module: "" }) });
 
 function drawNavigation() {
   one("nav").replaceChildren(
-    ...VIEWS.map(([id, title]) => el("a", { href: address({ view: id, kernel: "" }), "aria-current": state.view === id ? "page" : null }, title)),
+    ...VIEWS.map(([id, title]) => el("a", { href: addressOf(id), "aria-current": state.view === id ? "page" : null }, title)),
     el("button", { type: "button", id: "theme", title: "light or dark", "aria-label": "light or dark", onclick: turn }, "◐"),
   );
 }
@@ -78,8 +82,7 @@ const option = (value, text, chosen) => el("option", { value, selected: value ==
 
 function makeControls() {
   const search = el("input", { type: "search", id: "search", placeholder: "Search: name, operation, type, file, cause", "aria-label": "Search", oninput: (event) => go({ q: event.target.value }, true) });
-  const modules = [...new Set(kernels.map((kernel) => kernel.module))];
-  const module = el("select", { id: "module", "aria-label": "Module", onchange: (event) => go({ module: event.target.value }) }, option("", "all modules"), modules.map((name) => option(name, name)));
+  const module = el("select", { id: "module", "aria-label": "Module", onchange: (event) => go({ module: event.target.value }) });
   const run = el("select", { id: "run", "aria-label": "Run", onchange: (event) => go({ run: event.target.value }) }, option("", "all runs: the worst"), data.runs.map((one, at) => option(String(at), one.name)));
   one(".controls").append(search, module, data.runs.length > 1 ? run : "", el("span", { id: "chips" }), el("span", { class: "found", role: "status" }));
 }
@@ -87,10 +90,12 @@ function makeControls() {
 function drawControls(found) {
   const search = one("#search");
   if (search.value !== state.q) search.value = state.q;
+  const modules = [...new Set(kernels.filter(isShown).map((kernel) => kernel.module))];
+  one("#module").replaceChildren(option("", "all modules"), ...modules.map((name) => option(name, name)));
   one("#module").value = state.module;
   if (one("#run")) one("#run").value = state.run;
   const counts = {};
-  for (const kernel of kernels) counts[resultOf(kernel).status] = (counts[resultOf(kernel).status] ?? 0) + 1;
+  for (const kernel of kernels.filter(isShown)) counts[resultOf(kernel).status] = (counts[resultOf(kernel).status] ?? 0) + 1;
   const chosen = new Set(state.status.split(",").filter(Boolean));
   const chips = data.statuses.filter(([status]) => counts[status]).map(([status]) => {
     const next = new Set(chosen);
@@ -100,6 +105,7 @@ function drawControls(found) {
   const focused = document.activeElement?.dataset?.status;
   one("#chips").replaceChildren(...chips);
   if (focused) one(`[data-status="${focused}"]`)?.focus();
-  one(".found").textContent = found.length === kernels.length ? counted(found.length, "kernel") : `${number(found.length)} of ${counted(kernels.length, "kernel")}`;
+  const total = kernels.filter(isShown).length;
+  one(".found").textContent = found.length === total ? counted(total, what()) : `${number(found.length)} of ${counted(total, what())}`;
   all(".verdicts li").forEach((line) => line.classList.toggle("chosen", line.dataset.run === state.run));
 }

@@ -1,0 +1,49 @@
+"""``bench``: calls of launchers on the cpu runtime, never in a mean with kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.commands.bench import of_one_kind
+from conformance.cli.usage import UsageError
+from conformance.record.bench import read_bench
+from conformance.runtimes import runtime_kind
+from conformance.spec.load import load_specs
+from tests.commands import answer
+
+TREE = Path(__file__).parent / "tree"
+LAUNCHER = "launch_mmvq_gguf_quantize_q8_1_f32"
+
+
+def test_calls_of_a_launcher_are_timed_against_another_trees(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("bench", "--runtime", "cpu", "--kernels", TREE, "--against", TREE, "--jobs", 1)
+    said = answer(capsys, *words, "--json", tmp_path / "b.json", LAUNCHER)
+    assert said.code == 0, said.err
+    (row,) = read_bench(tmp_path / "b.json").workloads
+    assert (row.kernel, row.case, row.size) == (LAUNCHER, f"{LAUNCHER}(kx=1280,rows=8,values=mid)", "small")
+    assert row.bytes > 8 * 1280 * 4
+
+
+def test_what_a_launcher_must_not_do_is_a_loss_and_no_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAUNCHER_FAULT", "6")
+    said = answer(capsys, "bench", "--runtime", "cpu", "--kernels", TREE, "--jobs", 1, LAUNCHER)
+    assert said.code == 1
+    assert "not timed: " in said.out
+    assert "put work on the null stream" in said.out
+
+
+def test_kernels_and_launchers_are_not_timed_together(capsys: pytest.CaptureFixture[str]) -> None:
+    specs = load_specs()
+    kernel, launcher = specs.entry("fill_u8"), specs.entry(LAUNCHER)
+    cpu = runtime_kind("cpu")
+    assert of_one_kind([kernel, launcher], cpu) == [kernel]
+    assert "1 launchers are not timed with kernels; name them alone" in capsys.readouterr().err
+    assert of_one_kind([launcher], cpu) == [launcher]
+    with pytest.raises(UsageError, match="bench does not time linked launchers on the isa runtime"):
+        of_one_kind([launcher], runtime_kind("isa"))
