@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 
+from conformance.cases.launch import Buffer, Launch, Stream
 from conformance.cli.commands.bench import of_one_kind
 from conformance.cli.usage import UsageError
+from conformance.engine.timing.calls import start_of
 from conformance.record.bench import read_bench
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.hip.device import Device, Function
 from conformance.spec.load import load_specs
 from tests.commands import answer
 
@@ -45,5 +52,15 @@ def test_kernels_and_launchers_are_not_timed_together(capsys: pytest.CaptureFixt
     assert of_one_kind([kernel, launcher], cpu) == [kernel]
     assert "1 launchers are not timed with kernels; name them alone" in capsys.readouterr().err
     assert of_one_kind([launcher], cpu) == [launcher]
-    with pytest.raises(UsageError, match="bench does not time linked launchers on the isa runtime"):
+    with pytest.raises(UsageError, match="not on the isa runtime"):
         of_one_kind([launcher], runtime_kind("isa"))
+
+
+def test_on_a_gpu_a_call_is_put_on_the_null_stream_which_is_the_one_timed() -> None:
+    given: list[tuple[int | None, ...]] = []
+    host = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda x, stream: given.append((x, stream)))
+    function = Function("launch_x", ctypes.cast(host, ctypes.c_void_p).value)
+    x, device = Buffer("x", "f32", "in", np.zeros(4, np.float32)), SimpleNamespace(stream=lambda: 77)
+    launch = Launch("launch_x", (1, 1, 1), (1, 1, 1), 0, (x, Stream("stream")), ("*", "*"))
+    start_of(cast("Device", device), function, launch, {"x": 4096}, asynchronous=True)()
+    assert given == [(4096, None)]

@@ -11,9 +11,12 @@ from conformance.runtimes.hip.device import Device, Function, Resources
 Start = Callable[[], None]
 
 
-def start_of(device: Device, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Start:
-    """What starts ``launch`` with each buffer's allocation at ``addresses[name]``. A launcher's call ends before it
-    returns, and raises ``Misuse`` for what a launcher must not do."""
+def start_of(
+    device: Device, function: Function, launch: Launch, addresses: Mapping[str, int], asynchronous: bool
+) -> Start:
+    """What starts ``launch`` with each buffer's allocation at ``addresses[name]``, where ``asynchronous`` on the null
+    stream, which is the one timed. Else a launcher's call ends before it returns, and raises ``Misuse`` for what a
+    launcher must not do."""
     if not launch.types:
         return device.prepare(function, launch, addresses).start
     slots: list[bytes | None] = []
@@ -26,6 +29,9 @@ def start_of(device: Device, function: Function, launch: Launch, addresses: Mapp
         else:
             value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
             slots.append(value.ljust(SLOT, b"\0"))
+    if asynchronous:
+        null = bytes(SLOT)
+        return PreparedCall(device, function, launch.types, [slot or null for slot in slots], launch.kernel).start
     return PreparedCall(device, function, launch.types, slots, launch.kernel).run
 
 

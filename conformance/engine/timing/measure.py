@@ -111,7 +111,8 @@ class Bench:
             self._fill(buffers, places)
             named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
             pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
-            starts = [[start_of(self._device, function, mine, at) for at in named] for (_, function), mine in pairs]
+            start = partial(start_of, self._device, asynchronous=self._hold is not None)
+            starts = [[start(function, mine, at) for at in named] for (_, function), mine in pairs]
             times = self._time(starts, describe(launch), [f" of {name}" for name, _ in trees])
         timings = tuple(
             self._timing(taken, resources_of(self._device, function, mine), mine)

@@ -54,6 +54,10 @@ class PreparedCall:
         given = [stream.to_bytes(SLOT, "little") if slot is None else slot for slot in slots]
         self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
 
+    def start(self) -> None:
+        """Call, and look at nothing."""
+        self._call(*self._values)
+
     def run(self) -> None:
         """Call, wait, and look at the last error: a launcher returns nothing.
 
