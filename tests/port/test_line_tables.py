@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,28 +34,41 @@ def toolchain() -> Toolchain:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
 
 
-def compiled(toolchain: Toolchain, folder: Path, *words: str) -> bytes:
-    (folder / "put.h").write_text(HEADER)
-    (folder / "k.hip").write_text(SOURCE)
-    toolchain.compile(folder / "k.hip", GFX942, folder / "code", [f"-I{folder}", *words])
-    return (folder / "code").read_bytes()
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("port")
+    (made / "put.h").write_text(HEADER)
+    (made / "k.hip").write_text(SOURCE)
+    return made
+
+
+@pytest.fixture(scope="module")
+def compiled(toolchain: Toolchain, folder: Path) -> Callable[..., bytes]:
+    """The code object of the source with further options, compiled once for each of them."""
+
+    @cache
+    def run(*words: str) -> bytes:
+        toolchain.compile(folder / "k.hip", GFX942, folder / "code", [f"-I{folder}", "-cuid=1", *words])
+        return (folder / "code").read_bytes()
+
+    return run
 
 
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
-def test_the_innermost_line_of_the_port_is_named(toolchain: Toolchain, tmp_path: Path, version: str) -> None:
+def test_the_innermost_line_of_the_port_is_named(compiled: Callable[..., bytes], folder: Path, version: str) -> None:
     """Not that of AMD's header in which atomicAdd is, and of the port's own the one that was inlined."""
-    table = read_line_table(compiled(toolchain, tmp_path, "-gline-tables-only", version))
-    own = {place for address in table.addresses if (place := table.own(address, tmp_path))}
+    table = read_line_table(compiled("-gline-tables-only", version))
+    own = {place for address in table.addresses if (place := table.own(address, folder))}
     assert {(Path(file).name, line) for file, line in own} <= {("put.h", 2), *(("k.hip", n) for n in range(3, 7))}
     deepest = [table.stack(address) for address in table.addresses]
     assert {Path(stack[0][0]).name for stack in deepest if stack} >= {"put.h", "amd_hip_atomic.h"}
     assert {("put.h", 2), ("k.hip", 5)} <= {(Path(file).name, line) for file, line in own}
 
 
-def test_line_tables_leave_the_machine_code_as_it_is(toolchain: Toolchain, tmp_path: Path) -> None:
+def test_line_tables_leave_the_machine_code_as_it_is(compiled: Callable[..., bytes]) -> None:
     loaded = []
-    for words in ((), ("-gline-tables-only",)):
-        code = compiled(toolchain, tmp_path, "-cuid=1", *words)
+    for words in ((), ("-gline-tables-only", "-gdwarf-5")):
+        code = compiled(*words)
         loaded.append(code[code.index(b"amdhsa.kernels") : code.index(b".debug" if words else b".shstrtab")])
     length = min(map(len, loaded)) // 2
     assert loaded[0][:length] == loaded[1][:length]
