@@ -80,10 +80,12 @@ def made(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
     library: LibraryCompiler | None = None,
+    launchers: bool = False,
 ) -> Made:
     """The code object of ``source``: from the cache, or compiled in a child process and kept.
 
-    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says.
+    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says. With ``launchers`` a
+    launcher that does not compile costs no other.
 
     ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
     that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
@@ -98,7 +100,7 @@ def made(
     """
     if source.is_code_object:
         return Made(source.code())
-    plan = _Plan(source, target, supervisor, options, extra, limits, library)
+    plan = _Plan(source, target, supervisor, options, extra, limits, library, launchers)
     objects = ObjectFolder(cache_folder() / "objects")
     found = _kept(plan, compiler, objects)
     if found is not None:
@@ -179,9 +181,10 @@ class _Plan:
         extra: Sequence[str],
         limits: Limits,
         library: LibraryCompiler | None,
+        launchers: bool,
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
-        self._library = library
+        self._library, self._launchers = library, launchers
         self._refusals: dict[str, str] = {}
         self._text = source.text()
         kind = runtime_kind(target.runtime)
@@ -231,7 +234,8 @@ class _Plan:
             except CompileError as error:
                 raise Refused(error.log) from None
 
-        found = compile_partly(self._source, self._options, log, compile_text, self._limits.seconds)
+        seconds = self._limits.seconds
+        found = compile_partly(self._source, self._options, log, compile_text, seconds, self._launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
 
     def _way(self, compiler: str, key: str, own: Sequence[str], toolchain: Toolchain | None = None) -> _Way:
