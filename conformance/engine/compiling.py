@@ -109,7 +109,7 @@ class Compiler:
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
-        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen, library)
+        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen, library, launchers)
         if kind.code == "amd":
             self._made[source.label, launchers] = found
         return found

@@ -83,7 +83,7 @@ class Launchers:
                 return Found(None, "compile_error", place, self.broken[index])
             function = self._function(index, name)
             if function is None:
-                lacks = next(iter(self._made[index].broken.values()), None)
+                lacks = self._made[index].broken.get(name)
                 why = lacks.why if lacks is not None else "the compiled source does not export it"
                 return Found(None, "compile_error", place, why)
             return Found(function, "pass", place, None, with_places=partial(self._with_places, index))

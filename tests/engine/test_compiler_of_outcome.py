@@ -33,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
 
     def stand_in(source: KernelSource, *rest: Any) -> Made:
-        made.append(rest[-1])
+        made.append(rest[5])
         return Made(b"code", "hipcc", NAME) if source.path.name == "b.hip" else Made(b"code", "hiprtc")
 
     monkeypatch.setattr(compiling, "made", stand_in)

@@ -182,6 +182,14 @@ def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -
     assert "use of undeclared identifier 'not_declared'" in row["message"]
 
 
+def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
+    row = judged("launch_mmvq_gguf_quantize_q8_1_bf16", tree=REFUSED)
+    assert row["status"] == "compile_error"
+    assert "use of undeclared identifier 'nowhere' (in broken, which it uses)" in row["message"]
+    row = judged("launch_mmq_quantize_q8_1_D4(ne00=32,columns=1,values=unit)", tree=REFUSED)
+    assert (row["status"], "vy[" in row["failures"][0]["why"]) == ("fail", True)
+
+
 def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:
     source = tmp_path / "moe.hip"
     source.write_text('#include "gone.h"\nextern "C" void moe_gemm_gguf() {}\n')
@@ -217,7 +225,7 @@ def test_check_compares_the_parameters_of_launchers_and_names_near_misses(
 ) -> None:
     said = answer(capsys, "check", "--kernels", REFUSED, "--partial")
     assert "parameter 3 is long, Candle's is i32 kx" in said.out
-    assert "2 of 49 linked launchers are defined" in said.out
+    assert "4 of 49 linked launchers are defined" in said.out
     (tmp_path / "moe.hip").write_text('extern "C" void moe_gemm_ggufs(int) {}\nextern "C" __global__ void k() {}\n')
     said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
     assert "moe_gemm_ggufs" in said.out

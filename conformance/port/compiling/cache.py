@@ -80,10 +80,12 @@ def made(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     compiler: CompilerChoice = "hiprtc",
     library: LibraryCompiler | None = None,
+    launchers: bool = False,
 ) -> Made:
     """The code object of ``source``: from the cache, or compiled in a child process and kept.
 
-    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says.
+    With ``library`` it is a shared library, which that compiler makes whatever ``compiler`` says. With ``launchers`` a
+    launcher that does not compile costs no other.
 
     ``extra`` are further compiler options. ``compiler`` is ``hiprtc``, ``hipcc`` or ``auto``: hiprtc, and hipcc where
     that refuses the source. The key covers the source, every header that it can include, the options, and the compiler
@@ -98,7 +100,7 @@ def made(
     """
     if source.is_code_object:
         return Made(source.code())
-    plan = _Plan(source, target, supervisor, options, extra, limits, library)
+    plan = _Plan(source, target, supervisor, options, extra, limits, library, launchers)
     objects = ObjectFolder(cache_folder() / "objects")
     found = _kept(plan, compiler, objects)
     if found is not None:
@@ -179,9 +181,10 @@ class _Plan:
         extra: Sequence[str],
         limits: Limits,
         library: LibraryCompiler | None,
+        launchers: bool,
     ) -> None:
         self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
-        self._library = library
+        self._library, self._launchers = library, launchers
         self._refusals: dict[str, str] = {}
         self._text = source.text()
         kind = runtime_kind(target.runtime)
@@ -199,7 +202,7 @@ class _Plan:
         source, target = self._source, self._target
         if self._library is not None:
             identity = "\0".join((self._library.identity, *self._library.command))
-            yield self._way("hipcc", self._key(identity, self._words), self._words)
+            yield self._way("hipcc", self._key(identity, self._words), self._words, self._library)
             return
         if compiler != "hipcc":
             words = [*self._words, *target.words()]
@@ -231,10 +234,13 @@ class _Plan:
             except CompileError as error:
                 raise Refused(error.log) from None
 
-        found = compile_partly(self._source, self._options, log, compile_text, self._limits.seconds)
+        seconds = self._limits.seconds
+        found = compile_partly(self._source, self._options, log, compile_text, seconds, self._launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
 
-    def _way(self, compiler: str, key: str, own: Sequence[str], toolchain: Toolchain | None = None) -> _Way:
+    def _way(
+        self, compiler: str, key: str, own: Sequence[str], toolchain: Toolchain | LibraryCompiler | None = None
+    ) -> _Way:
         def make(text: str | None = None, words: Sequence[str] = (), seconds: float | None = None) -> bytes:
             limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
             read = self._text if text is None else text
@@ -246,14 +252,15 @@ class _Plan:
                     self._refusals[key] = error.log
                 raise
 
-        maker = toolchain or self._library
-        return _Way(compiler, None if maker is None else maker.name, key, make)
+        return _Way(compiler, None if toolchain is None else toolchain.name, key, make)
 
-    def _made(self, text: str, words: Sequence[str], limits: Limits, toolchain: Toolchain | None) -> bytes:
+    def _made(
+        self, text: str, words: Sequence[str], limits: Limits, toolchain: Toolchain | LibraryCompiler | None
+    ) -> bytes:
         """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
         label, target, supervisor = self._source.label, self._target, self._supervisor
         try:
-            return compile_in_child(text, label, words, target, supervisor, limits, toolchain, self._library)
+            return compile_in_child(text, label, words, target, supervisor, limits, toolchain)
         except CompileError as error:
             if not self._supplied or error.log.startswith(STOPPED):
                 raise

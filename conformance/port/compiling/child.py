@@ -2,8 +2,8 @@
 
 ``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
 source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``headers`` where
-it is that ROCm's are missing), with ``warnings``. A request with a ``toolchain`` or a ``library`` is for that compiler,
-any other for the runtime's hiprtc.
+it is that ROCm's are missing), with ``warnings``. A request with a ``toolchain`` is for that compiler, any other for
+the runtime's hiprtc.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"code": _driver(request) if request.get("toolchain") or request.get("library") else _hiprtc(request)}
+        return {"code": _driver(request) if request.get("toolchain") else _hiprtc(request)}
     except CompileError as error:
         return {"log": error.log[:_LOG]}
     except _MissingHeaderError as error:
@@ -67,18 +67,19 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
 
 
 def _driver(request: dict[str, Any]) -> bytes:
-    from conformance.port.compiling.driver import compile_with, library_compiler_of, toolchain_of
+    from conformance.port.compiling.driver import compile_with, toolchain_of
     from conformance.port.installation import lacked
     from conformance.processes.bounded import stop_all
-    from conformance.toolchains.libraries import lacked_of_host
+    from conformance.toolchains.libraries import LibraryCompiler, lacked_of_host
 
     _limit(request["memory"])
-    toolchain = toolchain_of(request["toolchain"]) if request.get("toolchain") else None
-    compiler = toolchain or library_compiler_of(request["library"])
+    compiler = toolchain_of(request["toolchain"])
     try:
         return compile_with(compiler, request["text"], request["label"], request["words"], request["arch"])
     except CompileError as error:
-        lacks = lacked(compiler, error.log) or (lacked_of_host(error.log) if toolchain is None else None)
+        lacks = lacked(compiler, error.log)
+        if lacks is None and isinstance(compiler, LibraryCompiler):
+            lacks = lacked_of_host(error.log)
         raise (error if lacks is None else _MissingHeaderError(lacks)) from None
     finally:
         stop_all()  # this process ends without the functions that would

@@ -64,6 +64,11 @@ class Unit:
         return {each.kernel.name: each.kernel.line for each in self.members if each.kernel is not None}
 
     @property
+    def launchers(self) -> dict[str, int]:
+        """Other functions with C linkage, and their lines."""
+        return {each.launcher.name: each.launcher.line for each in self.members if each.launcher is not None}
+
+    @property
     def spells_kernels(self) -> bool:
         """Whether the kernels are written out on its lines, rather than by a macro."""
         return sum(word.text == "__global__" for word in self.region or ()) >= len(self.kernels)

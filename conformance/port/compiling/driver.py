@@ -18,13 +18,10 @@ from conformance.toolchains.targets import target
 _KILLED = re.compile(r"unable to execute command: Killed")
 
 
-def library_compiler_of(fields: Mapping[str, Any]) -> LibraryCompiler:
-    """The compiler of shared libraries whose ``fields`` were sent."""
-    return LibraryCompiler(**{**fields, "command": tuple(fields["command"])})
-
-
-def toolchain_of(fields: Mapping[str, Any]) -> Toolchain:
-    """The toolchain whose ``fields`` were sent."""
+def toolchain_of(fields: Mapping[str, Any]) -> Toolchain | LibraryCompiler:
+    """The compiler whose ``fields`` were sent."""
+    if "is_clang" in fields:
+        return LibraryCompiler(**{**fields, "command": tuple(fields["command"])})
     return Toolchain(**{**fields, "command": tuple(fields["command"]), "options": tuple(fields["options"])})
 
 

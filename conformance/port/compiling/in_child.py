@@ -91,14 +91,13 @@ def compile_in_child(
     target: Target,
     supervisor: Supervisor,
     limits: Limits,
-    toolchain: Toolchain | None = None,
-    library: LibraryCompiler | None = None,
+    toolchain: Toolchain | LibraryCompiler | None = None,
 ) -> bytes:
     """The code object of ``text``, which messages call ``label``; raises ``CompileError`` and ``InfrastructureError``.
 
-    The compiler is ``toolchain``, or ``library``, which makes a shared library, or without one the runtime's hiprtc;
-    each gets ``words`` as options. A child that is killed from outside gets a second try, when nothing else compiles in
-    this process.
+    The compiler is ``toolchain``, which may make a shared library, or without one the runtime's hiprtc; both get
+    ``words`` as options. A child that is killed from outside gets a second try, when nothing else compiles in this
+    process.
     """
     request = msgpack.packb(
         {
@@ -109,7 +108,6 @@ def compile_in_child(
             "wave": target.wave,
             "arch": target.arch,
             "toolchain": None if toolchain is None else asdict(toolchain),
-            "library": None if library is None else asdict(library),
             "memory": limits.bytes_here(),
         }
     )

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -61,9 +61,15 @@ Compile = Callable[[str, Sequence[str], float], Code]
 
 
 def compile_partly(
-    source: KernelSource, options: BuildOptions, log: str, compile_text: Compile[Code], seconds: float
+    source: KernelSource,
+    options: BuildOptions,
+    log: str,
+    compile_text: Compile[Code],
+    seconds: float,
+    launchers: bool = False,
 ) -> tuple[Code, dict[str, Broken]] | None:
-    """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those.
+    """What ``compile_text`` makes of ``source`` without the kernels that do not compile, and those; with ``launchers``
+    its other functions with C linkage count like kernels.
 
     ``log`` is of the compiler that refused the whole. ``None`` where its errors lead to no definition: a header that is
     missing, brackets that do not match; where no kernel needs what is broken, which a compiler refuses all the same; or
@@ -71,7 +77,7 @@ def compile_partly(
     """
     end = time.monotonic() + seconds
     try:
-        taking = _Taking(source, options)
+        taking = _Taking(source, options, launchers)
     except (SourceError, OSError):
         return None
     for _ in range(_TURNS):
@@ -110,9 +116,9 @@ def _through(why: str, name: str) -> str:
     return why if why.endswith(_USES) else f"{why} (in {name}{_USES}"
 
 
-def _together(unit: Unit, kernel: str) -> str:
-    """That a kernel may be right itself, where it cannot be told from those which it is taken out with."""
-    others = sorted(unit.kernels.keys() - {kernel})
+def _together(unit: Unit, wanted: Iterable[str], kernel: str) -> str:
+    """That a kernel may be right itself, where it cannot be told from those ``wanted`` which it is taken out with."""
+    others = sorted({*wanted} - {kernel})
     if not others:
         return ""
     first = others[:_NAMED] + ([f"{len(others) - _NAMED} more"] if len(others) > _NAMED else [])
@@ -123,8 +129,9 @@ def _together(unit: Unit, kernel: str) -> str:
 class _Taking:
     """Which definitions of a source are taken out so far, how, and why."""
 
-    def __init__(self, source: KernelSource, options: BuildOptions) -> None:
+    def __init__(self, source: KernelSource, options: BuildOptions, launchers: bool) -> None:
         self._source = source
+        self._launchers = launchers
         folders = (source.path.parent, *options.include_dirs, source.root)
         given = {define.partition("=")[0] for define in options.defines}
         own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
@@ -187,7 +194,8 @@ class _Taking:
     def _words(self, unit: Unit, found: Diagnostic) -> str:
         """What is wrong with ``unit``: the error of what it uses, where that is known, else its own."""
         for other, why in self._why.items():
-            names = [name for name in other.names if re.search(rf"\b{re.escape(name)}\b", found.text)]
+            known = (*other.names, *other.kernels)
+            names = [name for name in known if re.search(rf"\b{re.escape(name)}\b", found.text)]
             if not names and _UNNAMED in found.text and unit.mentions(other.names):
                 names = sorted(other.names)
             if other is not unit and names:
@@ -225,12 +233,14 @@ class _Taking:
         return main, overlaid(headers, folder)
 
     def broken(self) -> dict[str, Broken]:
-        """The kernels among what is taken out."""
-        return {
-            name: Broken(f"{self._label(unit.file)}:{line}", self._why[unit] + _together(unit, name))
-            for unit in self._taken
-            for name, line in unit.kernels.items()
-        }
+        """The kernels among what is taken out, and the launchers."""
+        found: dict[str, Broken] = {}
+        for unit in self._taken:
+            wanted = {**unit.kernels, **(unit.launchers if self._launchers else {})}
+            for name, line in wanted.items():
+                why = self._why[unit] + _together(unit, wanted, name)
+                found[name] = Broken(f"{self._label(unit.file)}:{line}", why)
+        return found
 
     def _path(self, file: str) -> Path:
         """The file that a compiler calls ``file``."""

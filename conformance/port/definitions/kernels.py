@@ -48,11 +48,13 @@ class Definition:
 @dataclass(frozen=True)
 class Declaration:
     """A declaration at namespace level, from its first token to its last; ``body`` is where its first brace opens
-    among them, and ``kernel`` what it defines where it is a kernel's definition."""
+    among them, ``kernel`` what it defines where it is a kernel's definition, and ``launcher`` where it is that of
+    another function with C linkage."""
 
     tokens: Sequence[Token]
     body: int | None
     kernel: Definition | None
+    launcher: Definition | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ class _Reader:
                     return position + 1
                 end = self._behind(position)
                 opened = position if opened is None else opened
+                known = len(self.functions)
                 if self._kernel(start, position, end - 1):
                     self._keep(start, end, opened, self.found[-1])
                     return end
@@ -126,7 +129,9 @@ class _Reader:
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
                 head = self._behind_templates(start) - start
                 if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
-                    self._keep(start, end, opened)
+                    function = self.functions[-1] if len(self.functions) > known else None
+                    launcher = function if function is not None and function.extern_c else None
+                    self._keep(start, end, opened, launcher=launcher)
                     return position
             elif text in _OPENING:
                 position = self._behind(position)
@@ -136,9 +141,16 @@ class _Reader:
                 position += 1
         raise self._error(self.tokens[start], "a declaration that does not end")
 
-    def _keep(self, start: int, end: int, opened: int | None, kernel: Definition | None = None) -> None:
+    def _keep(
+        self,
+        start: int,
+        end: int,
+        opened: int | None,
+        kernel: Definition | None = None,
+        launcher: Definition | None = None,
+    ) -> None:
         body = None if opened is None else opened - start
-        self.declarations.append(Declaration(self.tokens[start:end], body, kernel))
+        self.declarations.append(Declaration(self.tokens[start:end], body, kernel, launcher))
 
     @property
     def _in_c(self) -> bool:
