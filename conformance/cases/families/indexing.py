@@ -137,6 +137,7 @@ _PUT: tuple[str, ...] = (
     "shape=[3,6,7],count=40,ids=few,values={v}",  # I05, I06: duplicates, in order
     "shape=[2,5,3],count=200,ids=one,values={v}",  # I05, R08: one place takes everything, the others stay
     "shape=[3,6,4],count=6,ids=ordered,values={v}",
+    "shape=[2,60,9],count=24,ids={m},values={v}",  # I06: as many rows as shared memory holds of nine columns
     "shape=[3,9,16],count=21,ids={m},values={v},ids_start=3",  # L08, L09
     "shape=[3,9,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09
     "shape=[3,9,16],count=21,ids={m},values={v},out_start=5",  # L08, L09

@@ -43,6 +43,7 @@ _FAST: tuple[str, ...] = (
     "shape=[2,1024],values=unit",  # W06, W11, W13
     "shape=[2,1025],values=unit",  # W11; two strips
     "shape=[1,4099],values=unit",  # R08: f16 and bf16 round at every step
+    "shape=[1,9100],values=unit",  # R08: nine strips
     "shape=[3,1500],values=large,mark=equal",  # R05, R08: overflow in f16, sums that stand still in bf16
     "shape=[4,300],values=ties",  # R05
     "shape=[6,70],values=unit,mark=high",  # R02
