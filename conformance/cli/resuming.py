@@ -49,9 +49,13 @@ def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record
         yield
     except Interrupted as stop:
         result = stop.result
+        record = recorded(result)
         if arguments.json is not None:
-            write_record(recorded(result), arguments.json)
-        judged = f"{len(result.outcomes)} of {len(result.selected)} kernels are judged"
+            write_record(record, arguments.json)
+        called = {row.name for row in record.launchers}
+        parts = (("kernels", set(result.selected) - called), ("launchers", called.intersection(result.selected)))
+        counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
+        judged = f"{' and '.join(counts)} are judged"
         how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
         print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
         raise stop.cause from None

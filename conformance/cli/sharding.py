@@ -45,10 +45,9 @@ def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
 
 
 def measured(record: Record) -> str:
-    """The costs by kernel that ``record`` has measured, as the text of the file."""
-    return json.dumps(
-        {row.name: max(round(row.seconds or 0.0, 3), 0.001) for row in record.kernels if row.cases}, indent=0
-    )
+    """The costs by kernel and launcher that ``record`` has measured, as the text of the file."""
+    rows = (*record.kernels, *record.launchers)
+    return json.dumps({row.name: max(round(row.seconds or 0.0, 3), 0.001) for row in rows if row.cases}, indent=0)
 
 
 def _costs() -> Mapping[str, float]:

@@ -120,7 +120,7 @@ def _headed(what: str, name: str, record: Record) -> list[str]:
         f"at parity ({summary.coverage:.2f}%)"
     )
     passing = sum(row.status == "pass" for row in record.launchers)
-    text += f", {passing} of {len(record.launchers)} launchers" if record.launchers else ""
+    text += f", {passing} launchers" if record.launchers else ""  # a record has those that were selected alone
     return _wrapped(text, "")
 
 

@@ -183,6 +183,7 @@ def _fitted(text: str, room: int) -> str:
 def _verdict(name: str, record: Record, rows: Sequence[KernelResult], specs: Specs) -> Text:
     total = tally(rows)
     judged = [row for row in rows if _selected(record, row)]
+    judged += [row for row in record.launchers if row.status != "not_run"]
     style = "bold green" if judged and all(row.status == "pass" for row in judged) else "bold"
     given = given_specs(record.run, specs)
     besides = figures.launchers(record, specs)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conformance.cli.gate import Against, Launchers, decide
+from conformance.cli.gating import gating_from
 from conformance.outcome import Outcome
-from conformance.port.config import KnownFailure
+from conformance.port.config import Config, Gate, KnownFailure
 from conformance.port.declared.known import check_rows, settle
 from conformance.port.declared.names import names_of
 from conformance.port.sources import SourceError
@@ -17,6 +20,7 @@ from conformance.record import KernelResult, Record, merge
 from conformance.record.compare import compare, same_verdicts
 from conformance.record.shards import contradictions, elsewhere, gaps
 from conformance.report.comparison import comparison_json, render_changes
+from tests.commands import answer
 from tests.record.made import row
 from tests.runs import run_info
 
@@ -158,3 +162,21 @@ def test_a_known_failure_of_a_launcher_is_declared_and_borne_out() -> None:
     assert len(settled("launch_*", launch_a="pass", launch_b="pass").problems) == 1
     assert settled("*", launch_a="pass").problems == ()
     assert len(settled("*", k="pass").problems) == 1
+
+
+def test_the_file_of_the_port_may_have_the_gate_of_the_launchers() -> None:
+    options = SimpleNamespace(fail_under=None, strict=None, baseline=None)
+    config = Config(Path("F"), gate=Gate(fail_under_launchers=4.0))
+    gating = gating_from(options, config)
+    assert (gating.fail_under, gating.launchers, gating.asked) == (None, 4.0, True)
+    assert not gating_from(options, config, whole=False).asked
+    options.fail_under_launchers = 50.0
+    assert gating_from(options, config, whole=False).launchers == 50.0
+
+
+def test_a_tree_of_launchers_alone_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    tree = Path(__file__).parent / "refused"
+    said = answer(capsys, "run", "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "-q", "--order", "forward")
+    assert said.code == 1
+    assert "0 of 748 kernels at parity (0.0%), 0 of 49 launchers" in said.out
+    assert "nothing was judged" not in said.err
