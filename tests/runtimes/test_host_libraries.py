@@ -33,3 +33,4 @@ def test_each_library_has_its_own_functions(libraries: list[bytes]) -> None:
     assert loader.symbol(first, "first") is not None
     assert loader.symbol(first, "second") is None
     assert loader.symbol(second, "second") is not None
+    assert loader.load_launchers(libraries[0], "other.hip") == first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 
@@ -23,9 +24,13 @@ class HostLibraries:
 
     def __init__(self) -> None:
         self._loaded: list[ctypes.CDLL] = []
+        self._numbers: dict[bytes, int] = {}
 
     def load_launchers(self, code: bytes, what: str) -> int:
-        """See ``LauncherRuntime``."""
+        """See ``LauncherRuntime``; each content is loaded once."""
+        digest = hashlib.sha256(code).digest()
+        if digest in self._numbers:
+            return self._numbers[digest]
         descriptor = os.memfd_create("launchers", os.MFD_CLOEXEC)
         path = f"/proc/self/fd/{descriptor}"
         try:
@@ -36,7 +41,8 @@ class HostLibraries:
             os.close(descriptor)
             raise _refusal(str(error).removeprefix(f"{path}: "), what) from None
         # The file stays open: dlopen goes by the path, and the next file must not have the same.
-        return len(self._loaded) - 1
+        self._numbers[digest] = len(self._loaded) - 1
+        return self._numbers[digest]
 
     def symbol(self, loaded: int, name: str) -> int | None:
         """See ``LauncherRuntime``."""
