@@ -15,8 +15,8 @@ from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import target
 
 _OF_HOST = re.compile(
-    r"unable to execute command: Executable.*|(?:unable to find library|cannot find) -l\w.*"
-    r"|(?:cannot open|cannot find) crt\w+\.o.*"
+    r"unable to execute command: Executable.*|invalid linker name in argument.*"
+    r"|(?:unable to find library|cannot find) -l\w.*|(?:cannot open|cannot find) crt\w+\.o.*"
     r"|fatal error: '(?:c(?:math|stdint|stddef|stdlib|string|assert|limits)|algorithm|type_traits|utility|string"
     r"|stdlib\.h|stdint\.h)' file not found"
 )
