@@ -9,6 +9,10 @@ IMPOSSIBLE_GEOMETRY = "impossible geometry"
 
 _KINDS: tuple[tuple[str, str], ...] = (
     (r"ended without a fault, but upstream stops", "no fault"),
+    (r"puts? work on (the null|another) stream", "another stream"),
+    (r"returns with the error \w+ \(\d+\) pending", "pending error"),
+    (r"freed what it was given", "freed argument"),
+    (r"wrote outside of \w+: \d+ bytes before", "outside of scratch"),
     (r"a null pointer", "null pointer"),
     (r"found after kernel .* wrote|bytes before and \d+ bytes after the buffer were overwritten", "canary overwritten"),
     (r"(past the end|before|into) .*(__shared__|dynamic shared memory)", "outside of shared memory"),

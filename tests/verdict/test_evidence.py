@@ -14,6 +14,7 @@ from conformance.cases.launch import Buffer
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence
 from conformance.processes import InfrastructureError
+from conformance.report.causes.table import CAUSES
 from conformance.runtimes.hip.errors import HipError, first_error
 from conformance.spec.load import load_specs
 from conformance.verdict import trials
@@ -261,3 +262,19 @@ def test_elements_of_one_row_share_it() -> None:
 )
 def test_faults_of_machine_code_are_of_the_same_kinds(said: str, kind: str) -> None:
     assert fault_kind(f"hipModuleLaunchKernel returned hipErrorIllegalAddress (700) for k: kernel k: {said}") == kind
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("launch_x: hipMemset put work on the null stream, and not on the one that", "on another stream"),
+        ("launch_x puts work on another stream: it is done before the stream", "on another stream"),
+        ("launch_x returns with the error hipErrorInvalidConfiguration (9) pending: more", "an error pending"),
+        ("launch_x: returns with the error cudaErrorInvalidValue (1) pending: invalid argument", "an error pending"),
+        ("launch_x freed what it was given: vy", "frees what it was given"),
+        ("launch_x wrote outside of tmp_fixup: 0 bytes before and 1 bytes behind it", "outside of its scratch"),
+    ],
+)
+def test_what_a_launcher_must_not_do_is_a_cause_of_its_own(said: str, cause: str) -> None:
+    fitting = [one for one in CAUSES if fault_kind(said) in one.faults]
+    assert [cause in one.title for one in fitting] == [True]
