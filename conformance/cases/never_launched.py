@@ -127,7 +127,7 @@ ROWS = (
     Row("block", _given, _OWN_GRID, _GRIDS),
     Row("info", _any_of("given"), _NULL_INFO, {**_STRIDED, **_TWO_SIDED}),
     Row("outermost", _given, _WHOLE_TENSOR, _ELEMENTWISE),
-    Row("dim_size", _given, _OWN_SIZES, _INDEXED),
+    Row("dim_size", _given, _OWN_SIZES, {"index_select": 476, "gather": 523}),
     Row("ids_size", _given, _OWN_SIZES, {"index_select": 476, "gather": 523}),
     Row("right_size", _given, _OWN_SIZES, {"index_select": 476, "gather": 523}),
     Row("ids", _any_of("beyond", "negative", "foreign"), _BAD_IDS, _INDEXED),

@@ -16,7 +16,7 @@ from reference.expected import Faults
 from reference.strided import leading
 
 SIZES = ("outermost", "dim_size", "ids_size", "right_size")
-FAMILIES = ("unary", "binary", "where", "index_select", "gather", "scatter", "scatter_add", "index_add")
+FAMILIES = ("unary", "binary", "where", "index_select", "gather")
 
 
 def answer(k: Kernel, arguments: dict[str, Any]) -> bytes:

@@ -302,8 +302,8 @@ def test_reports_have_a_column_per_target_that_says_compiles(specs: Specs) -> No
     assert "4 of 10 compile" in render_html(joined, specs)
     assert "gfx942: 10 of 748 compile" in render_terminal(joined, specs)
     head, first, *_ = render_csv(joined, specs).splitlines()
-    assert head.endswith(",gfx942,gfx1100")
-    assert first.endswith(",compiles,compiles")
+    assert head.endswith(",gfx942,gfx1100,entry")
+    assert first.endswith(",compiles,compiles,kernel")
 
 
 def test_a_report_without_builds_says_nothing_of_targets(specs: Specs) -> None:

@@ -104,7 +104,10 @@ def test_a_kernel_is_judged_under_candles_name(cli, port) -> None:
     file.write_text('[names]\n"uneg_f3" = "minus_f32"\n')
     said = cli("run", "--runtime", "cpu", "--kernels", folder, CASE)
     assert said.code == 2
-    assert f'{file}: names: "uneg_f3" = "minus_f32" matches none of the 748 kernels of the specs' in said.err
+    assert (
+        f'{file}: names: "uneg_f3" = "minus_f32" matches none of the 748 kernels and 49 launchers of the specs'
+        in said.err
+    )
 
 
 def test_near_names_get_the_lines_to_add(cli, port) -> None:

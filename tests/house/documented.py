@@ -68,7 +68,8 @@ def _commands(page: Path, line: str) -> Iterator[Written]:
 
 def _command(page: Path, words: list[str]) -> Iterator[Written]:
     words = [word.removeprefix(".venv/bin/") for word in words]
-    if words[:2] == ["python", "-m"]:
-        words = words[2:]
+    for starter in (["python", "-m"], ["xargs"]):
+        if words[: len(starter)] == starter:
+            words = words[len(starter) :]
     if words and words[0] in PROGRAMS:
         yield Written(page.name, words[0], tuple(words[1:]))

@@ -32,11 +32,13 @@ FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
 
 _STARTS = ("ids_start", "inp_start", "out_start")
 
-_COMMON = ("shape", "count", "ids", "values", *_STARTS, "dim_size", "grid", "block")
+_COMMON = ("shape", "count", "ids", "values", *_STARTS, "grid", "block")
 
-_SELECT_FIELDS = (*_COMMON, "layout", "source", "right_size", "ids_size")
+_SIZES = ("dim_size", "right_size", "ids_size")
 
-_GATHER_FIELDS = (*_COMMON, "numel", "right_size", "ids_size")
+_SELECT_FIELDS = (*_COMMON, *_SIZES, "layout", "source")
+
+_GATHER_FIELDS = (*_COMMON, *_SIZES, "numel")
 
 # Ids that are the largest value of another type, and their neighbours.
 _LIMITS = (0, 1, 126, 127, 128, 253, 254, 255, 256, 257)
@@ -82,7 +84,7 @@ _NEGATIVE_FAULTS: tuple[str, ...] = (
 )
 
 # Sizes of which the ids and the launch reach only the first elements: 2^32 + 5 is 5 where 32 bits are kept. All rows
-# that ids of 8 bits can name are there.
+# that ids of 8 bits can name are there. Not for what puts elements: a right kernel may go through all rows of dst.
 _TOLD: tuple[str, ...] = ("shape=[1,255,5],count=7,ids={m},values={v},dim_size=4294967301",)
 
 _SELECT_TOLD: tuple[str, ...] = (
@@ -119,12 +121,6 @@ _INDEX_SELECT: tuple[str, ...] = (
 _GATHER: tuple[str, ...] = (
     "shape=[3,8,5],count=8,ids=plain,values={v},numel=56",  # ids smaller than the source: numel ids, no more
     "shape=[2,6,7],count=9,ids=mixed,values={v},numel=126",
-)
-
-# 2^27 rows of the destination, of which the ids reach the first: more than any cache holds.
-_SCATTER_TOLD: tuple[str, ...] = (
-    "shape=[1,9,37],count=70,ids=few,values=ties,dim_size=134217728",  # I05
-    "shape=[1,9,1],count=70,ids={m},values=ties,dim_size=134217728",  # I05
 )
 
 _PUT: tuple[str, ...] = (
@@ -214,9 +210,7 @@ def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
 def _put_rows(kernel: Kernel) -> tuple[Row, ...]:
     name = kernel.param("inp").dtype
     marked = not _is_f8_sum(kernel)
-    rows = (*_PUT, *_TOLD, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
-    far = dtype(kernel.param("ids").dtype).size >= 4  # others cannot name so many rows
-    rows += _SCATTER_TOLD if far and kernel.launch.startswith("scatter") else ()
+    rows = (*_PUT, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
     if kernel.launch == "scatter":
         return _parsed(rows, name, "wide", marked)
     return _parsed((*rows, *_ADD, *(_ADD_FLOAT if dtype(name).kind == "float" else ())), name, "unit", marked)
@@ -353,12 +347,11 @@ def _put(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     distribution = fields.text("values", "unit")
     content = fields.located(lambda: values(distribution, dtype(out.dtype), left * dim * right, stream))
     out.data[out.start : out.start + len(content)] = np.roll(content, 1)  # not the value that a table puts there
-    told_dim, _, _ = _told(fields, left, dim, right, count)
     given: dict[str, Argument] = {
         "ids": _drawn_ids(fields, kernel, count if add else n, dim, stream),
         "inp": drawn(fields, kernel, "inp", _flat(fields, n, "inp_start"), stream),
         "out": out,
-        **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=told_dim, right_size=right),
+        **_size_arguments(left_size=left, src_dim_size=count, dst_dim_size=dim, right_size=right),
         **(_size_arguments(ids_dim_size=count) if add else {}),
     }
     return launch(kernel, fields, left * right, given)
