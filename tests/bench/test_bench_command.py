@@ -12,6 +12,7 @@ from made import FOUR, record
 
 from conformance.cli.main import main
 from conformance.record.bench import BenchRecord, bench_text, read_bench
+from conformance.runtimes.cuda.control import nvidia_devices
 from tests.commands import answer, refused
 
 UNARY = """#include <hip/hip_runtime.h>
@@ -150,4 +151,8 @@ def test_a_tree_to_compare_with_that_does_not_exist(said, trees, tmp_path):
 
 def test_a_gpu_that_is_not_there(said, trees, monkeypatch):
     monkeypatch.setenv("CANDLE_PARITY_LIBCUDA", "/nowhere/libcuda.so.1")
-    refused(said("uneg_f32", "--runtime", "cuda", "--kernels", trees[0]), "/nowhere/libcuda.so.1", "--runtime cpu")
+    nvidia_devices.cache_clear()  # another test of this process may have asked
+    try:
+        refused(said("uneg_f32", "--runtime", "cuda", "--kernels", trees[0]), "/nowhere/libcuda.so.1", "--runtime cpu")
+    finally:
+        nvidia_devices.cache_clear()
