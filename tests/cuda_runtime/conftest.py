@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.runtimes.cpu.build import BuildError
+from conformance.runtimes.cuda.control import nvidia_devices
 from conformance.toolchains.host import NoCompiler, find_toolchain
 from tests.cuda_runtime.machine import LIBCUDA, NVRTC, build_stand_in
 
@@ -28,6 +30,17 @@ def over_stand_ins(stand_ins: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(NVRTC, str(stand_ins[1]))
     monkeypatch.delenv("HIPCUDA_INCLUDE", raising=False)
     monkeypatch.delenv("STAND_IN_FAULT", raising=False)
+
+
+@pytest.fixture
+def nvidia_gpu() -> None:
+    """Skips, with the reason, where there is no NVIDIA GPU."""
+    try:
+        devices, why = nvidia_devices()
+    except (NoCompiler, BuildError) as error:
+        devices, why = 0, str(error)
+    if not devices:
+        pytest.skip(f"NOT RUN, no NVIDIA GPU: {why}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.runtimes.cpu.build import BuildError
-from conformance.runtimes.cuda.control import nvidia_devices
 from conformance.runtimes.cuda.nvcc import compiler_for
-from conformance.toolchains.host import NoCompiler
 from tests.commands import answer
 from tests.launchers.test_launchers import LAUNCHER, TREE, Fault
 
@@ -22,13 +19,7 @@ SCRATCH = "launch_mmq_gguf_q4_0(ncols=256,nrows=33,columns=1,values=random)"
 
 
 @pytest.fixture(autouse=True)
-def _gpu() -> None:
-    try:
-        devices, why = nvidia_devices()
-    except (NoCompiler, BuildError) as error:
-        devices, why = 0, str(error)
-    if not devices:
-        pytest.skip(f"NOT RUN, no NVIDIA GPU: {why}")
+def _nvcc(nvidia_gpu: None) -> None:
     found = compiler_for("sm_90")
     if isinstance(found, str):
         pytest.skip(f"NOT RUN: {found}")

@@ -15,27 +15,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from conformance.runtimes.cpu.build import BuildError
-from conformance.toolchains.host import NoCompiler
 from tests.cuda_runtime.machine import in_child
 
-pytestmark = pytest.mark.on_nvidia_gpu
+pytestmark = [pytest.mark.on_nvidia_gpu, pytest.mark.usefixtures("nvidia_gpu")]
 
 SOURCE = Path(__file__).with_name("kernels.hip")
 INSTRUCTIONS = Path(__file__).with_name("instructions.hip")
 HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
-
-
-@pytest.fixture(autouse=True)
-def _gpu() -> None:
-    from conformance.runtimes.cuda.control import nvidia_devices
-
-    try:
-        devices, why = nvidia_devices()
-    except (NoCompiler, BuildError) as error:
-        devices, why = 0, str(error)
-    if not devices:
-        pytest.skip(f"NOT RUN, no NVIDIA GPU: {why}")
 
 
 class Gpu:

@@ -33,6 +33,8 @@ def test_calls_of_a_launcher_are_timed_against_another_trees(
     (row,) = read_bench(tmp_path / "b.json").workloads
     assert (row.kernel, row.case, row.size) == (LAUNCHER, f"{LAUNCHER}(kx=1280,rows=8,values=mid)", "small")
     assert row.bytes > 8 * 1280 * 4
+    (line,) = [line for line in said.out.splitlines() if line.startswith(row.case)]
+    assert line.split()[4:6] == ["-", "-"]  # registers and occupancy of a host function are nobody's
 
 
 def test_what_a_launcher_must_not_do_is_a_loss_and_no_time(

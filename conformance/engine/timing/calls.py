@@ -25,14 +25,12 @@ def start_of(
             address = addresses[argument.name] + argument.start * argument.data.itemsize
             slots.append(address.to_bytes(SLOT, "little"))
         elif isinstance(argument, Stream):
-            slots.append(None)
+            slots.append(bytes(SLOT) if asynchronous else None)
         else:
             value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
             slots.append(value.ljust(SLOT, b"\0"))
-    if asynchronous:
-        null = bytes(SLOT)
-        return PreparedCall(device, function, launch.types, [slot or null for slot in slots], launch.kernel).start
-    return PreparedCall(device, function, launch.types, slots, launch.kernel).run
+    call = PreparedCall(device, function, launch.types, slots, launch.kernel)
+    return call.start if asynchronous else call.run
 
 
 def resources_of(device: Device, function: Function, launch: Launch) -> Resources:

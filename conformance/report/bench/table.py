@@ -8,7 +8,7 @@ from math import exp, log
 
 from tabulate import tabulate
 
-from conformance.record.bench import NOISE, BenchRecord, Loss, WorkloadResult
+from conformance.record.bench import NOISE, BenchRecord, Loss, TreeTiming, WorkloadResult
 from conformance.report.bench.counts import counts_table, legend
 from conformance.runtimes import known_kind
 from conformance.text import one_line
@@ -18,6 +18,9 @@ FEW = 40
 
 TEXT = ("case", "family", "least is")
 """The heads of columns that hold no numbers."""
+
+UNKNOWN = "-"
+"""What a launcher's kernels take: their launch is its own."""
 
 Cells = tuple[list[str], list[list[str]]]
 """The heads of a table and its rows."""
@@ -69,6 +72,10 @@ def _tree(path: str, commit: str | None) -> str:
     return f"{path} ({commit})" if commit else path
 
 
+def _registers(timing: TreeTiming) -> str:
+    return str(timing.registers) if timing.registers else UNKNOWN
+
+
 def each(rows: Sequence[WorkloadResult]) -> Cells:
     """A row per workload."""
     compared, counted = _compared(rows), _counted(rows)
@@ -80,9 +87,9 @@ def each(rows: Sequence[WorkloadResult]) -> Cells:
             _rate(row.gbps),
             f"{row.share:.0%}",
             *("" if row.gops is None else _rate(row.gops) for _ in counted),
-            str(row.ours.registers) + (f" +{row.ours.local} B" if row.ours.local else ""),
-            f"{row.ours.occupancy:.0%}",
-            *([f"{row.against.ms:.4f}", str(row.against.registers), f"{row.ratio:.2f}"] if row.against else []),
+            _registers(row.ours) + (f" +{row.ours.local} B" if row.ours.local else ""),
+            f"{row.ours.occupancy:.0%}" if row.ours.occupancy else UNKNOWN,
+            *([f"{row.against.ms:.4f}", _registers(row.against), f"{row.ratio:.2f}"] if row.against else []),
         ]
         for row in rows
     ]
