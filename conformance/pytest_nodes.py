@@ -109,7 +109,7 @@ class KernelItem(pytest.Item):
             raise NotAtParity(outcome)
 
     def _besides(self) -> bool:
-        """Whether this is a launcher next to kernels: one that a port leaves out is no failure there."""
+        """Whether this is a launcher next to kernels: one that a port leaves out is not a failure there."""
         kernels = (item for item in self.session.items if isinstance(item, KernelItem) and not item.kernel.is_launcher)
         return self.kernel.is_launcher and next(kernels, None) is not None
 

@@ -23,7 +23,7 @@ _ELEMENT = {
     "known_failure": "skipped",
     "not_run": "skipped",
 }
-# As next to kernels: one that the port leaves out, or that the runtime does not call, is no failure.
+# As next to kernels: one that the port leaves out, or that the runtime does not call, is not a failure.
 _LAUNCHER = {**_ELEMENT, "missing": "skipped"}
 
 
