@@ -11,11 +11,14 @@ __global__ void __launch_bounds__(quantize_tiled_threads)
   quantize_tiled<Layout>(source, vy, padded, rows, channels);
 }
 
-template <class P, int tile_columns, int tile_rows, int rows>
-__global__ void __launch_bounds__(mmq_threads)
-    mmq_kernel(const void *__restrict__ vx, const void *__restrict__ vy, f32 *__restrict__ dst, int ncols_x,
-               int nrows_x, int ncols_y, int stride_x, int stride_dst) {
-  tiled_product<P, tile_columns, tile_rows, rows>(vx, vy, dst, ncols_x, nrows_x, ncols_y, stride_x, stride_dst);
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
+__global__ void __launch_bounds__(threads) mmq_kernel(TiledOperands operands) {
+  tiled_product<P, tile_columns, tile_rows, threads, rows>(operands);
+}
+
+template <int tile_columns, int tile_rows, int threads>
+__global__ void __launch_bounds__(threads) add_partials_kernel(TiledOperands operands) {
+  add_partials<tile_columns, tile_rows, threads>(operands);
 }
 
 #ifdef CANDLE_HAS_HOST
@@ -30,33 +33,70 @@ void launch_quantize(const void *x, const i32 *ids, void *vy, i64 ne00, i64 s01,
       TiledSource{static_cast<const f32 *>(x), ids, ne00, s01, s02, s03}, vy, ne0, int(ne1), int(ne2));
 }
 
-template <class P, int tile_columns, int tile_rows, int rows>
-void launch_tiles(const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_x, i64 ncols_y, i64 stride_row_x,
-                  i64 stride_col_dst, void *stream) {
-  const dim3 grid(ceil_div(nrows_x, tile_rows), ceil_div(ncols_y, tile_columns));
-  mmq_kernel<P, tile_columns, tile_rows, rows><<<grid, mmq_threads, 0, static_cast<hipStream_t>(stream)>>>(
-      x, y, static_cast<f32 *>(dst), int(ncols_x), int(nrows_x), int(ncols_y), int(stride_row_x), int(stride_col_dst));
+// The tiles that are left when all multiprocessors have had the same number, are shared by several thread blocks each,
+// which have 16 groups or more. Candle has 64 KiB of tmp_fixup for each multiprocessor.
+TiledWork tiled_work(i64 tiles, i64 groups, i64 tile_size, i64 slots, i64 multiprocessors) {
+  const i64 rest = slots > 0 ? tiles % slots : 0;
+  if (rest == 0 || 10 * tiles >= 9 * (tiles - rest + slots)) return {u32(tiles), 1};
+  const i64 most = 1 + multiprocessors * 64 * 64 * 4 / tile_size / rest;
+  i64 parts = slots / rest;
+  if (parts > groups / 16) parts = groups / 16;
+  if (parts > most) parts = most;
+  if (parts < 2) return {u32(tiles), 1};
+  return {u32(tiles - rest), u32(parts)};
 }
 
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
+void launch_tiles(TiledOperands o, int blocks_each, int multiprocessors, hipStream_t stream) {
+  constexpr int add_threads = 256;
+  const i64 tiles = i64(ceil_div(o.nrows_x, tile_rows)) * ceil_div(o.ncols_y, tile_columns);
+  o.work = tiled_work(tiles, o.ncols_x / group_length, tile_rows * tile_columns, i64(blocks_each) * multiprocessors,
+                      multiprocessors);
+  const unsigned split = unsigned(tiles) - o.work.whole, blocks = o.work.whole + split * o.work.parts;
+  mmq_kernel<P, tile_columns, tile_rows, threads, rows><<<blocks, threads, 0, stream>>>(o);
+  if (split == 0) return;
+  const dim3 grid(split, tile_rows * tile_columns / add_threads);
+  add_partials_kernel<tile_columns, tile_rows, add_threads><<<grid, add_threads, 0, stream>>>(o);
+}
+
+TiledOperands tiled_operands(const void *x, const void *y, void *dst, void *partials, i64 ncols_x, i64 nrows_x,
+                             i64 ncols_y, i64 stride_x) {
+  return {x,
+          y,
+          static_cast<f32 *>(dst),
+          static_cast<f32 *>(partials),
+          u32(ncols_x),
+          u32(nrows_x),
+          u32(ncols_y),
+          u32(stride_x),
+          u32(nrows_x),
+          {}};
+}
+
+// Tiles as wide as the columns want, and how many thread blocks of them a multiprocessor has registers for.
 template <class P>
-void launch_mmq(const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_x, i64 ncols_y, i64 stride_row_x,
-                i64 stride_col_dst, void *stream) {
-  if (ncols_y <= 16) {
-    launch_tiles<P, 16, 32, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
+void launch_mmq(const TiledOperands &o, int multiprocessors, hipStream_t stream) {
+  constexpr bool many_loads = P::words_per_load == 1;
+  if (o.ncols_y <= 16) {
+    launch_tiles<P, 16, 32, 128, 4>(o, many_loads ? 3 : 4, multiprocessors, stream);
+  } else if (o.ncols_y <= 32) {
+    launch_tiles<P, 32, 64, 128, 4>(o, 3, multiprocessors, stream);
+  } else if (o.ncols_y <= 256 || P::widest_tile < 128) {
+    launch_tiles<P, 64, P::halves ? 64 : 128, 128, 4>(o, 2, multiprocessors, stream);
   } else {
-    constexpr int tile_rows = P::halves ? 64 : 128;  // with scales of halves the registers do not last for more
-    launch_tiles<P, 64, tile_rows, 4>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, stride_col_dst, stream);
+    launch_tiles<P, 128, 128, 256, 4>(o, 1, multiprocessors, stream);
   }
 }
 
 }  // namespace
 
-// Sums are never split between thread blocks: no facts of the device are asked for, and tmp_fixup stays as it is.
 // Columns of dst lie nrows_x apart, as Candle's launchers have them whatever stride_col_dst says.
-#define MMQ(NAME, ...)                                                                                              \
-  extern "C" void launch_mmq_gguf_##NAME(void *, const void *x, const void *y, void *dst, i64 ncols_x, i64 nrows_x, \
-                                         i64 ncols_y, i64 stride_row_x, i64, int, int, i64, int, void *stream) {    \
-    launch_mmq<__VA_ARGS__>(x, y, dst, ncols_x, nrows_x, ncols_y, stride_row_x, nrows_x, stream);                   \
+#define MMQ(NAME, ...)                                                                                            \
+  extern "C" void launch_mmq_gguf_##NAME(void *tmp_fixup, const void *x, const void *y, void *dst, i64 ncols_x,   \
+                                         i64 nrows_x, i64 ncols_y, i64 stride_row_x, i64, int, int nsm, i64, int, \
+                                         void *stream) {                                                          \
+    launch_mmq<__VA_ARGS__>(tiled_operands(x, y, dst, tmp_fixup, ncols_x, nrows_x, ncols_y, stride_row_x), nsm,   \
+                            static_cast<hipStream_t>(stream));                                                    \
   }
 
 MMQ(q4_0, PlainProduct<Q4_0Signed, LayoutDS4>)

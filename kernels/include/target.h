@@ -10,9 +10,10 @@
 //   optimization_barrier(x)               on AMD GPUs: hides x from the compiler, which has to compute it before this
 //   rematerialize(x)                      x; on AMD GPUs values that depend on it are recomputed, not kept in registers
 //   on_gpu, on_amd
-//   integer_matrices_16x8                 there are multiply_matrices_16 and _32: a logical wave adds the products of
-//   16
-//                                         rows with 8 columns of 16 or 32 signed bytes (see MatrixTile16x8)
+//   integer_matrices_16x8                 there are load_matrices, multiply_matrices_16 and _32: a logical wave adds
+//   the
+//                                         products of 16 rows with 8 columns of 16 or 32 signed bytes (see
+//                                         MatrixTile16x8)
 //   integer_matrices_16x16                likewise of 16 rows with 16 columns, by a wave of 64 lanes (MatrixTile16x16)
 //   few_registers                         a tile of a quantized product takes all registers of a thread
 //
@@ -31,9 +32,9 @@
 namespace candle::target {
 
 // Defined only where integer_matrices_16x8 says so.
-__device__ void multiply_matrices_16(i32 (&sums)[4], const u32 (&rows)[2], u32 column);
-__device__ void multiply_matrices_32(i32 (&sums)[4], const u32 (&low)[2], const u32 (&high)[2], u32 column_low,
-                                     u32 column_high);
+__device__ void load_matrices(u32 (&words)[4], const void *row);
+__device__ void multiply_matrices_16(i32 (&sums)[4], i32 start, u32 row, u32 row_8, u32 column);
+__device__ void multiply_matrices_32(i32 (&sums)[4], i32 start, const u32 (&rows)[4], u32 column_low, u32 column_high);
 
 // Likewise, integer_matrices_16x16.
 __device__ void multiply_matrices_16x16(i32 (&sums)[4], u32 column, u32 row);

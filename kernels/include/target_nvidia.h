@@ -95,18 +95,28 @@ __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
 }
 
 #if __CUDA_ARCH__ >= 800
-__device__ inline void multiply_matrices_16(i32 (&sums)[4], const u32 (&rows)[2], u32 column) {
-  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(rows[0]), "r"(rows[1]), "r"(column));
+// Lane 8 * m + i has the address of row i, 16 bytes of shared memory, of matrix m; lane 4 * r + c gets word c of row r
+// of all four.
+__device__ inline void load_matrices(u32 (&words)[4], const void *row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(u32(__cvta_generic_to_shared(row)))
+               : "memory");
 }
 
-__device__ inline void multiply_matrices_32(i32 (&sums)[4], const u32 (&low)[2], const u32 (&high)[2], u32 column_low,
+// `start` is only read: where all sums start alike, they need no moves.
+__device__ inline void multiply_matrices_16(i32 (&sums)[4], i32 start, u32 row, u32 row_8, u32 column) {
+  asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %7, %7, %7};"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(row), "r"(row_8), "r"(column), "r"(start));
+}
+
+__device__ inline void multiply_matrices_32(i32 (&sums)[4], i32 start, const u32 (&rows)[4], u32 column_low,
                                             u32 column_high) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(low[0]), "r"(low[1]), "r"(high[0]), "r"(high[1]), "r"(column_low), "r"(column_high));
+      "{%10, %10, %10, %10};"
+      : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
+      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "r"(column_low), "r"(column_high), "r"(start));
 }
 #endif
 

@@ -94,7 +94,9 @@ _MMQ: tuple[str, ...] = (
     "ncols={k},nrows=17,columns=24,values=random",  # Q10
     "ncols=768,nrows=96,columns=10,values=random",  # Q10
     "ncols=2048,nrows=40,columns=12,nsm=3,values=random",  # tiles that end within a row: the fix-up
+    "ncols=1024,nrows=300,columns=40,nsm=1,values=random",  # more tiles than fit at once
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
+    "ncols=256,nrows=130,columns=290,values=random",  # S10
     "ncols=256,nrows=20,columns=10,nsm=132,values=random",
     "ncols=256,nrows=20,columns=10,cc=800,values=random",  # cc must not choose the answer
     "ncols=512,nrows=31,columns=12,values=zeros",  # N08

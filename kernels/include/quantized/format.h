@@ -42,6 +42,7 @@ template <class F, class B, bool has_high = false>
 struct Format {
   using Block = B;
   using PackedWord = Packed<alignof(B)>;
+  static constexpr bool has_high_bytes = has_high;
   static __device__ const u8 *high_bytes(const B &, int, int) { return nullptr; }
   static __device__ PackedWord load_packed(const B &b, int group, int word) {
     PackedWord p{begin_load<alignof(B)>(F::low_bytes(b, group, word)), {}};

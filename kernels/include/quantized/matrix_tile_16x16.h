@@ -1,15 +1,15 @@
 // A tile of a product, by the matrix instructions of AMD's CDNA.
 #pragma once
 
-#include "tiled_scales.h"
+#include "tiled_loaders.h"
 
 namespace candle {
 
 // DotTile by products of matrices of 16 rows and 16 columns, by the waves of 64 lanes of AMD's CDNA: lane 16 * c + r
 // holds words c of row r and of column r, and results (r, 4 * c) to (r, 4 * c + 3).
-template <class P, int tile_rows, int tile_columns>
+template <class P, int tile_rows, int tile_columns, int threads>
 struct MatrixTile16x16 {
-  static constexpr int wave_size = 64, waves = mmq_threads / wave_size;
+  static constexpr int wave_size = 64, waves = threads / wave_size;
   static constexpr int rows = tile_rows / 16 / waves, columns = tile_columns / 16;
   const int r, c, row0;
   f32 acc[rows][columns][4] = {};
@@ -17,19 +17,21 @@ struct MatrixTile16x16 {
   __device__ explicit MatrixTile16x16(int thread)
       : r(thread % 16), c(thread % wave_size / 16), row0(thread / wave_size * 16 * rows) {}
 
-  __device__ void add_group(const TileRow *tile_x, const TileRow *tile_y, int g, bool quantized_sums, int) {
+  template <class Sums, int groups>
+  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+    const int g = group.index;
     u32 words[rows][2];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TileRow &row = tile_x[row0 + 16 * i + r];
+      const TiledRow<groups> &row = tile_x[row0 + 16 * i + r];
       words[i][0] = row.quads[g][0].word[c];
       words[i][1] = row.quads[g][1].word[c];
       scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
     }
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      const TileRow &column = tile_y[16 * j + r];
+      const TiledRow<groups> &column = tile_y[16 * j + r];
       const u32 low = column.quads[g][0].word[c], high = column.quads[g][1].word[c];
       ColumnScales column_scales[4];
 #pragma unroll
@@ -48,8 +50,8 @@ struct MatrixTile16x16 {
         }
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
-          const GroupSums sums{f32(sums_low[n]), f32(sums_high[n])};
-          acc[i][j][n] = P::accumulate(acc[i][j][n], scales[i], sums, column_scales[n], quantized_sums);
+          const Sums sums{f32(sums_low[n]), f32(sums_high[n])};
+          acc[i][j][n] = P::accumulate(acc[i][j][n], scales[i], sums, column_scales[n], group.quantized_sums);
         }
       }
     }

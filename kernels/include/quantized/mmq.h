@@ -4,19 +4,13 @@
 
 #include "../shuffle.h"
 #include "block32_formats.h"
-#include "dot.h"
 #include "k_quant_formats.h"
+#include "tiles.h"
 
 namespace candle {
 
 constexpr int groups_per_step = 2;  // groups of a row in LDS at a time
 constexpr int mmq_threads = 128;    // 32 x 4
-constexpr int group_words = group_length / 4;
-
-// 16 bytes of LDS, read by one instruction.
-struct alignas(16) Quad {
-  u32 word[4];
-};
 
 // One step of a row of weights or of a column of activations in a tile. Five 16-byte quads per row put lanes with
 // neighbouring rows in different banks. The last quad holds, for activations, d of each group and s or the sums of its
@@ -32,8 +26,6 @@ struct Q8_1 : Format<Q8_1, BlockQ8_1> {
   static __device__ u32 unpack(u32 low, u32, int, int) { return low; }
   static __device__ Scales scales(const Block &b, int) { return {load_word<4>(&b.d), 0}; }
 };
-
-__device__ inline int clamp_index(int i, int last) { return i < last ? i : last; }
 
 // The words that a thread loads into one side of a tile of `rows` rows, as they are in memory: with prefetch, the loads
 // of the next step are in flight while this one is multiplied. Neighbouring threads load neighbouring words; a thread
@@ -188,12 +180,6 @@ __device__ inline void store_columns(TileRow *tile, const TileLoader<Q8_1, colum
       if (t % group_words == 0) to[1] = u32(u16(sum)) | u32(other) << 16;
     }
   }
-}
-
-__device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
-#pragma unroll
-  for (int k = 0; k < 4; ++k) sum = dot4(a.word[k], b.word[k], sum);
-  return sum;
 }
 
 // Thread block (bx, by) of 32 x 4 threads computes rows bx * tile_rows.. of columns by * tile_columns.., each thread

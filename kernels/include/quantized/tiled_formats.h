@@ -49,9 +49,28 @@ struct LayoutD2S6 {
   }
 };
 
+// An integer below 2^22 that is added to these bits of an f32 gives the bits of that f32 plus the integer, so that sums
+// which start from there need no conversion.
+constexpr f32 sum_offset = 12582912.0f;  // 1.5 * 2^23
+constexpr i32 sum_offset_bits = 0x4b400000;
+
 // Sums of products of quants with activations, integers all: of the halves of a group, or of all of it in `low`.
 struct GroupSums {
   f32 low, high;
+  static __device__ GroupSums from_offset(i32 low, i32 high) {
+    return {bit_cast<f32>(low) - sum_offset, bit_cast<f32>(high) - sum_offset};
+  }
+  __device__ f32 times(f32 a) const { return low * a; }
+  __device__ f32 times(f32 a, f32 b) const { return fma(low, a, high * b); }
+};
+
+// The same, where subtracting the offset is a part of the multiplication. Scales have no more than 20 bits, so that
+// their products with the offset are exact; but that with an infinite one is always NaN.
+struct OffsetSums {
+  f32 low, high;
+  static __device__ OffsetSums from_offset(i32 low, i32 high) { return {bit_cast<f32>(low), bit_cast<f32>(high)}; }
+  __device__ f32 times(f32 a) const { return fma(low, a, -sum_offset * a); }
+  __device__ f32 times(f32 a, f32 b) const { return times(a) + fma(high, b, -sum_offset * b); }
 };
 
 // Two words per row and group: as much as a tile has room for.
@@ -64,10 +83,11 @@ template <class F, class Activations>
 struct PlainProduct : F {
   using Layout = Activations;
   static constexpr bool halves = false;
+  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
-                                   bool) {
-    return fma(sums.low * bit_cast<f32>(row.a), column.d, acc);
+  template <class Sums>
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+    return fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
   }
 };
 
@@ -77,14 +97,15 @@ template <class F>
 struct ProductWithMinimum : F {
   using Layout = LayoutDS4;
   static constexpr bool halves = false;
+  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
     if constexpr (F::length == group_length) return {bit_cast<u32>(s.d()), bit_cast<u32>(s.m())};
     const f32 scale = widen(narrow<f16>(s.d() * f32(s.a()))), minimum = widen(narrow<f16>(s.m() * f32(s.b())));
     return {bit_cast<u32>(scale), bit_cast<u32>(-minimum)};
   }
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
-                                   bool) {
-    acc = fma(bit_cast<f32>(row.a) * column.d, sums.low, acc);
+  template <class Sums>
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+    acc = fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
     return fma(bit_cast<f32>(row.b), bit_cast<f32>(column.sums), acc);
   }
 };
@@ -94,13 +115,13 @@ template <class F>
 struct ProductOfHalves : F {
   using Layout = LayoutD4;
   static constexpr bool halves = true;
+  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
     return {bit_cast<u32>(s.d() * f32(s.signed_a())), bit_cast<u32>(s.d() * f32(s.signed_b()))};
   }
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
-                                   bool) {
-    const f32 product = fma(sums.low, bit_cast<f32>(row.a), sums.high * bit_cast<f32>(row.b));
-    return fma(column.d, product, acc);
+  template <class Sums>
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+    return fma(column.d, sums.times(bit_cast<f32>(row.a), bit_cast<f32>(row.b)), acc);
   }
 };
 
@@ -109,16 +130,18 @@ struct ProductOfHalves : F {
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
+  static constexpr int widest_tile = 64;  // wider ones have no registers for the sums of halves and the minima
   static __device__ u32 scale_pair(const Scales &s, i32 scale_and_minimum) {
     const f16 scale = narrow<f16>(s.d() * f32(scale_and_minimum & 15)),
               minimum = narrow<f16>(s.m() * f32(scale_and_minimum >> 4));
     return u32(scale.bits) | u32(minimum.bits) << 16;
   }
   static __device__ RowScales row_scales(const Scales &s) { return {scale_pair(s, s.a()), scale_pair(s, s.b())}; }
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const GroupSums &sums, const ColumnScales &column,
+  template <class Sums>
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column,
                                    bool quantized_sums) {
     const f32 minimum_a = high_half(row.a), minimum_b = high_half(row.b);
-    f32 product = fma(sums.low, low_half(row.a), sums.high * low_half(row.b));
+    const f32 product = sums.times(low_half(row.a), low_half(row.b));
     if (quantized_sums) {
       const f32 sum_a = f32(i32(column.sums << 16) >> 16), sum_b = f32(i32(column.sums) >> 16);
       return fma(product - fma(sum_a, minimum_a, sum_b * minimum_b), column.d, acc);

@@ -14,65 +14,130 @@ constexpr TileBy tile_by = target::integer_matrices_16x8    ? TileBy::matrices_1
                            : target::integer_matrices_16x16 ? TileBy::matrices_16x16
                                                             : TileBy::dot_products;
 
-template <TileBy by, class P, int tile_rows, int tile_columns, int rows>
+template <TileBy by, class P, int tile_rows, int tile_columns, int threads, int rows>
 struct select_tile {
-  using type = DotTile<P, tile_rows, tile_columns, rows>;
+  using type = DotTile<P, tile_rows, tile_columns, threads, rows>;
 };
-template <class P, int tile_rows, int tile_columns, int rows>
-struct select_tile<TileBy::matrices_16x8, P, tile_rows, tile_columns, rows> {
-  using type = MatrixTile16x8<P, tile_rows, tile_columns>;
+template <class P, int tile_rows, int tile_columns, int threads, int rows>
+struct select_tile<TileBy::matrices_16x8, P, tile_rows, tile_columns, threads, rows> {
+  using type = MatrixTile16x8<P, tile_rows, tile_columns, threads>;
 };
-template <class P, int tile_rows, int tile_columns, int rows>
-struct select_tile<TileBy::matrices_16x16, P, tile_rows, tile_columns, rows> {
-  using type = MatrixTile16x16<P, tile_rows, tile_columns>;
+template <class P, int tile_rows, int tile_columns, int threads, int rows>
+struct select_tile<TileBy::matrices_16x16, P, tile_rows, tile_columns, threads, rows> {
+  using type = MatrixTile16x16<P, tile_rows, tile_columns, threads>;
 };
 
-// Thread block (bx, by) of mmq_threads threads computes rows bx * tile_rows.. of columns by * tile_columns..:
-// dst[column * stride_dst + row]. Rows of x are stride_x blocks apart. Block b of column c of y is y[b * ncols_y + c].
-// Where it is by dot products, a thread has `rows` rows.
-template <class P, int tile_columns, int tile_rows, int rows>
-__device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, const void *__restrict__ vy,
-                                                  f32 *__restrict__ dst, int ncols_x, int nrows_x, int ncols_y,
-                                                  int stride_x, int stride_dst) {
+// Which tile a thread block has, and which part of its steps. The first `whole` tiles have a block each, the others
+// `parts` blocks, so that these tiles, too few for all multiprocessors, occupy them nevertheless.
+struct TiledWork {
+  u32 whole, parts;
+  __device__ bool is_whole(u32 block) const { return block < whole; }
+  __device__ u32 tile(u32 block) const { return is_whole(block) ? block : whole + (block - whole) / parts; }
+  __device__ u32 part(u32 block) const { return is_whole(block) ? 0 : (block - whole) % parts; }
+};
+
+struct TiledOperands {
+  const void *x, *y;
+  f32 *dst, *partials;  // partials: sums of the parts but the first, by tile and part
+  u32 ncols_x, nrows_x, ncols_y, stride_x,
+      stride_dst;  // rows of x are stride_x blocks apart, columns of dst stride_dst
+  TiledWork work;
+};
+
+// The tile of the thread block, which has `threads` threads: dst[column * stride_dst + row], in order of rows of tiles.
+// Block b of column c of y is y[b * ncols_y + c]. Where it is by dot products, a thread has `rows` rows. Returns
+// whether no result of the thread is NaN.
+template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
+__device__ CANDLE_FORCE_INLINE bool multiply_tile(const TiledOperands &o, TiledRow<groups_per_step> *tile_x,
+                                                  TiledRow<groups_per_step> *tile_y) {
   using Layout = typename P::Layout;
-  __shared__ TileRow tile_x[tile_rows], tile_y[tile_columns];
-  const int thread = threadIdx.x, row0 = blockIdx.x * tile_rows, column0 = blockIdx.y * tile_columns;
-  const auto *x = static_cast<const typename P::Block *>(vx) + i64(row0) * stride_x;
-  const auto *y = static_cast<const BlockQ8_1Tiled *>(vy) + column0;
-  const int last_row = nrows_x - 1 - row0, last_column = clamp_index(ncols_y - column0, tile_columns) - 1;
-  const int groups = ncols_x / group_length;
-  TileLoader<P, tile_rows, true> weights;
-  TileLoader<Q8_1Tiled, tile_columns, true> activations;
-  TiledRowScales<P, tile_rows> weight_scales;
-  TiledColumnScales<Layout, tile_columns> activation_scales;
-  const auto load = [&](int group0, int t) {
-    weights.load(x, last_row, stride_x, t, group0, groups - 1);
-    weight_scales.load(x, last_row, stride_x, t, group0, groups - 1);
-    activations.load(y, last_column, 1, t, group0, groups - 1, ncols_y);
-    activation_scales.load(y, last_column, ncols_y, t, clamp_index(group0, groups - 1));
+  const u32 thread = threadIdx.x, tile_index = o.work.tile(blockIdx.x), part = o.work.part(blockIdx.x);
+  const u32 parts = o.work.is_whole(blockIdx.x) ? 1 : o.work.parts, row_tiles = (o.nrows_x + tile_rows - 1) / tile_rows;
+  const u32 row0 = tile_index % row_tiles * tile_rows, column0 = tile_index / row_tiles * tile_columns;
+  const auto *x = static_cast<const typename P::Block *>(o.x) + i64(row0) * o.stride_x;
+  const auto *y = static_cast<const BlockQ8_1Tiled *>(o.y) + column0;
+  const u32 last_row = o.nrows_x - 1 - row0, last_column = smaller(o.ncols_y - column0, tile_columns) - 1;
+  const u32 groups = o.ncols_x / group_length, steps = (groups + groups_per_step - 1) / groups_per_step;
+  const u32 first_step = u32(u64(steps) * part / parts), end_step = u32(u64(steps) * (part + 1) / parts);
+  WeightLoader<P, tile_rows, groups_per_step, threads> weights(x, o.stride_x, last_row, thread);
+  RowScaleLoader<P, tile_rows, groups_per_step, threads> weight_scales(x, o.stride_x, last_row, thread);
+  ActivationLoader<tile_columns, groups_per_step, threads> activations;
+  ColumnScaleLoader<Layout, tile_columns, groups_per_step, threads> activation_scales;
+  const auto load = [&](u32 group0, u32 t) {
+    weights.load(group0, groups - 1, t);
+    weight_scales.load(group0, groups - 1, t);
+    activations.load(y, o.ncols_y, last_column, group0, groups - 1, t);
+    activation_scales.load(y, o.ncols_y, last_column, group0, groups - 1, t);
   };
-  if (groups > 0) load(0, thread);
-  typename select_tile<tile_by, P, tile_rows, tile_columns, rows>::type tile(thread);
-  for (int group0 = 0; group0 < groups; group0 += groups_per_step) {
-    const int groups_in_step = clamp_index(groups - group0, groups_per_step);
-    const int t = target::few_registers ? target::rematerialize(thread) : thread;
-    const bool has_last_group = group0 % groups_per_tiled_block == groups_per_tiled_block - groups_per_step;
+  if (first_step < end_step) load(first_step * groups_per_step, thread);
+  typename select_tile<tile_by, P, tile_rows, tile_columns, threads, rows>::type tile(thread);
+  for (u32 step = first_step; step < end_step; ++step) {
+    const u32 group0 = step * groups_per_step, groups_in_step = smaller(groups - group0, groups_per_step);
+    const u32 t = target::few_registers ? target::rematerialize(thread) : thread;
     __syncthreads();
-    weights.store(tile_x, t, group0);
+    weights.store(tile_x, group0, t);
     weight_scales.store(tile_x, t);
-    activations.store(tile_y, t, group0);
-    activation_scales.store(tile_y, t, group0);
-    if (Layout::values_per_sum == 16 && has_last_group) store_quant_sums(tile_y, activations, t);
+    activations.store(tile_y, t);
+    activation_scales.store(tile_y, group0, t);
+    if constexpr (Layout::values_per_sum == 16) store_quant_sums(tile_y, activations, group0, t);
     __syncthreads();
-    load(group0 + groups_per_step < groups ? group0 + groups_per_step : group0, t);
+    load(step + 1 < end_step ? group0 + groups_per_step : group0, t);
 #pragma unroll 1
-    for (int g = 0; g < groups_in_step; ++g) {
-      tile.add_group(tile_x, tile_y, g, has_last_group && g == groups_per_step - 1, last_column);
+    for (u32 g = 0; g < groups_in_step; ++g) {
+      tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
   }
-  tile.each([=](int row, int column, f32 sum) {
-    if (column <= last_column && row <= last_row) dst[i64(column0 + column) * stride_dst + row0 + row] = sum;
+  f32 *to = o.dst + i64(column0) * o.stride_dst + row0;
+  u32 stride = o.stride_dst;
+  if (part != 0) {
+    to = o.partials + i64((tile_index - o.work.whole) * (parts - 1) + part - 1) * (tile_rows * tile_columns);
+    stride = tile_rows;
+  }
+  bool numbers = true;
+  tile.each([&](u32 row, u32 column, f32 sum) {
+    numbers = numbers && sum == sum;
+    if (column <= last_column && row <= last_row) to[i64(column) * stride + row] = sum;
   });
+  return numbers;
+}
+
+template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
+__device__ CANDLE_NOINLINE_GPU void multiply_tile_again(const TiledOperands &o, TiledRow<groups_per_step> *tile_x,
+                                                        TiledRow<groups_per_step> *tile_y) {
+  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_per_step>(o, tile_x, tile_y);
+}
+
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
+__device__ CANDLE_FORCE_INLINE void tiled_product(const TiledOperands &o) {
+  // Long steps wait less often; AMD's LDS is for several thread blocks.
+  constexpr int groups_per_step = tile_columns <= 16 ? 8 : target::on_amd ? 2 : 4;
+  __shared__ TiledRow<groups_per_step> tile_x[tile_rows], tile_y[tile_columns];
+  if constexpr (tile_by == TileBy::matrices_16x8) {
+    const bool numbers = multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+    // A NaN may be due to OffsetSums.
+    if (__syncthreads_or(!numbers)) multiply_tile_again<P, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+  } else {
+    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+  }
+}
+
+// Thread block (b, c) adds the parts of `threads` results, c * threads and on, of a tile that is not whole, number b of
+// these.
+template <int tile_columns, int tile_rows, int threads>
+__device__ inline void add_partials(const TiledOperands &o) {
+  constexpr u32 size = tile_rows * tile_columns;
+  static_assert(size % threads == 0, "every thread has a result");
+  const u32 tile_index = o.work.whole + blockIdx.x, row_tiles = (o.nrows_x + tile_rows - 1) / tile_rows;
+  const u32 i = blockIdx.y * threads + threadIdx.x;
+  const u32 row = tile_index % row_tiles * tile_rows + i % tile_rows;
+  const u32 column = tile_index / row_tiles * tile_columns + i / tile_rows;
+  if (row >= o.nrows_x || column >= o.ncols_y) return;
+  const f32 *partial = o.partials + i64(blockIdx.x) * (o.work.parts - 1) * size + i;
+  f32 &to = o.dst[i64(column) * o.stride_dst + row];
+  f32 sum = to;
+#pragma unroll 4
+  for (u32 part = 1; part < o.work.parts; ++part, partial += size) sum += *partial;
+  to = sum;
 }
 
 }  // namespace candle
