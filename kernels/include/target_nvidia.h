@@ -11,7 +11,7 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
-constexpr bool integer_matrices_16x16 = false;
+using Matrices = NoMatrices;
 constexpr bool on_amd = false;
 constexpr bool few_registers = false;
 constexpr bool integer_matrices_16x8 = __CUDA_ARCH__ >= 800;

@@ -38,14 +38,23 @@ def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
     return [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, c.view(np.float32), b]
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"])
-def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> None:
+TARGETS = ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"]
+WAVES = {"gfx942": 64, "gfx90a": 64, "gfx1100": 32, "gfx1201": 32}
+"""The lanes of a wave where there are products of matrices."""
+
+
+def compiled(source: str, target: str) -> bytes:
     (wanted,) = targets_of(target)
     try:
         toolchain = find_toolchain([wanted], HIPCC_KINDS)
     except AmdError as missing:
         pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
-    code = compile_cached(toolchain, Path(__file__).with_name("target.hip"), wanted).code
+    return compile_cached(toolchain, Path(__file__).with_name(source), wanted).code
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> None:
+    code = compiled("target.hip", target)
     random = np.random.default_rng(11)
     special = np.array(SPECIAL[np.float32], np.float32).view(np.uint32)
     a, b, c = (random.integers(0, 1 << 32, N, np.uint32) for _ in range(3))
@@ -55,3 +64,18 @@ def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> Non
     assert failed == 0, message
     for got, expected in zip(after[3], answers(a, b, c), strict=True):
         same(got.astype(f"u{expected.itemsize}").view(expected.dtype), expected)
+
+
+@pytest.mark.parametrize("target", WAVES)
+def test_products_of_matrices_are_exact(machine: Machine, target: str) -> None:
+    """Of 16 bytes, and of 32."""
+    random = np.random.default_rng(12)
+    rows, columns = (random.integers(0, 1 << 32, (16, 8), np.uint32) for _ in range(2))
+    addends = random.integers(-999, 999, (16, 16), np.int32)
+    out = np.zeros((2, 16, 16), np.uint32)
+    arrays = (rows, columns, addends.view(np.uint32), out)
+    failed, message, after = machine.launch(compiled("matrices.hip", target), *arrays, block=WAVES[target])
+    assert failed == 0, message
+    bytes_of_rows, bytes_of_columns = (words.view(np.int8).astype(np.int32) for words in (rows, columns))
+    for got, depth in zip(after[3], (16, 32), strict=True):
+        same(got.view(np.int32), bytes_of_rows[:, :depth] @ bytes_of_columns[:, :depth].T + addends)

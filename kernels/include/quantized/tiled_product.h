@@ -10,9 +10,9 @@ namespace candle {
 
 enum class TileBy { dot_products, matrices_16x8, matrices_16x16 };
 
-constexpr TileBy tile_by = target::integer_matrices_16x8    ? TileBy::matrices_16x8
-                           : target::integer_matrices_16x16 ? TileBy::matrices_16x16
-                                                            : TileBy::dot_products;
+constexpr TileBy tile_by = target::integer_matrices_16x8 ? TileBy::matrices_16x8
+                           : target::Matrices::integers  ? TileBy::matrices_16x16
+                                                         : TileBy::dot_products;
 
 template <TileBy by, class P, int tile_rows, int tile_columns, int rows>
 struct select_tile {
@@ -24,7 +24,7 @@ struct select_tile<TileBy::matrices_16x8, P, tile_rows, tile_columns, rows> {
 };
 template <class P, int tile_rows, int tile_columns, int rows>
 struct select_tile<TileBy::matrices_16x16, P, tile_rows, tile_columns, rows> {
-  using type = MatrixTile16x16<P, tile_rows, tile_columns>;
+  using type = MatrixTile16x16<target::Matrices, P, tile_rows, tile_columns>;
 };
 
 // Thread block (bx, by) of mmq_threads threads computes rows bx * tile_rows.. of columns by * tile_columns..:
