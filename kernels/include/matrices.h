@@ -1,30 +1,33 @@
 // How the waves of a target hold the matrices of 16 rows and 16 columns that they multiply. Its `Matrices` has
 //
-//   integers                 whether there is multiply_bytes; if not, nothing else need be there
-//   wave_size
-//   operand_row(lane)        the row of an operand that a lane holds a part of; columns are held likewise
-//   parts, part(lane)        how many equal parts a row has, and which of them the lane holds
-//   results                  of a lane; result_row(lane, n) and result_column(lane, n) say which
-//   result_columns           how many columns apart results n and n + 1 of a lane are
+//   integers, halves       whether there is multiply_bytes, multiply_halves; where neither is, nothing else need be
+//   there wave_size rows, row(lane, i)     how many rows of an operand, and of the results, a lane has, and which;
+//   columns of an operand
+//                          are held as rows are
+//   parts, part(lane)      how many equal parts a row of an operand has, and which of them the lane holds
+//   row_padding            of 16 bytes each: between rows of 128 bytes in LDS that lanes read 16 bytes of at a time
+//   columns, column(lane, n)   how many columns of the results a lane has, and which
 //   multiply_bytes(sums, column, row)    adds the products of 16 signed bytes
 //   multiply_bytes(sums, column_low, column_high, row_low, row_high)     of twice 16
+//   multiply_halves<T>(sums, column, row)    adds the products of 16 f16 or bf16, in f32
 //
-// Which bytes of a row a lane's part stands for does not matter as long as rows and columns agree. All lanes of the
-// wave must be active.
+// sums[columns * i + n] is that of row i and column n of the lane, and an operand has its words row after row. Which
+// elements of a row a lane's part stands for does not matter as long as rows and columns agree. All lanes of the wave
+// must be active.
 #pragma once
 
 #include "types.h"
 
 namespace candle::target {
 
-// A lane's part of a row.
+// What a lane holds of an operand.
 template <int count>
 struct MatrixWords {
   u32 word[count];
 };
 
 struct NoMatrices {
-  static constexpr bool integers = false;
+  static constexpr bool integers = false, halves = false;
 };
 
 }  // namespace candle::target

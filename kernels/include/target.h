@@ -12,8 +12,7 @@
 //   on_gpu, on_amd
 //   integer_matrices_16x8                 there are multiply_matrices_16 and _32: a logical wave adds the products of
 //                                         16 rows with 8 columns of 16 or 32 signed bytes (see MatrixTile16x8)
-//   Matrices                              what a wave multiplies at once (matrices.h); its ::integers: whether it can
-//                                         multiply 16 rows with 16 columns of signed bytes (MatrixTile16x16)
+//   Matrices                              the matrices of 16 rows and 16 columns that a wave multiplies (matrices.h)
 //   few_registers                         a tile of a quantized product takes all registers of a thread
 //
 // and these macros:

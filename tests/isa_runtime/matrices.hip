@@ -7,26 +7,31 @@ using target::Matrices;
 template <int count>
 __device__ target::MatrixWords<count> words(const u32 *operand, int lane, int first) {
   target::MatrixWords<count> found;
-  const u32 *row = operand + 8 * Matrices::operand_row(lane) + first + count * Matrices::part(lane);
+  const u32 *row = operand + 8 * Matrices::row(lane, 0) + first + count * Matrices::part(lane);
   for (int k = 0; k < count; ++k) found.word[k] = row[k];
   return found;
 }
 
-// Adds to c what multiply(sums) adds, and stores it as product n of out.
+// Stores what multiply(sums) makes of c as product `n` of out.
 template <class T, class Multiply>
-__device__ void put(const u32 *c, u32 *out, int lane, int product, Multiply multiply) {
-  T sums[Matrices::results];
-  const auto at = [&](int n) { return 16 * Matrices::result_row(lane, n) + Matrices::result_column(lane, n); };
-  for (int n = 0; n < Matrices::results; ++n) sums[n] = T(i32(c[at(n)]));
+__device__ void put(const i32 *c, T *out, int n, int lane, Multiply multiply) {
+  T sums[Matrices::columns];
+  const auto at = [&](int column) { return 16 * Matrices::row(lane, 0) + Matrices::column(lane, column); };
+  for (int k = 0; k < Matrices::columns; ++k) sums[k] = T(c[at(k)]);
   multiply(sums);
-  for (int n = 0; n < Matrices::results; ++n) out[256 * product + at(n)] = bit_cast<u32>(sums[n]);
+  for (int k = 0; k < Matrices::columns; ++k) out[256 * n + at(k)] = sums[k];
 }
 
-extern "C" __global__ void k(const u32 *rows, const u32 *columns, const u32 *c, u32 *out) {
+extern "C" __global__ void k(const u32 *rows, const u32 *columns, const i32 *c, void *out) {
   const int lane = int(threadIdx.x);
-  constexpr int count = 4 / Matrices::parts;
-  const auto row = words<count>(rows, lane, 0), column = words<count>(columns, lane, 0);
-  const auto row_high = words<count>(rows, lane, 4), column_high = words<count>(columns, lane, 4);
-  put<i32>(c, out, lane, 0, [&](auto &sums) { Matrices::multiply_bytes(sums, column, row); });
-  put<i32>(c, out, lane, 1, [&](auto &sums) { Matrices::multiply_bytes(sums, column, column_high, row, row_high); });
+  constexpr int of_bytes = 4 / Matrices::parts, of_halves = 8 / Matrices::parts;
+  const auto row = words<of_bytes>(rows, lane, 0), column = words<of_bytes>(columns, lane, 0);
+  const auto row_high = words<of_bytes>(rows, lane, 4), column_high = words<of_bytes>(columns, lane, 4);
+  const auto half_row = words<of_halves>(rows, lane, 0), half_column = words<of_halves>(columns, lane, 0);
+  auto *integers = static_cast<i32 *>(out);
+  auto *floats = static_cast<f32 *>(out);
+  put(c, integers, 0, lane, [&](auto &sums) { Matrices::multiply_bytes(sums, column, row); });
+  put(c, integers, 1, lane, [&](auto &sums) { Matrices::multiply_bytes(sums, column, column_high, row, row_high); });
+  put(c, floats, 2, lane, [&](auto &sums) { Matrices::multiply_halves<f16>(sums, half_column, half_row); });
+  put(c, floats, 3, lane, [&](auto &sums) { Matrices::multiply_halves<bf16>(sums, half_column, half_row); });
 }

@@ -66,16 +66,24 @@ def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> Non
         same(got.astype(f"u{expected.itemsize}").view(expected.dtype), expected)
 
 
+def product(rows: Words, columns: Words, addends: NDArray[Any], kind: Any, depth: int) -> NDArray[Any]:
+    """Of the first ``depth`` elements of each row and column, exact."""
+    wide = (words.view(kind)[:, :depth].astype(np.float64) for words in (rows, columns))
+    return next(wide) @ next(wide).T + addends
+
+
 @pytest.mark.parametrize("target", WAVES)
 def test_products_of_matrices_are_exact(machine: Machine, target: str) -> None:
-    """Of 16 bytes, and of 32."""
+    """Of 16 bytes, of 32, of 16 f16 and of 16 bf16, all of the same words: small integers as bf16."""
     random = np.random.default_rng(12)
-    rows, columns = (random.integers(0, 1 << 32, (16, 8), np.uint32) for _ in range(2))
+    brain = dtype("bf16").numpy
+    rows, columns = (random.integers(-15, 16, (16, 16)).astype(brain).view(np.uint32) for _ in range(2))
     addends = random.integers(-999, 999, (16, 16), np.int32)
-    out = np.zeros((2, 16, 16), np.uint32)
-    arrays = (rows, columns, addends.view(np.uint32), out)
-    failed, message, after = machine.launch(compiled("matrices.hip", target), *arrays, block=WAVES[target])
+    out = np.zeros((4, 16, 16), np.uint32)
+    failed, message, after = machine.launch(
+        compiled("matrices.hip", target), rows, columns, addends, out, block=WAVES[target]
+    )
     assert failed == 0, message
-    bytes_of_rows, bytes_of_columns = (words.view(np.int8).astype(np.int32) for words in (rows, columns))
-    for got, depth in zip(after[3], (16, 32), strict=True):
-        same(got.view(np.int32), bytes_of_rows[:, :depth] @ bytes_of_columns[:, :depth].T + addends)
+    kinds = [(np.int8, 16, np.int32), (np.int8, 32, np.int32), (np.float16, 16, np.float32), (brain, 16, np.float32)]
+    for got, (kind, depth, result) in zip(after[3], kinds, strict=True):
+        same(got.view(result), product(rows, columns, addends, kind, depth).astype(result))

@@ -14,7 +14,7 @@ struct MatrixTile16x16 {
   static constexpr int waves = mmq_threads / Matrices::wave_size;
   static constexpr int column_waves = smaller(tile_columns / 16, waves / 2),
                        row_waves = smaller(tile_rows / 16, waves / column_waves);
-  static constexpr int sharers = waves / row_waves / column_waves, results = Matrices::results / sharers;
+  static constexpr int sharers = waves / row_waves / column_waves, results = Matrices::columns / sharers;
   static constexpr int rows = tile_rows / 16 / row_waves, columns = tile_columns / 16 / column_waves;
   static_assert(sharers == 1 || rows * columns == 1, "the matrices are distributed evenly");
   using Words = target::MatrixWords<4 / Matrices::parts>;
@@ -25,7 +25,7 @@ struct MatrixTile16x16 {
       : lane(thread % Matrices::wave_size),
         row0(thread / Matrices::wave_size % row_waves * 16 * rows),
         column0(thread / Matrices::wave_size / row_waves % column_waves * 16 * columns),
-        exchange(sharers == 1 ? 0 : thread / Matrices::wave_size / row_waves * results * Matrices::result_columns) {}
+        exchange(sharers == 1 ? 0 : thread / Matrices::wave_size / row_waves * results * Matrices::column_step) {}
 
   // A lane's part of each half of a group, or of all of it.
   struct Operand {
@@ -48,20 +48,20 @@ struct MatrixTile16x16 {
   static constexpr bool has_offset = rows * columns > 1;
   static __device__ f32 number(i32 sum) { return has_offset ? bit_cast<f32>(sum) - 12582912.0f : f32(sum); }
 
-  __device__ int column_of(int n) const { return Matrices::result_column(lane, n) ^ exchange; }
+  __device__ int column_of(int n) const { return Matrices::column(lane, n) ^ exchange; }
 
   __device__ void add_group(const TileRow *tile_x, const TileRow *tile_y, int g, bool quantized_sums, int) {
     Operand row_words[rows];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TileRow &row = tile_x[row0 + 16 * i + Matrices::operand_row(lane)];
+      const TileRow &row = tile_x[row0 + 16 * i + Matrices::row(lane, 0)];
       row_words[i] = operand(row.quads[g]);
       scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
     }
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      const TileRow &column = tile_y[column0 + 16 * j + (Matrices::operand_row(lane) ^ exchange)];
+      const TileRow &column = tile_y[column0 + 16 * j + (Matrices::row(lane, 0) ^ exchange)];
       const Operand words = operand(column.quads[g]);
       ColumnScales column_scales[results];
 #pragma unroll
@@ -71,9 +71,9 @@ struct MatrixTile16x16 {
       }
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
-        i32 sums_low[Matrices::results], sums_high[Matrices::results];
+        i32 sums_low[Matrices::columns], sums_high[Matrices::columns];
 #pragma unroll
-        for (int n = 0; n < Matrices::results; ++n) sums_low[n] = sums_high[n] = has_offset ? 0x4b400000 : 0;
+        for (int n = 0; n < Matrices::columns; ++n) sums_low[n] = sums_high[n] = has_offset ? 0x4b400000 : 0;
         if constexpr (P::halves) {
           Matrices::multiply_bytes(sums_low, words.low, row_words[i].low);
           Matrices::multiply_bytes(sums_high, words.high, row_words[i].high);
@@ -97,7 +97,7 @@ struct MatrixTile16x16 {
       for (int i = 0; i < rows; ++i) {
 #pragma unroll
         for (int n = 0; n < results; ++n) {
-          f(row0 + 16 * i + Matrices::result_row(lane, n), column0 + 16 * j + column_of(n), acc[i][j][n]);
+          f(row0 + 16 * i + Matrices::row(lane, 0), column0 + 16 * j + column_of(n), acc[i][j][n]);
         }
       }
     }
