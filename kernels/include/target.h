@@ -11,10 +11,9 @@
 //   rematerialize(x)                      x; on AMD GPUs values that depend on it are recomputed, not kept in registers
 //   on_gpu, on_amd
 //   integer_matrices_16x8                 there are load_matrices, multiply_matrices_16 and _32: a logical wave adds
-//   the
-//                                         products of 16 rows with 8 columns of 16 or 32 signed bytes (see
+//                                         the products of 16 rows with 8 columns of 16 or 32 signed bytes (see
 //                                         MatrixTile16x8)
-//   integer_matrices_16x16                likewise of 16 rows with 16 columns, by a wave of 64 lanes (MatrixTile16x16)
+//   Matrices                              the matrices of 16 rows and 16 columns that a wave multiplies (matrices.h)
 //   few_registers                         a tile of a quantized product takes all registers of a thread
 //
 // and these macros:
@@ -27,6 +26,7 @@
 //   CANDLE_UNROLL_COLUMNS                 before a loop over an array that must stay in registers
 #pragma once
 
+#include "matrices.h"
 #include "portable.h"
 
 namespace candle::target {
@@ -35,10 +35,6 @@ namespace candle::target {
 __device__ void load_matrices(u32 (&words)[4], const void *row);
 __device__ void multiply_matrices_16(i32 (&sums)[4], i32 start, u32 row, u32 row_8, u32 column);
 __device__ void multiply_matrices_32(i32 (&sums)[4], i32 start, const u32 (&rows)[4], u32 column_low, u32 column_high);
-
-// Likewise, integer_matrices_16x16.
-__device__ void multiply_matrices_16x16(i32 (&sums)[4], u32 column, u32 row);
-__device__ void multiply_matrices_16x16(i32 (&sums)[4], u32 column_low, u32 column_high, u32 row_low, u32 row_high);
 
 }  // namespace candle::target
 

@@ -22,12 +22,6 @@ namespace candle::target {
 
 constexpr bool on_gpu = true;
 constexpr bool integer_matrices_16x8 = false;
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
-#define CANDLE_MFMA 1
-constexpr bool integer_matrices_16x16 = true;
-#else
-constexpr bool integer_matrices_16x16 = false;
-#endif
 constexpr bool on_amd = true;
 
 // RDNA 1 and 2: LLVM spills a quantized product's offsets there, and not on CDNA (512 registers) or later RDNA.
@@ -65,37 +59,6 @@ __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
 #endif
 }
 
-#if defined(CANDLE_MFMA)
-using IntegerTile = __attribute__((__vector_size__(16))) i32;
-
-// Which k a lane's bytes stand for does not matter as long as rows and columns agree.
-__device__ inline void multiply_matrices_16x16(i32 (&sums)[4], u32 column_low, u32 column_high, u32 row_low,
-                                               u32 row_high) {
-  IntegerTile tile{sums[0], sums[1], sums[2], sums[3]};
-#if defined(__gfx942__) || defined(__gfx950__)
-  tile = __builtin_amdgcn_mfma_i32_16x16x32_i8(i64(column_low | u64(column_high) << 32),
-                                               i64(row_low | u64(row_high) << 32), tile, 0, 0, 0);
-#else
-  tile = __builtin_amdgcn_mfma_i32_16x16x16i8(i32(column_low), i32(row_low), tile, 0, 0, 0);
-  tile = __builtin_amdgcn_mfma_i32_16x16x16i8(i32(column_high), i32(row_high), tile, 0, 0, 0);
-#endif
-#pragma unroll
-  for (int n = 0; n < 4; ++n) sums[n] = tile[n];
-}
-
-// Where the instruction takes 32 bytes of a row, zeros stand for the other 16.
-__device__ inline void multiply_matrices_16x16(i32 (&sums)[4], u32 column, u32 row) {
-#if defined(__gfx942__) || defined(__gfx950__)
-  multiply_matrices_16x16(sums, column, 0, row, 0);
-#else
-  IntegerTile tile{sums[0], sums[1], sums[2], sums[3]};
-  tile = __builtin_amdgcn_mfma_i32_16x16x16i8(i32(column), i32(row), tile, 0, 0, 0);
-#pragma unroll
-  for (int n = 0; n < 4; ++n) sums[n] = tile[n];
-#endif
-}
-#endif
-
 // DPP costs no more than a register move; the other masks go through the LDS crossbar (ds_swizzle).
 template <int mask>
 __device__ inline u32 shuffle_xor_word(u32 x) {
@@ -123,3 +86,5 @@ __device__ inline int rematerialize(int x) {
 }
 
 }  // namespace candle::target
+
+#include "matrices_amd.h"

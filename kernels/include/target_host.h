@@ -15,7 +15,7 @@ namespace candle::target {
 
 constexpr bool on_gpu = false;
 constexpr bool integer_matrices_16x8 = false;
-constexpr bool integer_matrices_16x16 = false;
+using Matrices = NoMatrices;
 constexpr bool on_amd = false;
 constexpr bool few_registers = false;
 

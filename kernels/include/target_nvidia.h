@@ -11,7 +11,6 @@
 namespace candle::target {
 
 constexpr bool on_gpu = true;
-constexpr bool integer_matrices_16x16 = false;
 constexpr bool on_amd = false;
 constexpr bool few_registers = false;
 constexpr bool integer_matrices_16x8 = __CUDA_ARCH__ >= 800;
@@ -131,3 +130,5 @@ __device__ inline void optimization_barrier(f32 &) {}  // ptxas reorders freely,
 __device__ inline int rematerialize(int x) { return x; }
 
 }  // namespace candle::target
+
+#include "matrices_nvidia.h"

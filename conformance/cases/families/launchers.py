@@ -130,6 +130,7 @@ _MOE_PREFILL: tuple[str, ...] = (
     "tokens=9,topk=2,experts=5,n=20,k=256,weights=yes,gguf=3,input=f16",
     "tokens=40,topk=1,experts=2,n=33,k=256,weights=no,gguf=1,input=f16,routing=one",  # tails of tiles
     "tokens=1,topk=1,experts=3,n=1,k=256,weights=no,gguf=5,input=bf16",
+    "tokens=70,topk=1,experts=2,n=70,k=512,weights=yes,gguf=2,input=bf16,routing=one",  # several tiles each way
 )
 
 _MOE_WMMA: tuple[str, ...] = (
@@ -145,6 +146,7 @@ _MOE_WMMA: tuple[str, ...] = (
     ),
     "tokens=40,topk=1,experts=5,n=33,k=32,weights=no,dtype=bf16,prefill=yes,routing=one",
     "tokens=33,topk=2,experts=70,n=16,k=16,weights=no,dtype=bf16,prefill=no",  # S10: more experts than a wave
+    "tokens=70,topk=1,experts=2,n=70,k=144,weights=yes,dtype=f16,prefill=yes,routing=one",  # several tiles each way
 )
 
 GGUF = ("q8_0", "q4_K", "q2_K", "q3_K", "q5_K", "q6_K")

@@ -26,23 +26,26 @@ __device__ inline f16 half_value(const Scales &s, i32 q, int half) {
   }
 }
 
-// Four neighbouring values of a row of quantized weights, rounded to T, as f32.
+// Eight neighbouring values of a row of quantized weights, rounded to T. They are in the same half of a group.
 template <class F, class T>
 struct QuantizedWeights {
   const typename F::Block *data;
-  __device__ Pack<f32, 4> operator()(i64 row, int column, int size_k) const {
+  __device__ Pack<T, 8> operator()(i64 row, int column, int size_k) const {
     const typename F::Block &block = data[row * (size_k / F::length) + column / F::length];
-    const int group = column % F::length / group_length, word = column % group_length / 4;
+    const int group = column % F::length / group_length, first_word = column % group_length / 4;
     const Scales scales = F::scales(block, group);
-    const u32 quants = F::quants(block, group, word);
-    Pack<f32, 4> values;
+    Pack<T, 8> values;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const i32 q = i32(quants << (24 - 8 * k)) >> 24;
-      if constexpr (is_same<F, Q8_0>) {
-        values.data[k] = widen(narrow<T>(f32(q) * scales.d()));
-      } else {
-        values.data[k] = widen(narrow<T>(widen(half_value<F>(scales, q, word / 4))));
+    for (int word = 0; word < 2; ++word) {
+      const u32 quants = F::quants(block, group, first_word + word);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const i32 q = i32(quants << (24 - 8 * k)) >> 24;
+        if constexpr (is_same<F, Q8_0>) {
+          values.data[4 * word + k] = narrow<T>(f32(q) * scales.d());
+        } else {
+          values.data[4 * word + k] = narrow<T>(widen(half_value<F>(scales, q, first_word / 4)));
+        }
       }
     }
     return values;

@@ -1,56 +1,88 @@
-// A tile of a product, by the matrix instructions of AMD's CDNA.
+// A tile of a product, by the matrix instructions of AMD GPUs.
 #pragma once
 
 #include "tiled_loaders.h"
 
 namespace candle {
 
-// DotTile by products of matrices of 16 rows and 16 columns, by the waves of 64 lanes of AMD's CDNA: lane 16 * c + r
-// holds words c of row r and of column r, and results (r, 4 * c) to (r, 4 * c + 3).
-template <class P, int tile_rows, int tile_columns, int threads>
+// DotTile by products of matrices of 16 rows and 16 columns (target::Matrices). Where there are fewer of them than
+// waves, `sharers` waves multiply the same ones, each for a part of the results: its columns are exchanged, so that
+// these are the first.
+template <class Matrices, class P, int tile_rows, int tile_columns, int threads>
 struct MatrixTile16x16 {
-  static constexpr int wave_size = 64, waves = threads / wave_size;
-  static constexpr int rows = tile_rows / 16 / waves, columns = tile_columns / 16;
-  const int r, c, row0;
-  f32 acc[rows][columns][4] = {};
+  static constexpr int waves = threads / Matrices::wave_size;
+  static constexpr int column_waves = clamp_index(tile_columns / 16, waves / 2),
+                       row_waves = clamp_index(tile_rows / 16, waves / column_waves);
+  static constexpr int sharers = waves / row_waves / column_waves, results = Matrices::columns / sharers;
+  static constexpr int rows = tile_rows / 16 / row_waves, columns = tile_columns / 16 / column_waves;
+  static_assert(sharers == 1 || rows * columns == 1, "the matrices are distributed evenly");
+  using Words = target::MatrixWords<4 / Matrices::parts>;
+  const int lane, row0, column0, exchange;
+  f32 acc[rows][columns][results] = {};
 
   __device__ explicit MatrixTile16x16(int thread)
-      : r(thread % 16), c(thread % wave_size / 16), row0(thread / wave_size * 16 * rows) {}
+      : lane(thread % Matrices::wave_size),
+        row0(thread / Matrices::wave_size % row_waves * 16 * rows),
+        column0(thread / Matrices::wave_size / row_waves % column_waves * 16 * columns),
+        exchange(sharers == 1 ? 0 : thread / Matrices::wave_size / row_waves * results * Matrices::column_step) {}
+
+  // A lane's part of each half of a group, or of all of it.
+  struct Operand {
+    Words low, high;
+  };
+  __device__ Operand operand(const Quad (&quads)[2]) const {
+    constexpr int count = 4 / Matrices::parts;
+    const int part = Matrices::part(lane), first = P::halves ? count * part : 2 * count * part;
+    const auto load = [&](int begin) {
+      Words words;
+#pragma unroll
+      for (int k = 0; k < count; ++k) words.word[k] = quads[(begin + k) / 4].word[(begin + k) % 4];
+      return words;
+    };
+    return {load(first), load(first + (P::halves ? 4 : count))};
+  }
+
+  // Sums that start from sum_offset take a register for each result of a lane, and conversions time.
+  static constexpr bool has_offset = rows * columns > 1;
+
+  __device__ int column_of(int n) const { return Matrices::column(lane, n) ^ exchange; }
 
   template <class Sums, int groups>
   __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
     const int g = group.index;
-    u32 words[rows][2];
+    Operand row_words[rows];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups> &row = tile_x[row0 + 16 * i + r];
-      words[i][0] = row.quads[g][0].word[c];
-      words[i][1] = row.quads[g][1].word[c];
+      const TiledRow<groups> &row = tile_x[row0 + 16 * i + Matrices::row(lane, 0)];
+      row_words[i] = operand(row.quads[g]);
       scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
     }
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      const TiledRow<groups> &column = tile_y[16 * j + r];
-      const u32 low = column.quads[g][0].word[c], high = column.quads[g][1].word[c];
-      ColumnScales column_scales[4];
+      const TiledRow<groups> &column = tile_y[column0 + 16 * j + (Matrices::row(lane, 0) ^ exchange)];
+      const Operand words = operand(column.quads[g]);
+      ColumnScales column_scales[results];
 #pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        const u32 *from = tile_y[16 * j + 4 * c + n].scales + 2 * g;
+      for (int n = 0; n < results; ++n) {
+        const u32 *from = tile_y[column0 + 16 * j + column_of(n)].scales + 2 * g;
         column_scales[n] = {bit_cast<f32>(from[0]), from[1]};
       }
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
-        i32 sums_low[4] = {}, sums_high[4] = {};
+        i32 sums_low[Matrices::columns], sums_high[Matrices::columns];
+#pragma unroll
+        for (int n = 0; n < Matrices::columns; ++n) sums_low[n] = sums_high[n] = has_offset ? sum_offset_bits : 0;
         if constexpr (P::halves) {
-          target::multiply_matrices_16x16(sums_low, low, words[i][0]);
-          target::multiply_matrices_16x16(sums_high, high, words[i][1]);
+          Matrices::multiply_bytes(sums_low, words.low, row_words[i].low);
+          Matrices::multiply_bytes(sums_high, words.high, row_words[i].high);
         } else {
-          target::multiply_matrices_16x16(sums_low, low, high, words[i][0], words[i][1]);
+          Matrices::multiply_bytes(sums_low, words.low, words.high, row_words[i].low, row_words[i].high);
         }
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          const Sums sums{f32(sums_low[n]), f32(sums_high[n])};
+        for (int n = 0; n < results; ++n) {
+          const Sums sums =
+              has_offset ? Sums::from_offset(sums_low[n], sums_high[n]) : Sums{f32(sums_low[n]), f32(sums_high[n])};
           acc[i][j][n] = P::accumulate(acc[i][j][n], scales[i], sums, column_scales[n], group.quantized_sums);
         }
       }
@@ -64,7 +96,9 @@ struct MatrixTile16x16 {
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
 #pragma unroll
-        for (int n = 0; n < 4; ++n) f(row0 + 16 * i + r, 16 * j + 4 * c + n, acc[i][j][n]);
+        for (int n = 0; n < results; ++n) {
+          f(row0 + 16 * i + Matrices::row(lane, 0), column0 + 16 * j + column_of(n), acc[i][j][n]);
+        }
       }
     }
   }

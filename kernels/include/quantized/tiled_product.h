@@ -10,9 +10,9 @@ namespace candle {
 
 enum class TileBy { dot_products, matrices_16x8, matrices_16x16 };
 
-constexpr TileBy tile_by = target::integer_matrices_16x8    ? TileBy::matrices_16x8
-                           : target::integer_matrices_16x16 ? TileBy::matrices_16x16
-                                                            : TileBy::dot_products;
+constexpr TileBy tile_by = target::integer_matrices_16x8 ? TileBy::matrices_16x8
+                           : target::Matrices::integers  ? TileBy::matrices_16x16
+                                                         : TileBy::dot_products;
 
 template <TileBy by, class P, int tile_rows, int tile_columns, int threads, int rows>
 struct select_tile {
@@ -24,7 +24,7 @@ struct select_tile<TileBy::matrices_16x8, P, tile_rows, tile_columns, threads, r
 };
 template <class P, int tile_rows, int tile_columns, int threads, int rows>
 struct select_tile<TileBy::matrices_16x16, P, tile_rows, tile_columns, threads, rows> {
-  using type = MatrixTile16x16<P, tile_rows, tile_columns, threads>;
+  using type = MatrixTile16x16<target::Matrices, P, tile_rows, tile_columns, threads>;
 };
 
 // Which tile a thread block has, and which part of its steps. The first `whole` tiles have a block each, the others

@@ -19,6 +19,6 @@ __device__ inline i32 dot16(const Quad &a, const Quad &b, i32 sum) {
   return sum;
 }
 
-__device__ inline int clamp_index(int i, int last) { return i < last ? i : last; }
+__device__ constexpr int clamp_index(int i, int last) { return i < last ? i : last; }
 
 }  // namespace candle
