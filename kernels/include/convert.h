@@ -15,11 +15,7 @@ __device__ inline u32 to_u32(F x) {
 }
 
 // Truncates and saturates. NaN: 0.
-__device__ inline i32 to_i32(f32 x) {
-  if (x != x) return 0;
-  if (x >= 2147483648.0f) return 0x7fffffff;
-  return x > -2147483648.0f ? i32(x) : -0x7fffffff - 1;
-}
+__device__ inline i32 to_i32(f32 x) { return target::f32_to_i32(x); }
 
 // Truncates and saturates. NaN: the minimum of i64.
 template <class F>

@@ -81,6 +81,12 @@ __device__ inline u16 fma_bf16(u16 a, u16 b, u16 c) {
   return f32_to_bf16(bit_cast<f32>(bits + ulp_step));
 }
 
+__device__ inline i32 f32_to_i32(f32 x) {
+  if (x != x) return 0;
+  if (x >= 2147483648.0f) return 0x7fffffff;
+  return x > -2147483648.0f ? i32(x) : -0x7fffffff - 1;
+}
+
 __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {
   using i8 = signed char;
   sum += i32(i8(a)) * i32(i8(b));

@@ -5,6 +5,7 @@
 //   f16_to_f32, f8_to_f32                 exact
 //   f32_to_f16, f32_to_bf16, f32_to_f8    to nearest even; subnormals are kept; f8 saturates, its only NaN is 0x7f
 //   fma_f16, fma_bf16                     a * b + c, rounded once; subnormals are kept
+//   f32_to_i32                            truncates and saturates; NaN: 0
 //   dot4(a, b, sum)                       sum + a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3 of signed bytes, wrapping
 //   shuffle_xor_word<mask>(x)             the x of lane (lane ^ mask) in a logical wave of 32, for u32 and u64
 //   optimization_barrier(x)               on AMD GPUs: hides x from the compiler, which has to compute it before this

@@ -47,6 +47,13 @@ __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
   return bit_cast<u16>(__builtin_fmaf16(bit_cast<_Float16>(a), bit_cast<_Float16>(b), bit_cast<_Float16>(c)));
 }
 
+// A conversion in C++ may not overflow; the instruction saturates.
+__device__ inline i32 f32_to_i32(f32 x) {
+  i32 result;
+  asm("v_cvt_i32_f32 %0, %1" : "=v"(result) : "v"(x));
+  return result;
+}
+
 __device__ inline f32 f8_to_f32(u8 x) { return f16_to_f32(portable::f8_to_f16_scaled(x)) * 256.0f; }
 
 __device__ inline i32 dot4(u32 a, u32 b, i32 sum) {

@@ -22,6 +22,7 @@ constexpr bool few_registers = false;
 using portable::dot4;
 using portable::f32_to_bf16;
 using portable::f32_to_f8;
+using portable::f32_to_i32;
 using portable::fma_bf16;
 
 #ifdef __F16C__

@@ -27,6 +27,12 @@ __device__ inline u16 f32_to_f16(f32 x) {
   return result;
 }
 
+__device__ inline i32 f32_to_i32(f32 x) {
+  i32 result;
+  asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(result) : "f"(x));
+  return result;
+}
+
 __device__ inline u16 fma_f16(u16 a, u16 b, u16 c) {
 #if __CUDA_ARCH__ >= 530
   u16 result;

@@ -26,4 +26,5 @@ extern "C" __global__ void k(const u32 *a, const u32 *b, const u32 *c, u32 *out)
   target::optimization_barrier(kept);
   put(14, bit_cast<u32>(kept));
   put(15, u32(target::rematerialize(int(y))));
+  put(16, u32(target::f32_to_i32(bit_cast<f32>(x))));
 }

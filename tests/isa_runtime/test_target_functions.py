@@ -15,10 +15,10 @@ from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
 from tests.isa_runtime.machine import Machine
-from tests.isa_runtime.test_vector_instructions import SPECIAL, same, wide_fma
+from tests.isa_runtime.test_vector_instructions import SPECIAL, held, same, wide_fma
 
 N = 1 << 16
-ROWS = 16
+ROWS = 17
 Words = NDArray[np.uint32]
 
 
@@ -35,7 +35,8 @@ def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
     with np.errstate(all="ignore"):
         rounded = [x.astype(np.float16), (x * y).astype(np.float16), wide_fma(*halves)]
     wide = [a[lane ^ 1], b[lane ^ 8], a[lane ^ 16]]
-    return [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, c.view(np.float32), b]
+    kept = [c.view(np.float32), b]
+    return [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, *kept, held(np.int32)(x)]
 
 
 TARGETS = ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"]
