@@ -1,13 +1,14 @@
 """``--shard I/N``: a part of the selected kernels, so that N machines judge all of them.
 
-``python -m conformance.cli.sharding RECORD`` writes the costs that they are split by, from the record of a run.
+``python -m conformance.cli.sharding RECORD...`` writes the costs that they are split by, from records of runs of
+everything: of each kernel and launcher the least, since what else the machine does only adds to it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.cli.usage import Shard, UsageError
@@ -16,12 +17,12 @@ from conformance.record import Record, read_record, write_text
 from conformance.spec.kernel import Kernel
 
 COSTS = "costs.json"
-"""Next to the shipped specs: seconds by kernel, as one run measured them."""
+"""Next to the shipped specs: seconds by kernel and launcher, as runs measured them."""
 
 
 def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
-    """The shard of each of ``kernels``, by name: neighbours in the specs stay together, so that few files are compiled
-    twice, and every shard has about the same share of the measured time.
+    """The shard of each of ``kernels``, launchers among them, by name: neighbours in the specs stay together, so that
+    few files are compiled twice, and every shard has about the same share of the measured time.
 
     It depends on the specs and on the shipped costs alone. Raises ``UsageError`` where a shard would be empty.
     """
@@ -44,10 +45,15 @@ def shards_of(kernels: Sequence[Kernel], of: int) -> dict[str, Shard]:
     return found
 
 
-def measured(record: Record) -> str:
-    """The costs by kernel and launcher that ``record`` has measured, as the text of the file."""
-    rows = (*record.kernels, *record.launchers)
-    return json.dumps({row.name: max(round(row.seconds or 0.0, 3), 0.001) for row in rows if row.cases}, indent=0)
+def measured(records: Iterable[Record]) -> str:
+    """The least cost of each kernel and launcher that ``records`` have measured, as the text of the file."""
+    costs: dict[str, float] = {}
+    for record in records:
+        for row in (*record.kernels, *record.launchers):
+            if row.cases:
+                seconds = max(round(row.seconds or 0.0, 3), 0.001)
+                costs[row.name] = min(seconds, costs.get(row.name, seconds))
+    return json.dumps(costs, indent=0)
 
 
 def _costs() -> Mapping[str, float]:
@@ -56,4 +62,4 @@ def _costs() -> Mapping[str, float]:
 
 
 if __name__ == "__main__":
-    write_text(spec_folder() / COSTS, measured(read_record(Path(sys.argv[1]))) + "\n")
+    write_text(spec_folder() / COSTS, measured(read_record(Path(name)) for name in sys.argv[1:]) + "\n")

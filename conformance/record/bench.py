@@ -112,7 +112,8 @@ class Loss(Row):
 
 class BenchRun(Row):
     """What was timed, on what, and when; fields as in ``conformance.record.model.RunInfo``, those of the other tree
-    with ``against``. ``copy_gbps`` is the highest rate that a copy on the device reached, at whatever size."""
+    with ``against``. ``copy_gbps`` is the highest rate that a copy on the device reached, at whatever size. A run
+    that was stopped is not ``complete``: it has some of ``planned`` workloads."""
 
     runtime: str
     device: str
@@ -131,6 +132,8 @@ class BenchRun(Row):
     against_sources: str | None = None
     copy_gbps: float = 0.0
     patterns: tuple[str, ...] = ()
+    complete: bool = True
+    planned: int | None = None
 
 
 class BenchRecord(Row):

@@ -10,6 +10,7 @@ from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo
 from conformance.report.about import Records, labels, listed, rerun
 from conformance.report.causes import Finding, find_causes
+from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.tally import launcher_results, results
 from conformance.spec.load import Specs
 from conformance.text import one_line
@@ -54,7 +55,8 @@ def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
 
 
 def _place(finding: Finding, row: KernelResult) -> str:
-    return finding.places[0] if len(finding.places) == 1 else row.source or ""
+    """Where the error is of a kernel that does not compile, else where the kernel is."""
+    return (finding.places and compile_error_of(row).place) or row.source or ""
 
 
 def _text(record: Record, finding: Finding, rows: Sequence[KernelResult]) -> str:

@@ -72,7 +72,8 @@ class LauncherRuntime(Protocol):
 
 @runtime_checkable
 class HoldingRuntime(Protocol):
-    """A ``LauncherRuntime`` by which it can be seen that a launcher's work is not on the stream that it was given."""
+    """What shows that a launcher's work is not on the stream that it was given: some ``LauncherRuntime``, else
+    ``HostFunctionHold``."""
 
     def hold(self, stream: int) -> bool:
         """Let nothing begin that is put on ``stream`` from now on, until ``release`` or for a while; whether it can."""

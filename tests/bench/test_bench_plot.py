@@ -40,3 +40,8 @@ def test_every_workload_of_the_specs_together_stays_below_a_megabyte(tmp_path):
     ]
     plot(record(*rows), tmp_path / "all.svg")
     assert (tmp_path / "all.svg").stat().st_size < 1 << 20
+
+
+def test_a_plot_of_an_incomplete_record_says_so(tmp_path):
+    plot(record(*FOUR, complete=False, planned=12), tmp_path / "a.svg")
+    assert "incomplete: 4 of 12 workloads timed" in (tmp_path / "a.svg").read_text(encoding="utf-8")

@@ -100,6 +100,13 @@ def test_few_workloads_are_printed_each():
     assert row[4] == "700,000"
 
 
+def test_a_record_that_is_incomplete_says_so_at_its_head():
+    stopped = record(*FOUR, complete=False, planned=12)
+    assert render_bench(stopped).splitlines()[2] == "incomplete: the run was stopped, 4 of 12 workloads timed"
+    assert "- incomplete: the run was stopped, 4 of 12 workloads timed\n" in bench_markdown(stopped)
+    assert "incomplete" not in render_bench(record(*FOUR)) + bench_markdown(record(*FOUR))
+
+
 def test_the_summary_weighs_families_alike_and_lists_what_is_slower():
     text = render_bench(record(*FOUR))
     # unary: the cube root of 0.5 x 2 x 1 is 1; conv1d: 2

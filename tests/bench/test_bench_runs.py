@@ -13,7 +13,7 @@ from conformance.engine.pool import EngineError
 from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
 from conformance.engine.timing import run
 from conformance.engine.timing.measure import Measurement
-from conformance.engine.timing.run import BenchResult, bench
+from conformance.engine.timing.run import BenchResult, Interrupted, bench
 from conformance.files import kernels_folder
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
@@ -27,7 +27,7 @@ def measured(case: str) -> Timed:
 def benched(monkeypatch: pytest.MonkeyPatch):
     """``benched(answers)``: a run over ``CASES``; an answer that is an exception is raised."""
 
-    def call(answers: Sequence[Timed | Exception], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
+    def call(answers: Sequence[Timed | BaseException], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
         class Workers:
             def __init__(self, setups: Sequence[Setup], mode: Mode) -> None: ...
 
@@ -43,7 +43,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                 if requests and isinstance(requests[0], Compile):
                     return
                 for answer in answers:
-                    if isinstance(answer, Exception):
+                    if isinstance(answer, BaseException):
                         raise answer
                     yield answer
 
@@ -82,3 +82,18 @@ def test_what_was_measured_is_kept_when_the_device_is_gone(benched):
 def test_a_kernel_without_a_case_of_the_size_is_said(benched):
     found = benched([], sizes=("huge",), other=())
     assert [loss.why for loss in found.losses] == ["its spec has no case of size huge to time"]
+
+
+def test_what_was_measured_is_kept_when_the_run_is_stopped(benched):
+    with pytest.raises(Interrupted) as stop:
+        benched([measured(CASES[0]), Timed("uneg_f32", CASES[1], error="no"), KeyboardInterrupt()])
+    found = stop.value.result
+    assert [measured.case for _, measured in found.measured] == [CASES[0]]
+    assert [loss.cases for loss in found.losses] == [(CASES[1],)]
+    assert (found.interrupted, found.planned) == (True, len(CASES))
+    assert isinstance(stop.value.cause, KeyboardInterrupt)
+
+
+def test_a_run_that_is_stopped_before_its_first_answer_has_nothing_to_keep(benched):
+    with pytest.raises(KeyboardInterrupt):
+        benched([KeyboardInterrupt()])

@@ -89,6 +89,22 @@ def test_the_actions_gate_and_strictness_are_inputs(port: Path) -> None:
     assert (done.ok, done.ran) == (False, ["check", "report"])
 
 
+@pytest.mark.parametrize(("percent", "met"), [("0", True), ("2", False)])
+def test_the_launchers_have_a_gate_of_their_own_as_an_input(port: Path, percent: str, met: bool) -> None:
+    """The port has none of the launchers, and its kernels' gate of 0.2% is met."""
+    done = run_action(port, targets="", fail_under_launchers=percent)
+    verdict = f"launchers 0.00% (0 of 49), gate {percent}%: {'' if met else 'NOT '}met"
+    assert done.ok == met, done.out
+    assert "gate 0.2%: met" in done.out
+    assert verdict in done.out
+    part = port.parent / "parts" / "part-1"
+    part.mkdir(parents=True)
+    (port / ".parity" / "record.json").rename(part / "record.json")
+    done = run_action(port, join=str(part.parent), fail_under_launchers=percent)
+    assert (done.ok, done.ran) == (met, ["join", "report"]), done.out
+    assert verdict in done.out
+
+
 @pytest.mark.usefixtures("amd")
 def test_the_action_builds_for_five_targets(port: Path) -> None:
     done = run_action(port)

@@ -11,9 +11,13 @@ from conformance.cli.commands.doctor import rendered
 from conformance.cli.doctor import rows
 from conformance.cli.doctor.rows import Row
 from conformance.cli.main import main
-from conformance.runtimes.choice import choose
+from conformance.runtimes.choice import Choice, choose
+from conformance.runtimes.cuda import nvcc
 from conformance.runtimes.rocm import kind
 from conformance.runtimes.rocm.devices import Device, Probe
+from conformance.toolchains import libraries
+from conformance.toolchains.host import NoCompiler
+from conformance.toolchains.libraries import LibraryCompiler
 
 NO_GPU = "HIP shows no device; this user may not open /dev/kfd: join the group render"
 
@@ -79,6 +83,54 @@ def test_a_device_of_another_architecture_is_named_as_left_out(monkeypatch: pyte
     assert told[str(card)] == "ok"
     assert told[f"{apu}, left out: another architecture"] == "none"
     assert told["7.2.53211, driver amdgpu 6.16.6"] == "ok"
+
+
+def launcher_rows(runtime: str) -> dict[str, Row]:
+    return {row.what: row for row in rows.machine_rows(Choice(runtime)) if row.what.startswith("launchers, ")}
+
+
+def test_who_compiles_launchers_is_told_for_each_runtime(monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> None:
+    asked: list[str] = []
+
+    def named(arch: str) -> LibraryCompiler:
+        asked.append(arch)
+        return LibraryCompiler((), f"a compiler for {arch}", "")
+
+    monkeypatch.setattr(nvcc, "compiler_for", named)
+    monkeypatch.setattr(libraries, "amd_library_compiler", named)
+    found = launcher_rows("cpu")
+    assert set(found) == {f"launchers, {name}" for name in ("cpu", "rocm", "cuda", "isa")}
+    assert {row.state for row in found.values()} == {"ok"}
+    assert found["launchers, cuda"].text == "a compiler for sm_90"
+    assert found["launchers, rocm"].text == found["launchers, isa"].text == "a compiler for gfx942"
+    assert sorted(asked) == ["gfx942", "gfx942", "sm_90"]
+
+
+@pytest.mark.parametrize(("runtime", "state"), [("cuda", "todo"), ("cpu", "none")])
+def test_without_nvcc_it_says_what_to_install_for_launchers(
+    runtime: str, state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_gpu: None
+) -> None:
+    """It is to be mended where that runtime was asked for."""
+    monkeypatch.setenv("CANDLE_PARITY_NVCC", str(tmp_path / "nvcc"))
+    nvcc.compiler_for.cache_clear()  # another test of this process may have asked
+    try:
+        row = launcher_rows(runtime)["launchers, cuda"]
+    finally:
+        nvcc.compiler_for.cache_clear()
+    assert (row.state, row.text) == (state, "no compiler; launchers are not_run")
+    assert f"nvcc of CUDA 12 or newer, and there is none in {tmp_path}/nvcc" in row.todo
+    assert "install a CUDA toolkit and g++" in row.todo
+    assert "-> linked launchers are compiled by" in rendered(row)
+
+
+def test_without_a_compiler_of_the_host_launchers_lack_the_one_of_kernels(
+    monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    def nobody(**_: object) -> None:
+        raise NoCompiler("no clang 16 or newer")
+
+    monkeypatch.setattr(rows, "find_toolchain", nobody)
+    assert launcher_rows("cpu")["launchers, cpu"].text == "none: as compiler, host"
 
 
 def test_long_texts_and_what_to_do_are_wrapped_below_their_column() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli import sharding
 from conformance.cli.preparing import setup_of_reference
 from conformance.cli.resuming import journal_of
 from conformance.cli.settings import Settings
@@ -32,9 +33,10 @@ def test_what_is_not_a_shard(text: str) -> None:
         shard(text)
 
 
-@pytest.mark.parametrize("of", [1, 2, 3, 4, 7, 16, 100, 748])
-def test_every_kernel_is_in_one_shard_of_about_the_same_cost(of: int) -> None:
-    kernels = list(load_specs().kernels.values())
+@pytest.mark.parametrize("of", [1, 2, 3, 4, 7, 16, 100, 797])
+def test_every_kernel_and_launcher_is_in_one_shard_of_about_the_same_cost(of: int) -> None:
+    specs = load_specs()
+    kernels = [*specs.kernels.values(), *specs.launchers.values()]
     known = json.loads((spec_folder() / COSTS).read_text())
     costs = {kernel.name: known.get(kernel.name, sum(known.values()) / len(known)) for kernel in kernels}
     found = shards_of(kernels, of)
@@ -48,6 +50,17 @@ def test_every_kernel_is_in_one_shard_of_about_the_same_cost(of: int) -> None:
     assert indices == sorted(indices)
 
 
+def test_launchers_are_split_by_their_own_costs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Eight that cost nine seconds each, behind kernels of one second: in two shards, the second has five of them."""
+    specs = load_specs()
+    kernels, launchers = list(specs.kernels.values())[:18], list(specs.launchers.values())[:8]
+    costs = {**{kernel.name: 1.0 for kernel in kernels}, **{launcher.name: 9.0 for launcher in launchers}}
+    (tmp_path / COSTS).write_text(json.dumps(costs))
+    monkeypatch.setattr(sharding, "spec_folder", lambda: tmp_path)
+    found = shards_of([*kernels, *launchers], 2)
+    assert [name for name, its in found.items() if its.index == 2] == [launcher.name for launcher in launchers[3:]]
+
+
 def test_few_kernels_and_kernels_without_a_known_cost_fill_every_shard() -> None:
     kernels = list(load_specs().kernels.values())[:5]
     for of in range(1, 6):
@@ -57,15 +70,19 @@ def test_few_kernels_and_kernels_without_a_known_cost_fill_every_shard() -> None
 
 
 def test_the_costs_are_of_kernels_that_there_are() -> None:
-    """A kernel that is not in the file costs what a kernel usually does."""
-    costs = json.loads((spec_folder() / COSTS).read_text())
-    assert costs.keys() <= load_specs().kernels.keys()
+    """A kernel that is not in the file costs what a kernel usually does; of launchers there is no such cost."""
+    costs, specs = json.loads((spec_folder() / COSTS).read_text()), load_specs()
+    assert costs.keys() <= {*specs.kernels, *specs.launchers}
+    assert costs.keys() >= specs.launchers.keys()
     assert all(cost > 0 for cost in costs.values())
 
 
-def test_the_costs_come_from_a_record() -> None:
+def test_the_costs_are_the_least_of_what_records_have_measured() -> None:
     rows = [row("a", "pass", seconds=0.12345), row("b", "fail", ["n=1"], seconds=0.0), row("c", "missing", seconds=1.0)]
-    assert json.loads(measured(record(*rows))) == {"a": 0.123, "b": 0.001}
+    first = record(*rows).model_copy(update={"launchers": (row("launch_a", "pass", seconds=2.0),)})
+    assert json.loads(measured([first])) == {"a": 0.123, "b": 0.001, "launch_a": 2.0}
+    second = record(row("a", "pass", seconds=0.1), row("b", "pass", seconds=0.2), row("d", "pass", seconds=3.0))
+    assert json.loads(measured([first, second])) == {"a": 0.1, "b": 0.001, "launch_a": 2.0, "d": 3.0}
 
 
 def test_a_shard_has_a_journal_of_its_own() -> None:

@@ -43,6 +43,7 @@ class Fault(IntEnum):
     WRITES_OUTSIDE = auto()
     WRONG = auto()
     FORBIDDEN = auto()
+    WAITS = auto()
 
 
 @pytest.fixture

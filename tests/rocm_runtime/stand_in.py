@@ -27,7 +27,7 @@ FAULT_LINE = (
 )
 """ROCr's about an abort or code 700; the line about another code holds ``HSA_STATUS_ERROR_EXCEPTION``."""
 
-VARIABLES = tuple(f"STAND_IN_HIP_{name}" for name in ("DEVICES", "INIT", "HANGING", "FAULTS", "ONCE"))
+VARIABLES = tuple(f"STAND_IN_HIP_{name}" for name in ("DEVICES", "INIT", "HANGING", "FAULTS", "HOST_FUNCTIONS", "ONCE"))
 
 
 def build_stand_in(folder: Path) -> Path:
@@ -42,6 +42,7 @@ def build_stand_in(folder: Path) -> Path:
             "-std=c++20",
             "-O1",
             "-fPIC",
+            "-pthread",
             "-shared",
             "-fvisibility=hidden",
             f"-I{include}",

@@ -13,6 +13,7 @@
 //   refused:CODE  the launch returns CODE, and nothing else is wrong
 //   copy:CODE     the copy after the launch returns CODE, and so does every later call
 //   hang          synchronize does not return
+// STAND_IN_HIP_HOST_FUNCTIONS  see stand_in_streams.h
 // STAND_IN_HIP_ONCE     a file: the launch that makes it fails, later ones are good
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -67,6 +68,11 @@ API const char *hiprtcGetErrorString(int) { return "HIPRTC_ERROR_COMPILATION"; }
 #else
 
 #include "simt/properties.h"
+#include "stand_in_streams.h"
+
+using stand_in::Event;
+using stand_in::Stream;
+using stand_in::Work;
 
 namespace {
 
@@ -78,6 +84,7 @@ enum {
   invalid_image = 200,
   no_binary_for_gpu = 209,
   not_found = 500,
+  not_ready = 600,
 };
 const std::map<int, std::pair<const char *, const char *> > errors = {
     {0, {"hipSuccess", "no error"}},
@@ -89,6 +96,7 @@ const std::map<int, std::pair<const char *, const char *> > errors = {
     {invalid_image, {"hipErrorInvalidImage", "device kernel image is invalid"}},
     {no_binary_for_gpu, {"hipErrorNoBinaryForGpu", "no kernel image is available for execution on the device"}},
     {not_found, {"hipErrorNotFound", "named symbol not found"}},
+    {not_ready, {"hipErrorNotReady", "device not ready"}},
     {700, {"hipErrorIllegalAddress", "an illegal memory access was encountered"}},
     {701, {"hipErrorLaunchOutOfResources", "out of resources"}},
     {702, {"hipErrorLaunchTimeOut", "the launch timed out and was terminated"}},
@@ -111,7 +119,7 @@ struct Dim3 {
 struct Configuration {
   Dim3 grid, block;
   std::size_t shared;
-  void *stream;
+  Stream *stream;
 };
 std::map<const void *, Function> registered;  // by the address of a kernel's host function
 std::vector<Configuration> configurations;
@@ -243,21 +251,19 @@ std::string fault_of(const std::string &name) {
 }
 
 template <class T>
-void fill(void **params) {
+Work fill(void **params) {
   auto *p = *static_cast<T **>(params[0]);
   const T value = *static_cast<T *>(params[1]);
-  for (std::size_t i = 0, n = *static_cast<std::size_t *>(params[2]); i < n; ++i) p[i] = value;
+  return [=, n = *static_cast<std::size_t *>(params[2])] { std::fill_n(p, n, value); };
 }
 
 // quantize<float, 256>: each row in blocks of 32.
-void quantize(void **params, unsigned rows) {
-  struct Block {
-    _Float16 d, s;
-    std::int8_t quants[32];
-  };
-  const float *x = *static_cast<const float **>(params[0]);
-  Block *y = *static_cast<Block **>(params[1]);
-  const int kx = *static_cast<int *>(params[2]), padded = *static_cast<int *>(params[3]);
+struct Block {
+  _Float16 d, s;
+  std::int8_t quants[32];
+};
+
+void quantize(const float *x, Block *y, int kx, int padded, unsigned rows) {
   for (unsigned row = 0; row < rows; ++row)
     for (int first = 0; first < padded; first += 32) {
       float values[32] = {}, largest = 0, total = 0;
@@ -272,12 +278,18 @@ void quantize(void **params, unsigned rows) {
     }
 }
 
-void run(const std::string &name, void **params, unsigned rows = 1) {
-  if (name == "_Z8quantizeIfLi256EEvPKT_P5Blockii") quantize(params, rows);
-  if (name == "_Z8write_atPcl") (*static_cast<char **>(params[0]))[*static_cast<long *>(params[1])] = 1;
-  if (name == "fill_u8") fill<std::uint8_t>(params);
-  if (name == "fill_u32" || name == "fill_f32") fill<std::uint32_t>(params);
-  if (name == "fill_i64" || name == "fill_f64") fill<std::uint64_t>(params);
+// What the kernel called `name` does, with its arguments as they are now.
+Work work_of(const std::string &name, void **params, unsigned rows) {
+  if (name == "_Z8quantizeIfLi256EEvPKT_P5Blockii")
+    return [rows, x = *static_cast<const float **>(params[0]), y = *static_cast<Block **>(params[1]),
+            kx = *static_cast<int *>(params[2]),
+            padded = *static_cast<int *>(params[3])] { quantize(x, y, kx, padded, rows); };
+  if (name == "_Z8write_atPcl")
+    return [p = *static_cast<char **>(params[0]) + *static_cast<long *>(params[1])] { *p = 1; };
+  if (name == "fill_u8") return fill<std::uint8_t>(params);
+  if (name == "fill_u32" || name == "fill_f32") return fill<std::uint32_t>(params);
+  if (name == "fill_i64" || name == "fill_f64") return fill<std::uint64_t>(params);
+  return [] {};
 }
 
 }  // namespace
@@ -364,13 +376,13 @@ API int hipModuleGetFunction(Function **handle, Module *module, const char *name
   *handle = contains(*module, "\xa5.name" + packed) ? new Function{name, module} : nullptr;
   return *handle ? 0 : not_found;
 }
-static int launch(const Function &function, void **params, unsigned rows) {
+static int launch(const Function &function, void **params, unsigned rows, Stream *stream) {
   const int result = begin();
   if (result) return result;
   const std::string fault = fault_of(function.name);
   const auto parts = split(fault, ':');
   if (fault.empty()) {
-    run(function.name, params, rows);
+    stand_in::put(stream, work_of(function.name, params, rows));
   } else if (fault == "abort") {
     say_memory_fault();
     dump_core();
@@ -387,15 +399,15 @@ static int launch(const Function &function, void **params, unsigned rows) {
   return 0;
 }
 API int hipModuleLaunchKernel(Function *function, unsigned, unsigned y, unsigned, unsigned, unsigned, unsigned,
-                              unsigned, void *, void **params, void **) {
-  return launch(*function, params, y);
+                              unsigned, Stream *stream, void **params, void **) {
+  return launch(*function, params, y, stream);
 }
-API int hipLaunchKernel(const void *host, Dim3 grid, Dim3 block, void **params, std::size_t, void *) {
+API int hipLaunchKernel(const void *host, Dim3 grid, Dim3 block, void **params, std::size_t, Stream *stream) {
   constexpr int invalid_configuration = 9, invalid_function = 98;
   const auto found = registered.find(host);
   const int result = found == registered.end() ? invalid_function
                      : block.x > 1024          ? invalid_configuration
-                                               : launch(found->second, params, grid.y);
+                                               : launch(found->second, params, grid.y, stream);
   if (result) last_error = result;
   return result;
 }
@@ -408,11 +420,11 @@ API void __hipRegisterFunction(void **, const void *host, const char *, const ch
                                void *, void *, int *) {
   registered[host] = {name, nullptr};
 }
-API int __hipPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, void *stream) {
+API int __hipPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, Stream *stream) {
   configurations.push_back({grid, block, shared, stream});
   return 0;
 }
-API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, void **stream) {
+API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, Stream **stream) {
   const Configuration top = configurations.back();
   configurations.pop_back();
   *grid = top.grid;
@@ -421,14 +433,36 @@ API int __hipPopCallConfiguration(Dim3 *grid, Dim3 *block, std::size_t *shared, 
   *stream = top.stream;
   return 0;
 }
-API int hipStreamCreateWithFlags(void **stream, unsigned) {
-  static int one;
-  *stream = &one;
+API int hipStreamCreateWithFlags(Stream **stream, unsigned) {
+  *stream = stand_in::streams().make();
   return begin();
 }
-API int hipMemsetAsync(void *to, int value, std::size_t bytes, void *) {
+API int hipStreamSynchronize(Stream *stream) {
+  if (stream) stream->wait();
+  return begin();
+}
+API int hipLaunchHostFunc(Stream *stream, void (*function)(void *), void *data) {
+  const std::string how = stand_in::host_functions();
+  if (std::atoi(how.c_str())) return last_error = std::atoi(how.c_str());
+  if (how != "uncalled") stream->put_function(function, data);
+  return begin();
+}
+API int hipEventCreateWithFlags(Event **event, unsigned) {
+  *event = new Event;  // lives as long as the process
+  return begin();
+}
+API int hipEventRecord(Event *event, Stream *stream) {
+  event->reached = false;
+  if (stand_in::host_functions() != "uncalled") stand_in::put(stream, [event] { event->reached = true; });
+  return begin();
+}
+API int hipEventQuery(Event *event) {
   const int result = begin();
-  if (!result) std::memset(to, value, bytes);
+  return result || event->reached ? result : last_error = not_ready;
+}
+API int hipMemsetAsync(void *to, int value, std::size_t bytes, Stream *stream) {
+  const int result = begin();
+  if (!result) stand_in::put(stream, [=] { std::memset(to, value, bytes); });
   return result;
 }
 API int hipMemset(void *to, int value, std::size_t bytes) { return hipMemsetAsync(to, value, bytes, nullptr); }
@@ -437,6 +471,7 @@ API int hipDeviceGetAttribute(int *value, int, int) {
   return begin();
 }
 API int hipDeviceSynchronize() {
+  stand_in::streams().wait();
   if (hang_at_synchronize) hang();
   if (at_synchronize && !sticky) {
     sticky = at_synchronize;

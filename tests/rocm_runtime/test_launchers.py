@@ -53,8 +53,9 @@ def test_a_right_launcher_passes_and_a_byte_behind_the_scratch_is_seen(folder: P
         (Fault.PENDING, {}, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending"),
         (Fault.WRITES_OUTSIDE, {"STAND_IN_HIP_FAULTS": f"{WRITES}=700"}, "crash", "hipErrorIllegalAddress (700)"),
         (Fault.CRASHES, {}, "crash", "signal SIGSEGV"),
+        (Fault.NULL_STREAM, {}, "fail", "puts work on another stream: it is done before the stream that it was given"),
     ],
-    ids=["PENDING", "WRITES_OUTSIDE", "CRASHES"],
+    ids=["PENDING", "WRITES_OUTSIDE", "CRASHES", "NULL_STREAM"],
 )
 def test_what_a_launcher_does_wrong_is_named(
     folder: Path, fault: Fault, environment: dict[str, str], status: str, why: str
@@ -62,6 +63,22 @@ def test_what_a_launcher_does_wrong_is_named(
     ran = judged(folder, CASE, fault=fault, **environment)
     assert ran.kernels[LAUNCHER]["status"] == status
     assert why in ran.why(LAUNCHER)
+
+
+@pytest.mark.usefixtures("over_stand_in", "compiler")
+@pytest.mark.parametrize("fault", [Fault.RIGHT, Fault.WAITS, Fault.NULL_STREAM], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("how", ["801", "unordered", "uncalled"])
+def test_where_the_stream_cannot_be_held_nobody_is_accused(folder: Path, fault: Fault, how: str) -> None:
+    """Host functions are refused, or the stream goes on while they wait, or they never come and no event does."""
+    ran = judged(folder, CASE, fault=fault, STAND_IN_HIP_HOST_FUNCTIONS=how)
+    assert ran.kernels[LAUNCHER]["status"] == "pass", ran.err
+
+
+@pytest.mark.usefixtures("over_stand_in", "compiler")
+def test_a_launcher_that_waits_for_its_stream_is_right(folder: Path) -> None:
+    """It waits until the stream is let go, and for no longer than that."""
+    ran = judged(folder, CASE, fault=Fault.WAITS)
+    assert ran.kernels[LAUNCHER]["status"] == "pass", ran.err
 
 
 @pytest.mark.usefixtures("over_stand_in")

@@ -16,7 +16,7 @@ from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import TimeTrees
 from conformance.engine.tasks import Setup
-from conformance.engine.timing.run import BenchResult, bench
+from conformance.engine.timing.run import BenchResult, Interrupted, bench
 from conformance.engine.timing.workload import SIZES
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
@@ -24,7 +24,7 @@ from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, co
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
 from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import render_bench
+from conformance.report.bench.table import how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
@@ -63,21 +63,22 @@ DEFAULTED = {
 
 def command(arguments: argparse.Namespace) -> int:
     plot = _plotter(arguments.plot)
-    if arguments.rendered is not None:
-        record = _read(arguments)
-    else:
-        record = _measured(arguments)
-        if arguments.json is not None:
-            write_text(arguments.json, bench_text(record))
-    if arguments.md is not None:
-        write_text(arguments.md, bench_markdown(record))
+    record = _measured(arguments) if arguments.rendered is None else _read(arguments)
+    _write(arguments, record)
     if arguments.plot is not None and not record.workloads and record.counts:
         raise UsageError(f"{arguments.rendered}: has counts and no times; --plot draws times: leave it out")
     if arguments.plot is not None:
         plot(record, arguments.plot)
     print(render_bench(record, every=arguments.every))
     sys.stdout.flush()
-    return 1 if record.losses else 0
+    return 1 if record.losses or not record.bench.complete else 0
+
+
+def _write(arguments: argparse.Namespace, record: BenchRecord) -> None:
+    if arguments.json is not None:
+        write_text(arguments.json, bench_text(record))
+    if arguments.md is not None:
+        write_text(arguments.md, bench_markdown(record))
 
 
 def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
@@ -124,8 +125,15 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
-    with progress() as on_progress:
-        result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
+    try:
+        with progress() as on_progress:
+            result = bench(setup, mode, kernels, cases, sizes, jobs, on_progress)
+    except Interrupted as stop:
+        record = _record(specs, setup, mode, stop.result, arguments.patterns)
+        _write(arguments, record)
+        print(render_bench(record, every=arguments.every))
+        print(f"candle-parity: stopped; {how_far(record)}", file=sys.stderr)
+        raise stop.cause from None
     return _record(specs, setup, mode, result, arguments.patterns)
 
 
@@ -168,6 +176,8 @@ def _record(specs: Specs, setup: Setup, mode: TimeTrees, result: BenchResult, pa
         against_sources=None if against is None else tree_digest(against.path, against.options),
         copy_gbps=max((row.copy_gbps for row in workloads), default=0.0),
         patterns=tuple(patterns),
+        complete=not result.interrupted,
+        planned=result.planned,
     )
     losses = tuple(Loss(kernel=lost.kernel, cases=lost.cases, why=lost.why) for lost in result.losses)
     return BenchRecord(bench=run, workloads=workloads, counts=counts, losses=losses)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
-from conformance.runtimes import known_kind
+from conformance.runtimes import NAMES, known_kind, runtime_kind
 from conformance.runtimes.choice import Choice
 from conformance.runtimes.cpu.control import processor
 from conformance.runtimes.kind import CodeFormat
@@ -28,6 +28,8 @@ from conformance.toolchains.targets import target
 
 _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30
+_ANY_NVIDIA = "sm_90"
+"""nvcc is the same for every architecture."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def machine_rows(choice: Choice) -> Iterator[Row]:
     yield _hip_python()
     yield from _rocm(choice)
     yield from _compilers(choice)
+    yield from _launcher_compilers(choice)
     yield _cache()
 
 
@@ -114,6 +117,28 @@ def _compilers(choice: Choice) -> Iterator[Row]:
         yield Row("ok", "compiler, host", find_toolchain(links_standard_library=False).identity)
     except NoCompiler as error:
         yield Row("todo" if _is(choice, "host") else "none", "compiler, host", "none", str(error))
+
+
+def _launcher_compilers(choice: Choice) -> Iterator[Row]:
+    """Who compiles linked launchers, by runtime."""
+    devices = probed().devices
+    amd = devices[0].arch if devices else "gfx942"
+    for name in NAMES:
+        kind = runtime_kind(name)
+        if kind.launchers is None:
+            continue
+        what = f"launchers, {name}"
+        if kind.launchers.compiler is None:
+            try:
+                yield Row("ok", what, f"{find_toolchain(links_standard_library=False).identity}, as kernels")
+            except NoCompiler:
+                yield Row("none", what, "none: as compiler, host")
+            continue
+        found = kind.launchers.compiler(amd if kind.code == "amd" else _ANY_NVIDIA)
+        if isinstance(found, str):
+            yield Row("todo" if choice.name == name else "none", what, "no compiler; launchers are not_run", found)
+        else:
+            yield Row("ok", what, found.name)
 
 
 def _is(choice: Choice, code: CodeFormat) -> bool:

@@ -29,14 +29,27 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a bench run measured, or counted, each with its kernel, on what, and what it lost."""
+    """What a bench run measured, or counted, each with its kernel, on what, and what it lost, of how many workloads.
+
+    ``interrupted`` says that the run was stopped before its end: what it did not come to is not lost.
+    """
 
     ready: Ready
     measured: tuple[tuple[Kernel, Measurement], ...]
     counted: tuple[tuple[Kernel, Counted], ...]
     losses: tuple[NotTimed, ...]
+    planned: int
     started: datetime
     seconds: float
+    interrupted: bool = False
+
+
+class Interrupted(BaseException):
+    """A bench run that was stopped, with what it had measured until then and what stopped it."""
+
+    def __init__(self, result: BenchResult, cause: BaseException) -> None:
+        super().__init__("the bench run was stopped")
+        self.result, self.cause = result, cause
 
 
 def bench(
@@ -50,7 +63,8 @@ def bench(
 ) -> BenchResult:
     """Time ``kernels`` of the mode's one or two trees; ``jobs`` processes compile, one times.
 
-    Raises ``EngineError`` when no process can be set up, ``SourceError`` when a path cannot be used.
+    Raises ``EngineError`` when no process can be set up, ``SourceError`` when a path cannot be used, and
+    ``Interrupted`` where a signal stops it that came after the first workload was done.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = [find_sources(tree.path) for tree in mode.trees]
@@ -69,6 +83,13 @@ def bench(
     }
     measured: list[tuple[Kernel, Measurement]] = []
     counted: list[tuple[Kernel, Counted]] = []
+
+    def result(interrupted: bool = False) -> BenchResult:
+        losses = tuple(NotTimed(kernel, tuple(ids), why) for (kernel, why), ids in lost.items())
+        seconds = time.perf_counter() - clock
+        parts = tuple(measured), tuple(counted), losses
+        return BenchResult(ready, *parts, len(requests), started, seconds, interrupted)
+
     with Pool([setup], mode) as pool:
         ready = pool.greet()
         done = 0
@@ -85,5 +106,10 @@ def bench(
         except EngineError as error:  # the device is gone, and what was measured need not be
             for request in requests[done:]:
                 lost.setdefault((request.kernel, str(error)), []).append(request.case.id)
-    losses = tuple(NotTimed(kernel, tuple(ids), why) for (kernel, why), ids in lost.items())
-    return BenchResult(ready, tuple(measured), tuple(counted), losses, started, time.perf_counter() - clock)
+        except Exception:
+            raise
+        except BaseException as stop:  # Ctrl-C, or a signal that asks to end
+            if not done:
+                raise
+            raise Interrupted(result(interrupted=True), stop) from stop
+    return result()

@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from conformance.record import write_bytes
 from conformance.record.bench import BenchRecord, TreeTiming, WorkloadResult
+from conformance.report.bench.table import how_far
 from conformance.text import one_line
 
 COLUMNS = 3
@@ -119,7 +120,12 @@ def _title(record: BenchRecord) -> str:
     trees = [(run.kernels, run.git), *([(run.against, run.against_git)] if run.against else [])]
     names = " against ".join(f"{path} ({commit})" if commit else str(path) for path, commit in trees)
     marks = "pale, joined to ours: the other tree's; " if run.against else ""
-    lines = (f"{run.device}, runtime {run.runtime}, {run.started[:10]}", names, f"{marks}line: a copy on the device")
+    incomplete = "" if run.complete else f"; incomplete: {how_far(record)}"
+    lines = (
+        f"{run.device}, runtime {run.runtime}, {run.started[:10]}{incomplete}",
+        names,
+        f"{marks}line: a copy on the device",
+    )
     return "\n".join(map(one_line, lines))
 
 

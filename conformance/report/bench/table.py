@@ -65,7 +65,15 @@ def heading(record: BenchRecord) -> list[str]:
     if kind is not None and kind.count is not None:
         note = f"; {kind.executed.format(arch=run.arch)}: counts, not times"
     copy = f"; a copy on the device moves {_rate(run.copy_gbps)} GB/s, read and written" if run.copy_gbps else ""
-    return [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
+    lines = [f"{trees} on {run.device}, runtime {run.runtime}{note}", f"{run.started}{copy}"]
+    return lines if run.complete else [*lines, f"incomplete: the run was stopped, {how_far(record)}"]
+
+
+def how_far(record: BenchRecord) -> str:
+    """Of how many workloads that were asked for there are times, or counts."""
+    done, planned = len(record.workloads) + len(record.counts), record.bench.planned
+    of = "" if planned is None else f" of {planned:,}"
+    return f"{done:,}{of}" + (" workloads counted" if record.counts else " workloads timed")
 
 
 def _tree(path: str, commit: str | None) -> str:

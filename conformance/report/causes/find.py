@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
+from conformance.report.causes import compile_errors
+from conformance.report.causes.compile_errors import CAUSE, compile_error_of
 from conformance.report.causes.table import CAUSES, Cause
 from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import Specs
@@ -15,17 +17,11 @@ from conformance.spec.load import Specs
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
 
-_LINES = 6
-"""Lines of one error that are named."""
-_SEVERAL_LINES = "mend the {:,} lines; each kernel is lost by the one that it needs"
-
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
 _TYPES = re.compile(
     r"\b(?:(?:__)?half|_Float16|float|double|bf16|hip_bfloat16|__(?:nv|hip)_bfloat16|bool|f\d+\w*|[ui]\d+|u?int\d+_t|"
     r"(?:(?:un)?signed )?(?:char|short|int|long))\b"
 )
-_ASSERTED = re.compile(r"static assertion failed(?: due to requirement '[^']*')?: ")
-_PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)")
 
 
 @dataclass(frozen=True)
@@ -62,18 +58,18 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """``unary.hip:41, 43``: all places, which are of one file, or the first and how many there are more."""
-        if not self.places:
-            return ""
-        file = self.places[0].rpartition(":")[0]
-        lines = sorted((place.rpartition(":")[2] for place in self.places), key=lambda line: (len(line), line))
-        more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
-        return f"{file}:{', '.join(lines[:_LINES])}{more}"
+        """Where the compiler saw the error: its lines where they are of one file, else empty."""
+        return compile_errors.where(self.places)
+
+    @property
+    def files(self) -> int:
+        """In how many files the compiler saw the error."""
+        return len(compile_errors.files_of(self.places))
 
     @property
     def advice(self) -> str:
         """What to do."""
-        return _SEVERAL_LINES.format(len(self.places)) if len(self.places) > 1 else self.cause.advice
+        return compile_errors.advice(self.places) if self.places else self.cause.advice
 
     @property
     def failed(self) -> int:
@@ -89,12 +85,18 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
     """
     found: dict[tuple[str, str], Finding] = {}
     for row in rows:
-        for cause, detail, share in () if row.known_reason else _causes_of(row, specs):
-            place, text = _place(row), detail.partition(": ")[2]
-            what = "launcher" if row.name in specs.launchers else "kernel"
-            finding = found.setdefault((cause.id, detail), Finding(cause, detail=text if place else detail, what=what))
-            finding.shares.append(share)
-            finding.places += [place] if place and place not in finding.places else []
+        what = "launcher" if row.name in specs.launchers else "kernel"
+        if row.known_reason:
+            continue
+        if row.status == "compile_error":
+            error = compile_error_of(row)
+            finding = found.setdefault((CAUSE.id, error.key), Finding(CAUSE, detail=error.text, what=what))
+            finding.detail = compile_errors.shared(finding.detail, error.text)
+            finding.shares.append(Share(row, (), ()))
+            finding.places += [error.place] if error.place and error.place not in finding.places else []
+            continue
+        for cause, detail, share in _causes_of(row, specs):
+            found.setdefault((cause.id, detail), Finding(cause, detail=detail, what=what)).shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
     order = {key: number for number, key in enumerate(found)}
     return [
@@ -106,10 +108,7 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
 
 
 def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Share]]:
-    if row.status == "compile_error":
-        cause, detail = _compile_error(row)
-        yield cause, detail, Share(row, (), ())
-    elif row.status == "signature":
+    if row.status == "signature":
         text = re.sub(r" \(.*", "", row.message or "other parameters than Candle's")
         cause = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
         yield cause, _TYPES.sub("T", text), Share(row, (), ())
@@ -204,20 +203,6 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "spreads": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""
-
-
-def _compile_error(row: KernelResult) -> tuple[Cause, str]:
-    """One cause per error of the compiler, whatever number of kernels it costs."""
-    text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
-    place = _PLACE.match(text)
-    detail = text if place is None else f"{place['file']}: {place['text']}"
-    return Cause("compile error", "", "Does not compile", "mend the line; each kernel that needs it is lost"), detail
-
-
-def _place(row: KernelResult) -> str | None:
-    """Where the compiler saw its error: not where the kernel is that it costs."""
-    found = _PLACE.match(row.message or "") if row.status == "compile_error" else None
-    return f"{found['file']}:{found['line']}" if found else None
 
 
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:

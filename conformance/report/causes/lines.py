@@ -85,8 +85,9 @@ def described(finding: Finding) -> list[str]:
 
 
 def title(finding: Finding) -> str:
-    """``48 kernels: A null input is dereferenced``; an error of the compiler with its places."""
-    parts = [finding.cause.title, finding.place, shortened(finding.detail, _DETAIL)]
+    """``48 kernels: A null input is dereferenced``; a compiler's error with its places, or how many files."""
+    several = f" in {finding.files:,} files" if finding.files > 1 else ""
+    parts = [f"{finding.cause.title}{several}", finding.place, shortened(finding.detail, _DETAIL)]
     named = ": ".join(part for part in parts if part)
     return f"{counted(len(finding.shares), finding.what)}: {named}"
 
@@ -121,7 +122,10 @@ def evidence(finding: Finding) -> str:
 
 
 def _first_place(finding: Finding) -> str:
-    """Where the first kernel is, or the line of the port's that the message about its fault names."""
+    """Where the first kernel is, or the line of the port's that the message about its fault names; of an error of the
+    compiler in several files the first place."""
+    if finding.places:
+        return f"; first at {finding.places[0]}" if finding.files > 1 else ""
     first = finding.shares[0]
     told = (
         _LINE.search(failure.why)
@@ -129,7 +133,7 @@ def _first_place(finding: Finding) -> str:
         if finding.cause.faults and _is_of(failure, first)
     )
     place = next((match[1] for match in told if match), first.kernel.source)
-    return f"; first at {place}" if place and not finding.place else ""
+    return f"; first at {place}" if place else ""
 
 
 def counted(count: int, what: str) -> str:

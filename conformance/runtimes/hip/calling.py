@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
-from conformance.runtimes.kind import HoldingRuntime, LauncherRuntime
+from conformance.runtimes.hip.holding import holding
+from conformance.runtimes.kind import LauncherRuntime
 
 SLOT = 8
 """Bytes of an argument in a message."""
@@ -89,9 +90,9 @@ class PreparedCall:
 
         Raises ``HipError`` for a fault of a kernel.
         """
-        device, runtime = self._device, self._device.runtime
+        device, held = self._device, holding(self._device)
         device.synchronize()
-        if not isinstance(runtime, HoldingRuntime) or not runtime.hold(self._stream):
+        if not held.hold(self._stream):
             return None
         try:
             self._call(*self._values)
@@ -100,6 +101,6 @@ class PreparedCall:
                 time.sleep(_MOMENT)
                 early = changed()
         finally:
-            told = runtime.release()
+            told = held.release()
         device.synchronize(self._what)
         return early if told else None

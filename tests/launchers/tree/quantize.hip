@@ -52,9 +52,9 @@ enum Fault {
   PENDING,
   WRITES_OUTSIDE,
   WRONG,
-  FORBIDDEN
+  FORBIDDEN,
+  WAITS  // for its stream, which is right
 };
-
 static Fault fault() {
   const char *text = getenv("LAUNCHER_FAULT");
   return text == nullptr ? RIGHT : Fault(atoi(text));
@@ -88,6 +88,7 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
   }
   if (now == WRONG) (void)hipMemsetAsync(out, 0, 4, s);
   if (now == FORBIDDEN) (void)socket(AF_INET, SOCK_STREAM, 0);
+  if (now == WAITS) (void)hipStreamSynchronize(s);
 }
 
 // The other spelling of a launch, and facts about the device.

@@ -1,0 +1,76 @@
+"""What a compiler's error says and where, so that the same error in several files is told once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.record import KernelResult
+from conformance.report.causes.table import Cause
+
+CAUSE = Cause("compile error", "", "Does not compile", "mend the line; each kernel that needs it is lost")
+
+_LINES = 6
+"""Lines of one error that are named."""
+_SEVERAL_LINES = "mend the {:,} lines; each kernel is lost by the one that it needs"
+_SEVERAL_FILES = "mend what these files share, such as a header or an option; else each of the {:,} lines"
+
+_ASSERTED = re.compile(r"static assertion failed(?: due to requirement '[^']*')?: ")
+_PLACE = re.compile(r"^(?P<file>[^\s:]+?)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvline>\d+)\):) (?P<text>.*)")
+_SAYS_ERROR = re.compile(r"^(?:(?:fatal|catastrophic) )?error(?: #[\w-]+)?: ")
+_NOTES = re.compile(
+    r"(?: \((?:needed at [^()]*|in .*?, which it uses|defined (?:on|by) .*? without the others|nobody checked .*)\))+$"
+)
+"""What the harness adds to a compiler's words, of one kernel each."""
+_POSITION = re.compile(r"[^\s:'\"()]+:\d+(?::\d+)?")
+
+
+@dataclass(frozen=True)
+class CompileError:
+    """The error of a kernel that does not compile: its ``text``, and its ``place``, where the compiler saw it, which is
+    not where the kernel is that it costs."""
+
+    text: str
+    place: str | None
+
+    @property
+    def key(self) -> str:
+        """What is the same in errors that are the same: the compiler's words, positions in files aside."""
+        return _POSITION.sub("", _NOTES.sub("", self.text))
+
+
+def compile_error_of(row: KernelResult) -> CompileError:
+    """The error of ``row``, which does not compile."""
+    text = _ASSERTED.sub("", (row.message or "does not compile").splitlines()[0])
+    found = _PLACE.match(text)
+    if found is None:
+        return CompileError(text, None)
+    return CompileError(_SAYS_ERROR.sub("", found["text"]), f"{found['file']}:{found['line'] or found['nvline']}")
+
+
+def shared(first: str, other: str) -> str:
+    """The text of two errors with the same key: without what the harness knows of one kernel only."""
+    return first if first == other else _NOTES.sub("", first)
+
+
+def where(places: Sequence[str]) -> str:
+    """``unary.hip:41, 43``: the lines of one file, at most some; empty where there are several files or none."""
+    files = files_of(places)
+    if len(files) != 1:
+        return ""
+    lines = sorted((place.rpartition(":")[2] for place in places), key=lambda line: (len(line), line))
+    more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
+    return f"{files[0]}:{', '.join(lines[:_LINES])}{more}"
+
+
+def advice(places: Sequence[str]) -> str:
+    """What to do about an error at ``places``."""
+    if len(files_of(places)) > 1:
+        return _SEVERAL_FILES.format(len(places))
+    return _SEVERAL_LINES.format(len(places)) if len(places) > 1 else CAUSE.advice
+
+
+def files_of(places: Sequence[str]) -> list[str]:
+    """The files of ``places``, each once."""
+    return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
