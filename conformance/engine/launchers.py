@@ -61,6 +61,14 @@ class Launchers:
         self._modules.clear()
         self._functions.clear()
 
+    def compile(self, index: int) -> None:
+        """Compile source ``index`` into the cache, host functions and kernels.
+
+        Raises ``CompileError``, ``HipError``, ``SourceError`` and ``InfrastructureError``.
+        """
+        if self._compiler.no_launchers() is None:
+            self._made[index] = self._compiler.compiled(self._sources[index], launchers=True)
+
     def find(self, launcher: Kernel) -> Found:
         """The function of ``launcher``, or why there is none. Raises ``Lost`` and ``LostLoading``."""
         name = self._port.names.port(launcher.name)

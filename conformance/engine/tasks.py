@@ -57,10 +57,14 @@ class Setup:
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one source of one of the mode's trees and load it; answered by ``Compiled``."""
+    """Compile one source of one of the mode's trees and load it; answered by ``Compiled``.
+
+    With ``launchers`` it is compiled as a library, with its host functions, and not loaded.
+    """
 
     source: int
     tree: int = 0
+    launchers: bool = False
 
 
 @dataclass(frozen=True)

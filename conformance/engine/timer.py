@@ -104,9 +104,10 @@ class Timer:
             self._launchers.append(Launchers(port, compiler, lambda: self._loader, tuple(self._specs.launchers)))
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
-        """Compile and load one source of a tree, or time one case; raises ``ValueError`` for bad input."""
+        """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
         if isinstance(request, Compile):
-            return compile_answer(request, self._libraries[request.tree].compile)
+            trees = self._launchers if request.launchers else self._libraries
+            return compile_answer(request, trees[request.tree].compile)
         return self._time(request)
 
     def _time(self, request: Time) -> Timed:

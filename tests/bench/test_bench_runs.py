@@ -15,6 +15,7 @@ from conformance.engine.timing import run
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.run import BenchResult, Interrupted, bench
 from conformance.files import kernels_folder
+from conformance.port.sources import find_sources
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
 
@@ -25,7 +26,9 @@ def measured(case: str) -> Timed:
 
 @pytest.fixture
 def benched(monkeypatch: pytest.MonkeyPatch):
-    """``benched(answers)``: a run over ``CASES``; an answer that is an exception is raised."""
+    """``benched(answers)``: a run over ``CASES``; an answer that is an exception is raised. ``benched.asked`` is what
+    its processes were asked, one list for each round."""
+    asked: list[list[Compile | Time]] = []
 
     def call(answers: Sequence[Timed | BaseException], sizes: Sequence[str] = ("small",), **cases: Any) -> BenchResult:
         class Workers:
@@ -40,7 +43,8 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                 return Ready("a device", "", 32, "", "")
 
             def answers(self, requests: Sequence[Compile | Time]) -> Iterator[Timed]:
-                if requests and isinstance(requests[0], Compile):
+                asked.append(list(requests))
+                if not requests or isinstance(requests[0], Compile):
                     return
                 for answer in answers:
                     if isinstance(answer, BaseException):
@@ -52,13 +56,23 @@ def benched(monkeypatch: pytest.MonkeyPatch):
         return bench(
             setup,
             TimeTrees((Tree(kernels_folder()),)),
-            [SPECS.kernels["uneg_f32"]],
+            [SPECS.entry(name) for name in cases or ("uneg_f32",)],
             cases or {"uneg_f32": CASES},
             sizes,
             1,
         )
 
+    call.asked = asked
     return call
+
+
+def test_libraries_of_launchers_are_compiled_by_all_processes_before_the_first_case(benched):
+    name = "launch_mmvq_gguf_quantize_q8_1_f32"
+    benched([], sizes=("huge",), **{name: None})
+    (library,) = next(requests for requests in benched.asked if requests)
+    assert isinstance(library, Compile)
+    assert library.launchers
+    assert find_sources(kernels_folder())[library.source].label == "kernels/mmvq.hip"
 
 
 def test_a_case_that_is_lost_costs_no_other(benched):
@@ -80,7 +94,7 @@ def test_what_was_measured_is_kept_when_the_device_is_gone(benched):
 
 
 def test_a_kernel_without_a_case_of_the_size_is_said(benched):
-    found = benched([], sizes=("huge",), other=())
+    found = benched([], sizes=("huge",), uneg_f32=None)
     assert [loss.why for loss in found.losses] == ["its spec has no case of size huge to time"]
 
 

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 
 from conformance.engine.modes import TimeTrees
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.steps import ProgressCallback, answers, compile_trees, no_progress, to_compile
-from conformance.engine.tasks import Ready, Setup, Time, Timed
+from conformance.engine.steps import ProgressCallback, Sources, answers, compile_trees, no_progress, to_compile
+from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
 from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.workload import workloads
+from conformance.port.launchers import may_define
 from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 
@@ -68,10 +69,11 @@ def bench(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     trees = [find_sources(tree.path) for tree in mode.trees]
-    sources = to_compile(trees, kernels)
-    with Pool([setup] * max(1, min(jobs, len(sources))), mode) as pool:
+    sources, libraries = to_compile(trees, kernels), _libraries(mode, trees, kernels)
+    with Pool([setup] * max(1, min(jobs, len(sources) + len(libraries))), mode) as pool:
         pool.greet()
         compiled = compile_trees(pool, trees, sources, on_progress)
+        compile_trees(pool, trees, libraries, on_progress)  # whoever needs one that does not compile is told then
     broken = tuple({**tree.broken, **tree.unavailable} for tree in compiled)
     by_name = {kernel.name: kernel for kernel in kernels}
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
@@ -113,3 +115,15 @@ def bench(
                 raise
             raise Interrupted(result(interrupted=True), stop) from stop
     return result()
+
+
+def _libraries(mode: TimeTrees, trees: Sources, kernels: Sequence[Kernel]) -> list[Compile]:
+    """Requests for the libraries of the launchers among ``kernels``: the process that times is alone, and would compile
+    one after another."""
+    launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
+    return [
+        Compile(index, number, launchers=True)
+        for number, (tree, sources) in enumerate(zip(mode.trees, trees, strict=True))
+        for index, source in enumerate(sources)
+        if may_define(source, [tree.declared.names.port(name) for name in launchers], tree.options)
+    ]
