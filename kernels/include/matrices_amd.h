@@ -109,6 +109,10 @@ struct Matrices : MatrixInstructions {
 #endif
   }
 
+  static __device__ void keep_apart() {
+    if constexpr (wave_size == 32) __builtin_amdgcn_sched_barrier(0);
+  }
+
   template <class T>
   static __device__ void multiply_halves(f32 (&sums)[columns], const HalfWords &column, const HalfWords &row) {
     if constexpr (is_same<T, f16>) {

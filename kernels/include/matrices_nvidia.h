@@ -18,22 +18,21 @@ struct Matrices {
   template <class T>
   static __device__ void multiply_halves(f32 (&sums)[rows * columns], const MatrixWords<4> &column,
                                          const MatrixWords<4> &row) {
+#define CANDLE_MMA(TYPE)                                                                                          \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                             \
+               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                             \
+               : "+f"(sums[2 * n]), "+f"(sums[2 * n + 1]), "+f"(sums[2 * n + 4]), "+f"(sums[2 * n + 5])           \
+               : "r"(row.word[0]), "r"(row.word[2]), "r"(row.word[1]), "r"(row.word[3]), "r"(column.word[2 * n]), \
+                 "r"(column.word[2 * n + 1]))
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       if constexpr (is_same<T, f16>) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-            "{%0, %1, %2, %3};"
-            : "+f"(sums[2 * n]), "+f"(sums[2 * n + 1]), "+f"(sums[2 * n + 4]), "+f"(sums[2 * n + 5])
-            : "r"(row.word[0]), "r"(row.word[2]), "r"(row.word[1]), "r"(row.word[3]), "r"(column.word[2 * n]),
-              "r"(column.word[2 * n + 1]));
+        CANDLE_MMA("f16");
       } else {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-            "{%0, %1, %2, %3};"
-            : "+f"(sums[2 * n]), "+f"(sums[2 * n + 1]), "+f"(sums[2 * n + 4]), "+f"(sums[2 * n + 5])
-            : "r"(row.word[0]), "r"(row.word[2]), "r"(row.word[1]), "r"(row.word[3]), "r"(column.word[2 * n]),
-              "r"(column.word[2 * n + 1]));
+        CANDLE_MMA("bf16");
       }
     }
+#undef CANDLE_MMA
   }
 };
 #else

@@ -86,6 +86,7 @@ struct MatrixTile16x16 {
           acc[i][j][n] = P::accumulate(acc[i][j][n], scales[i], sums, column_scales[n], group.quantized_sums);
         }
       }
+      if constexpr (columns > 1 && !P::halves) Matrices::keep_apart();
     }
   }
 
