@@ -103,19 +103,22 @@ __device__ inline void find_transposed_inputs(Plan<N> &plan) {
   const Strides<N> &s = plan.strides;
   const u32 inner = s.dims - 1;
   if (s.size[inner].size < min_tiled_size) return;
+  u32 transposed = 0, rows_dim = 0;
   for (int k = 0; k < N; ++k) {
     if (s.stride[k][inner] <= 1) continue;
-    if (plan.transposed) {
-      plan.transposed |= u32(s.stride[k][plan.rows_dim] == 1) << k;
+    if (transposed) {
+      transposed |= u32(s.stride[k][rows_dim] == 1) << k;
       continue;
     }
     for (u32 d = 0; d < inner; ++d) {
       if (s.stride[k][d] != 1 || s.size[d].size < min_tiled_size) continue;
-      plan.rows_dim = d;
-      plan.transposed = 1u << k;
+      rows_dim = d;
+      transposed = 1u << k;
       break;
     }
   }
+  plan.transposed = transposed;
+  plan.rows_dim = rows_dim;
 }
 
 template <int N>

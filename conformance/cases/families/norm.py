@@ -73,6 +73,7 @@ _NORM: tuple[str, ...] = (
     "shape=[3,41],values=unit,start=1",  # L08, L09
     "shape=[3,40],values=unit,alpha=null",  # M05
     "shape=[2,1030],values=unit,alpha=null",  # M05
+    "shape=[1,4099],values=unit,alpha=null",  # M05
 )
 
 _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
@@ -82,6 +83,8 @@ _LAYERNORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,alpha=null,beta=null",  # M05
     "shape=[2,1030],values=unit,beta=null",  # M05
     "shape=[2,1030],values=unit,alpha=null,beta=null",  # M05
+    "shape=[1,4099],values=unit,beta=null",  # M05
+    "shape=[1,4099],values=unit,alpha=null,beta=null",  # M05
 )
 
 

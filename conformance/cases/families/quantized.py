@@ -38,6 +38,7 @@ _DEQUANTIZE: tuple[str, ...] = (
     "blocks=6,values=subnormal",  # N13
     "blocks=6,values=huge",  # float16 results overflow
     "blocks=6,values=infinite",  # Q03: q - 8 and -8 d differ
+    "blocks=9,values=random,y_start=1",  # L09: stores of 16 bytes would be misaligned
 )
 
 _GET_ROWS: tuple[str, ...] = (
@@ -120,6 +121,7 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
+    "ncols={b},nrows=127,columns=127,values=random",  # S10: most of a tile
     "ncols={b},nrows=600,columns=3,values=random",  # S12
     "ncols=512,nrows=31,columns=8,values=zeros",  # N08
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
@@ -203,12 +205,12 @@ def _values(fields: Fields) -> str:
 
 
 def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("blocks", "values"))
+    fields = Fields(case, ("blocks", "values", "y_start"))
     qtype, count = _qtype(kernel), fields.number("blocks", 1, 1)
     length = FORMATS[qtype].length
     total = count * length
     vx = weights(qtype, count, _values(fields), stream)
-    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total)]
+    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total, fields.number("y_start", 0))]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
     if qtype in ("q5_0", "q5_1"):  # k counts weights
