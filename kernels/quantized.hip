@@ -14,22 +14,18 @@ using namespace candle;
 
 // ---- dequantize_block
 
-#define DEQUANTIZE_SUPER(Q, NAME, THREADS)                              \
-  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) {  \
-    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                  \
-  }                                                                     \
-  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) {  \
-    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                  \
+#define DEQUANTIZE_SUPER(Q, NAME, THREADS)                             \
+  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) { \
+    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                 \
+  }                                                                    \
+  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) { \
+    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                 \
   }
 
 // k is the number of blocks.
-#define DEQUANTIZE_BLOCKS(Q, NAME)                                                   \
-  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) {  \
-    dequantize_256<32, Q>(vx, y, k);                                                 \
-  }                                                                                  \
-  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) {  \
-    dequantize_256<32, Q>(vx, y, k);                                                 \
-  }
+#define DEQUANTIZE_BLOCKS(Q, NAME)                                                                                     \
+  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_256<32, Q>(vx, y, k); } \
+  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_256<32, Q>(vx, y, k); }
 
 // k is the number of values.
 #define DEQUANTIZE_FLAT(Q, NAME)                                                                                    \

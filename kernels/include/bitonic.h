@@ -89,6 +89,7 @@ struct Bitonic {
       const int far_column = far_row * logical_wave_size + far_lane;
       const int far_slot = far_row * logical_wave_size + (far_lane ^ far_row * swizzle);
       for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
+        __builtin_assume(run_length > logical_wave_size);
         // A thread writes only slots that it was the last to read, so one barrier per exchange is enough.
         shared.put(near_slot, entry);
         __syncthreads();
@@ -112,6 +113,7 @@ struct Bitonic {
     }
     __syncthreads();
     for (int run_length = 2 * logical_wave_size; run_length <= padded; run_length *= 2) {
+      __builtin_assume(run_length > logical_wave_size);
       for (int distance = run_length / 2; distance >= logical_wave_size; distance /= 2) {
         for (int pair = t; pair < padded / 2; pair += threads) {
           const int column = 2 * pair - (pair & (distance - 1));

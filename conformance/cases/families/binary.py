@@ -92,6 +92,15 @@ _PAIRS: tuple[str, ...] = (
     "shape=[{core},{core}],lhs=broadcast,rhs=broadcast_first,values=core",  # the same through strides
 )
 
+# Of minima and maxima of floats.
+_EXTREMA: tuple[str, ...] = (
+    "shape=[8,9,48],lhs=outer_swapped,values=core",  # N08, N11, S14: rows of whole packs
+    "shape=[2501],values=ties,grid=1",  # N08, L10
+    "shape=[2501],values=ties,lhs_start=1,grid=1",  # N08, L09, L21
+    "shape=[20,18],lhs=transposed,values=ties",  # N08, S01
+    "shape=[5,6,7],lhs=transposed,values=ties",  # N08, S01
+)
+
 _NAN_PAIRS = "shape=[{nan_pairs}],values=nans"  # N22
 
 _ALL_PAIRS: tuple[str, ...] = (
@@ -105,6 +114,7 @@ def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
     rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(shared(name, _SHARED, _LARGE) if op in ("add", "eq") else ())]
     rows += FLOATS if kind.kind == "float" else ()
+    rows += _EXTREMA if kind.kind == "float" and op in ("maximum", "minimum") else ()
     rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
     return parsed(filled(rows, name, distribution))

@@ -71,6 +71,7 @@ _NORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=nan_first",
     "shape=[3,40],values=unit,mark=one_inf",
     "shape=[3,41],values=unit,start=1",  # L08, L09
+    "shape=[3,31],values=unit,alpha=null",  # M05: one column a thread
     "shape=[3,40],values=unit,alpha=null",  # M05
     "shape=[2,1030],values=unit,alpha=null",  # M05
     "shape=[1,4099],values=unit,alpha=null",  # M05
@@ -79,6 +80,8 @@ _NORM: tuple[str, ...] = (
 _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 
 _LAYERNORM: tuple[str, ...] = (
+    "shape=[3,31],values=unit,beta=null",  # M05
+    "shape=[3,31],values=unit,alpha=null,beta=null",  # M05
     "shape=[3,40],values=unit,beta=null",  # M05
     "shape=[3,40],values=unit,alpha=null,beta=null",  # M05
     "shape=[2,1030],values=unit,beta=null",  # M05

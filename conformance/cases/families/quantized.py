@@ -91,6 +91,7 @@ _DMMV: tuple[str, ...] = (
     "ncols=512,nrows=4,values=extremes",  # Q02
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
+    "ncols=768,nrows=5,values=random,y_start=1",  # L08, L09: loads of several values would be misaligned
 )
 
 _MMVQ: tuple[str, ...] = (
@@ -121,7 +122,7 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
-    "ncols={b},nrows=127,columns=127,values=random",  # S10: most of a tile
+    "ncols={b},nrows=232,columns=127,values=random",  # S10: tiles whose last rows or columns are missing
     "ncols={b},nrows=600,columns=3,values=random",  # S12
     "ncols=512,nrows=31,columns=8,values=zeros",  # N08
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
@@ -264,17 +265,17 @@ def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "values"))
-    qtype, rows = _qtype(kernel), fields.number("nrows", 1, 1)
+    fields = Fields(case, ("ncols", "nrows", "values", "y_start"))
+    qtype, rows, start = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("y_start", 0)
     length = FORMATS[qtype].length
     ncols = _multiple(fields, "ncols", 256, max(length, 64))
     has_rows = any(parameter.name == "nrows" for parameter in kernel.params)
     # Without nrows the length of the weights says how many rows there are: nothing behind them.
     data = weights(qtype, rows * ncols // length, _values(fields), stream, behind=has_rows)
-    vector = values("unit", dtype("f32"), ncols, stream)
+    vector = values("unit", dtype("f32"), start + ncols, stream)
     arguments: list[Argument] = [
         _bytes("vx", data),
-        Buffer(kernel.params[1].name, "f32", "in", vector),
+        Buffer(kernel.params[1].name, "f32", "in", vector, start),
         poisoned(kernel, "dst", rows),
         _int("ncols", ncols),
     ]
