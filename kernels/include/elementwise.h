@@ -185,7 +185,9 @@ __device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, 
   size_t out_stride = 1;
   tile.out = 0;
   for (int k = 0; k < N; ++k) tile.in[k] = 0;
-  for (u32 d = s.dims; d-- > 0;) {
+  u32 d = s.dims;  // two or more
+  do {
+    --d;
     const bool is_column = d == s.dims - 1, is_row = d == plan.rows_dim;
     const u32 size = s.size[d].size,
               tiles_along_dim = is_column || is_row ? (size + plan.tile_side - 1) / plan.tile_side : size;
@@ -197,7 +199,7 @@ __device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, 
     tile.out += first * out_stride;
     out_stride *= size;
     for (int k = 0; k < N; ++k) tile.in[k] += first * s.stride[k][d];
-  }
+  } while (d > 0);
 }
 
 // The index in LDS of element (row, column) of a tile. Columns are permuted differently in each row (XOR swizzle), so
