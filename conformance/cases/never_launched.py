@@ -137,6 +137,7 @@ ROWS = (
     Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
     Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
     Row("y_start", _given, _FRESH_OUTPUT, {"dequantize_block": 137}, _QUANTIZED),
+    Row("dst_start", _given, _FRESH_OUTPUT, {"get_rows": 290}, _QUANTIZED),
     Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
     Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("cc", _given, _OWN_DEVICE, {"mmq_launcher": 235}, "candle-core/src/quantized/fast_mmq.rs"),

@@ -134,6 +134,7 @@ _PUT: tuple[str, ...] = (
     "shape=[1,9,1],count=1,ids=plain,values={v}",
     "shape=[31,4,1],count=6,ids={m},values={v}",  # S10
     "shape=[1,4,33],count=6,ids={m},values={v}",  # S10
+    "shape=[6,9,1],count=21,ids={m},values={v}",  # I06: columns that lie one behind the other
     "shape=[5,4,205],count=3,ids={m},values={v}",  # S10, S11: one column in the second block
     "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03; most places stay
     "shape=[3,6,7],count=40,ids=few,values={v}",  # I05, I06: duplicates, in order

@@ -51,6 +51,7 @@ _GET_ROWS: tuple[str, ...] = (
     "hidden=256,rows=3,ids=[2,0],values=zeros",  # N08
     "hidden=256,rows=3,ids=[1,2],values=subnormal",  # N13
     "hidden=256,rows=3,ids=[0,2],values=infinite",
+    "hidden=256,rows=3,ids=[1,0],values=random,dst_start=1",  # L09: stores of 16 bytes would be misaligned
 )
 
 _GET_ROWS_PLAIN: tuple[str, ...] = (
@@ -122,7 +123,8 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
-    "ncols={b},nrows=232,columns=127,values=random",  # S10: tiles whose last rows or columns are missing
+    "ncols={b},nrows=80,columns=127,values=random",  # S10: a part of a tile of 128 rows
+    "ncols={b},nrows=104,columns=127,values=random",  # S10: a part of a tile of 64 rows
     "ncols={b},nrows=600,columns=3,values=random",  # S12
     "ncols=512,nrows=31,columns=8,values=zeros",  # N08
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
@@ -220,7 +222,7 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
 
 
 def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("hidden", "rows", "ids", "values"))
+    fields = Fields(case, ("hidden", "rows", "ids", "values", "dst_start"))
     qtype, rows = _qtype(kernel), fields.number("rows", 1, 1)
     ids = tuple(range(rows))[::-1] if fields.text("ids", "") == "reversed" else case.integers("ids")
     if not ids or not all(0 <= row < rows for row in ids):
@@ -242,7 +244,7 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         source,
         Buffer("src1", "u32", "in", np.array(ids, np.uint32)),
-        poisoned(kernel, "dst", len(ids) * hidden),
+        poisoned(kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
         _int("ne00", hidden, "i64"),
         _int("nb01", row_bytes, "size_t"),
     )
