@@ -14,26 +14,30 @@ using namespace candle;
 
 // ---- dequantize_block
 
-#define DEQUANTIZE_SUPER(Q, NAME)                                                                           \
-  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) { dequantize_super_blocks<Q>(vx, y); } \
-  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) { dequantize_super_blocks<Q>(vx, y); }
+#define DEQUANTIZE_SUPER(Q, NAME, THREADS)                             \
+  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y) { \
+    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                 \
+  }                                                                    \
+  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y) { \
+    dequantize_256<THREADS, Q>(vx, y, i64(gridDim.x));                 \
+  }
 
 // k is the number of blocks.
-#define DEQUANTIZE_BLOCKS(Q, NAME)                                                                                 \
-  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_256<Q>(vx, y, k); } \
-  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_256<Q>(vx, y, k); }
+#define DEQUANTIZE_BLOCKS(Q, NAME)                                                                                     \
+  KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_256<32, Q>(vx, y, k); } \
+  KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_256<32, Q>(vx, y, k); }
 
 // k is the number of values.
 #define DEQUANTIZE_FLAT(Q, NAME)                                                                                    \
   KERNEL(1024) dequantize_block_##NAME##_f32(const void *vx, f32 *y, const int k) { dequantize_flat<Q>(vx, y, k); } \
   KERNEL(1024) dequantize_block_##NAME##_f16(const void *vx, f16 *y, const int k) { dequantize_flat<Q>(vx, y, k); }
 
-DEQUANTIZE_SUPER(Q2_K, q2_K)
-DEQUANTIZE_SUPER(Q3_K, q3_K)
-DEQUANTIZE_SUPER(Q4_K, q4_K)
-DEQUANTIZE_SUPER(Q5_K, q5_K)
-DEQUANTIZE_SUPER(Q6_K, q6_K)
-DEQUANTIZE_SUPER(Q8_K, q8_K)
+DEQUANTIZE_SUPER(Q2_K, q2_K, 64)
+DEQUANTIZE_SUPER(Q3_K, q3_K, 64)
+DEQUANTIZE_SUPER(Q4_K, q4_K, 32)
+DEQUANTIZE_SUPER(Q5_K, q5_K, 64)
+DEQUANTIZE_SUPER(Q6_K, q6_K, 64)
+DEQUANTIZE_SUPER(Q8_K, q8_K, 32)
 DEQUANTIZE_BLOCKS(Q4_0Sum, q4_0)
 DEQUANTIZE_BLOCKS(Q4_1, q4_1)
 DEQUANTIZE_BLOCKS(Q8_0, q8_0)

@@ -11,6 +11,27 @@ using namespace candle;
 
 namespace {
 
+// Elements `begin` + thread, and every blockDim.x-th from there on, up to `end`.
+template <class Op, bool wide, class T>
+__device__ inline void accumulate_elements(typename Op::State &state, const T *__restrict__ src, size_t begin,
+                                           size_t end, size_t num_dims, const size_t *__restrict__ info) {
+  for (size_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).operand[0]], u32(i - begin));
+  }
+}
+
+// The elements of this thread in a row of any layout.
+template <class Op, class T>
+__device__ inline void accumulate_any_layout(typename Op::State &state, size_t numel, size_t length, size_t num_dims,
+                                             const size_t *__restrict__ info, const T *__restrict__ src) {
+  const size_t begin = blockIdx.x * length, end = begin + length < numel ? begin + length : numel;
+  if (numel >> 32) {
+    accumulate_elements<Op, true>(state, src, begin, end, num_dims, info);
+  } else {
+    accumulate_elements<Op, false>(state, src, begin, end, num_dims, info);
+  }
+}
+
 // Block b reduces elements [b * length, (b + 1) * length), in the row-major order of the dimensions in info; its thread
 // t reduces those at t, t + threads, t + 2 * threads, ... The number of threads is a power of two.
 //
@@ -46,12 +67,7 @@ __device__ inline void fast_reduce(size_t numel, size_t length, size_t num_dims,
     }
     state = accumulate_row<Op>(src + rows.offset(row, num_dims, info), rows.stride, u32(length), t, threads);
   } else {
-    const bool wide = numel >> 32;
-    const size_t start = row * length;
-    const size_t end = start + length < numel ? start + length : numel;
-    for (size_t i = start + t; i < end; i += threads) {
-      Op::accumulate(state, src[offsets<1>(i, num_dims, info, wide).operand[0]], u32(i - start));
-    }
+    accumulate_any_layout<Op>(state, numel, length, num_dims, info, src);
   }
   state = block_reduce<Op>(state, partials, t, threads);
   if (t == 0) dst[row] = Op::result(state, row, length, innermost_size());

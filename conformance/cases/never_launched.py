@@ -19,6 +19,7 @@ _BACKEND = "candle-core/src/cuda_backend/mod.rs"
 _MMVQ = "candle-core/src/quantized/fast_mmvq.rs"
 _MOE = "candle-transformers/src/fused_moe.rs"
 _OPS = "candle-nn/src/ops.rs"
+_QUANTIZED = "candle-core/src/quantized/cuda.rs"
 
 _STRIDED = {"affine": 147, "cast": 1549, "const_set": 1509, "unary": 421, "unary1": 178}
 _IN_PLACE = {"affine": 148, "unary": 422, "unary1": 179}
@@ -135,6 +136,8 @@ ROWS = (
     Row("out_start", _given, _FRESH_OUTPUT, {"index_select": 479, "gather": 534, "index_add": 2228}),
     Row("dst_start", _given, _FRESH_OUTPUT, _CONVOLVED),
     Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
+    Row("y_start", _given, _FRESH_OUTPUT, {"dequantize_block": 137}, _QUANTIZED),
+    Row("dst_start", _given, _FRESH_OUTPUT, {"get_rows": 290}, _QUANTIZED),
     Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
     Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("cc", _given, _OWN_DEVICE, {"mmq_launcher": 235}, "candle-core/src/quantized/fast_mmq.rs"),

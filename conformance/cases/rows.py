@@ -65,11 +65,14 @@ STRIDED: tuple[str, ...] = (
     "shape=[3,0,5],layout=transposed,values={v},info=given",  # L11
     "shape=[],values={v}",  # rank 0
     "shape=[],values={v},info=given",  # S06: rank 0 has an info without content
+    "shape=[],values={v},info=given,start=1",  # S06, L09
     "shape=[3,5,7],values={v},info=given",  # S06: contiguous, yet described
     "shape=[3,4,48],layout=outer_swapped,values=large",  # S14: rows of whole packs in another order
     "shape=[4,5,16],layout=broadcast_last,values=large",  # S03, S14: one value a row
     "shape=[20,18],layout=transposed,values=large",  # S01
     "shape=[2,3,40],layout=reversed,values=large",  # S01: no long dimension has stride 1
+    "shape=[52,50],layout=transposed,values=mid",  # S01: most of a tile of 64 x 64
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
     *BEYOND_32_BITS,
 )
 
@@ -85,7 +88,6 @@ SHARED: tuple[str, ...] = (
     "shape=[3,4,16],layout=outer_swapped,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],layout=reversed,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],layout=permuted,values={v}",  # S13: rank 7
-    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
 )
 
 # Of that operation in types of one and of four bytes, as it takes long.

@@ -16,8 +16,8 @@ from conformance.spec.nodes import Document, read_document
 NAME = "sites.yaml"
 
 _WORDS = ("name", "why", "tested")
-_LISTS = ("functions", "kernels", "targets")
-_KEYS = (*_WORDS, *_LISTS, "file", "text")
+_LISTS = ("functions", "text", "kernels", "targets")
+_KEYS = (*_WORDS, *_LISTS, "file")
 _NEEDED = (*_WORDS, "functions", "file")
 
 
@@ -25,8 +25,8 @@ _NEEDED = (*_WORDS, "functions", "file")
 class SiteReason:
     """What no case reaches: code of one of ``functions`` in ``file``, also where it is inlined elsewhere.
 
-    ``text`` is a part of the source line; without it every line of these functions is meant. ``targets`` names those
-    that have such code, ``kernels`` patterns of the kernels; none: all.
+    ``text`` has parts of the source lines; without them every line of these functions is meant. ``targets`` names
+    those that have such code, ``kernels`` patterns of the kernels; none: all.
     """
 
     name: str
@@ -34,7 +34,7 @@ class SiteReason:
     tested: str
     functions: tuple[str, ...]
     file: str
-    text: str | None = None
+    text: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     line: int = 0
@@ -47,9 +47,12 @@ class SiteReason:
         return any(
             frame.plain in self.functions
             and (frame.file if frame.file.startswith("/") else source.label).endswith(f"/{self.file}")
-            and (self.text is None or self.text in _line(source.root / self.file, frame.line))
+            and (not self.text or self._means(_line(source.root / self.file, frame.line)))
             for frame in frames
         )
+
+    def _means(self, line: str) -> bool:
+        return any(text in line for text in self.text)
 
 
 def read_site_reasons(root: Path) -> tuple[SiteReason, ...]:
@@ -92,11 +95,13 @@ def _row(document: Document, number: int, root: Path) -> SiteReason:
     for key in _NEEDED:
         if key not in row:
             raise document.error((number,), f"lacks {key!r}", f"a row has {', '.join(_NEEDED)}")
+    if isinstance(row.get("text"), str):
+        row = {**row, "text": [row["text"]]}
     for key in _LISTS:
         value = row.get(key, ["-"])
         if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
             raise document.error((number, key), f"{key!r} is not a list of names", "give [name, ...]")
-    for key in (*_WORDS, "file", "text"):
+    for key in (*_WORDS, "file"):
         if not isinstance(row.get(key, "-"), str) or not row.get(key, "-").strip():
             raise document.error((number, key), f"{key!r} is not text", "give a line of text")
     _check_file(document, number, row, root)
@@ -113,8 +118,10 @@ def _check_file(document: Document, number: int, row: dict[str, object], root: P
     for name in functions if isinstance(functions, list) else ():
         if not re.search(rf"\b{re.escape(name)}\(", text):
             raise document.error((number, "functions"), f"{row['file']} has no function {name!r}", "name one of its")
-    if "text" in row and not any(str(row["text"]) in line for line in text.splitlines()):
-        raise document.error((number, "text"), f"no line of {row['file']} has {row['text']!r}", "copy a part of one")
+    parts = row.get("text")
+    for part in parts if isinstance(parts, list) else ():
+        if not any(part in line for line in text.splitlines()):
+            raise document.error((number, "text"), f"no line of {row['file']} has {part!r}", "copy a part of one")
 
 
 @lru_cache(maxsize=64)

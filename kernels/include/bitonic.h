@@ -43,21 +43,24 @@ struct Bitonic {
   }
 
   // The steps of a merge of runs of `run_length` columns with distances below the run length, of 1 to 16 times
-  // column_stride: those within a logical wave.
-  template <bool with_padding>
+  // column_stride: those within a logical wave. `all` says that the run length is above these distances.
+  template <bool with_padding, bool all>
   __device__ void merge_in_wave(Entry &entry, int column, int column_stride, int run_length) const {
-    if (run_length > 16 * column_stride)
+    if (all || run_length > 16 * column_stride)
       compare_exchange<16, with_padding>(entry, column, 16 * column_stride, run_length);
-    if (run_length > 8 * column_stride) compare_exchange<8, with_padding>(entry, column, 8 * column_stride, run_length);
-    if (run_length > 4 * column_stride) compare_exchange<4, with_padding>(entry, column, 4 * column_stride, run_length);
-    if (run_length > 2 * column_stride) compare_exchange<2, with_padding>(entry, column, 2 * column_stride, run_length);
-    if (run_length > column_stride) compare_exchange<1, with_padding>(entry, column, column_stride, run_length);
+    if (all || run_length > 8 * column_stride)
+      compare_exchange<8, with_padding>(entry, column, 8 * column_stride, run_length);
+    if (all || run_length > 4 * column_stride)
+      compare_exchange<4, with_padding>(entry, column, 4 * column_stride, run_length);
+    if (all || run_length > 2 * column_stride)
+      compare_exchange<2, with_padding>(entry, column, 2 * column_stride, run_length);
+    compare_exchange<1, with_padding>(entry, column, column_stride, run_length);
   }
 
   template <bool with_padding>
   __device__ void sort_in_wave(Entry &entry, int column, int columns) const {
     for (int run_length = 2; run_length <= columns; run_length *= 2)
-      merge_in_wave<with_padding>(entry, column, 1, run_length);
+      merge_in_wave<with_padding, false>(entry, column, 1, run_length);
   }
 
   // Entries in LDS, swizzled so that a logical wave can access both rows and columns of a square without bank
@@ -93,11 +96,11 @@ struct Bitonic {
         shared.put(near_slot, entry);
         __syncthreads();
         entry = shared.get(far_slot);
-        merge_in_wave<with_padding>(entry, far_column, logical_wave_size, run_length);
+        merge_in_wave<with_padding, false>(entry, far_column, logical_wave_size, run_length);
         shared.put(far_slot, entry);
         __syncthreads();
         entry = shared.get(near_slot);
-        merge_in_wave<with_padding>(entry, t, 1, run_length);
+        merge_in_wave<with_padding, true>(entry, t, 1, run_length);
       }
     }
     store(out, t, entry);
@@ -127,7 +130,7 @@ struct Bitonic {
       // Every thread continues with the columns that it stores itself, so only the next merge needs a barrier.
       for (int column = t; column < padded; column += threads) {
         Entry entry = load_entry(indices[column]);
-        merge_in_wave<true>(entry, column, 1, run_length);
+        merge_in_wave<true, true>(entry, column, 1, run_length);
         if (run_length == padded) {
           store(out, column, entry);
         } else {

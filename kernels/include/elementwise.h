@@ -103,19 +103,22 @@ __device__ inline void find_transposed_inputs(Plan<N> &plan) {
   const Strides<N> &s = plan.strides;
   const u32 inner = s.dims - 1;
   if (s.size[inner].size < min_tiled_size) return;
+  u32 transposed = 0, rows_dim = 0;
   for (int k = 0; k < N; ++k) {
     if (s.stride[k][inner] <= 1) continue;
-    if (plan.transposed) {
-      plan.transposed |= u32(s.stride[k][plan.rows_dim] == 1) << k;
+    if (transposed) {
+      transposed |= u32(s.stride[k][rows_dim] == 1) << k;
       continue;
     }
     for (u32 d = 0; d < inner; ++d) {
       if (s.stride[k][d] != 1 || s.size[d].size < min_tiled_size) continue;
-      plan.rows_dim = d;
-      plan.transposed = 1u << k;
+      rows_dim = d;
+      transposed = 1u << k;
       break;
     }
   }
+  plan.transposed = transposed;
+  plan.rows_dim = rows_dim;
 }
 
 template <int N>
@@ -160,6 +163,7 @@ __device__ CANDLE_FORCE_INLINE void map_rows(IndexSequence<K...>, size_t numel, 
                                              const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
   const u32 packs = u32(numel / width), step = u32(grid.step()), varying = plan.varying;
   for (u32 p = u32(grid.first()); p < packs; p += step) {
+    __builtin_assume(plan.strides.dims > 0);
     const auto offset = plan.strides.offsets(p * width);
     *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
         apply_pack<Op, width, Out, In...>(op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...);
@@ -182,7 +186,9 @@ __device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, 
   size_t out_stride = 1;
   tile.out = 0;
   for (int k = 0; k < N; ++k) tile.in[k] = 0;
-  for (u32 d = s.dims; d-- > 0;) {
+  u32 d = s.dims;  // two or more
+  do {
+    --d;
     const bool is_column = d == s.dims - 1, is_row = d == plan.rows_dim;
     const u32 size = s.size[d].size,
               tiles_along_dim = is_column || is_row ? (size + plan.tile_side - 1) / plan.tile_side : size;
@@ -194,7 +200,7 @@ __device__ CANDLE_SHARED_HELPER void start_tile(u32 index, const Plan<N> &plan, 
     tile.out += first * out_stride;
     out_stride *= size;
     for (int k = 0; k < N; ++k) tile.in[k] += first * s.stride[k][d];
-  }
+  } while (d > 0);
 }
 
 // The index in LDS of element (row, column) of a tile. Columns are permuted differently in each row (XOR swizzle), so

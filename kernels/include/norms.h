@@ -81,6 +81,7 @@ __device__ inline void store_row(const T *src, T *dst, int n_cols, int t, int th
     if (col < n_cols) dst[col] = from_f32<T>(f(cached[k], col));
   }
   if constexpr (N > 1) {
+#pragma clang loop vectorize(disable)  // a vector would be for one thread only
     for (int col = t + threads * N; col < n_cols; col += threads) {
       dst[col] = from_f32<T>(f(f32(widen(src[col])), col));
     }

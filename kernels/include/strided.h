@@ -126,11 +126,8 @@ struct Strides {
 template <int N>
 __device__ CANDLE_SHARED_HELPER void merge_dims(size_t numel, size_t num_dims, const size_t *info,
                                                 Strides<N> &strides) {
-  strides.dims = 0;
-  if (numel >> 31) {
-    strides.dims = Strides<N>::max_dims + 1;
-    return;
-  }
+  strides.dims = numel >> 31 ? Strides<N>::max_dims + 1 : 0;
+  if (strides.dims != 0) return;
   for (size_t d = 0; d < num_dims; ++d) {
     const u32 size = u32(info[d]);
     if (size == 1) continue;

@@ -59,6 +59,28 @@ def test_a_reason_is_given_for_a_function_a_line_and_a_kernel(port: Path) -> Non
     assert places(rows(port, f"{ROW}, kernels: ['k*']"), 0x10)["half"].reason == "wide"
 
 
+def test_a_row_has_one_text_or_several(port: Path) -> None:
+    assert places(rows(port, f"{ROW}, text: ['inline int', 'i / 2l']"), 0x10)["half"].reason == "wide"
+    assert places(rows(port, f"{ROW}, text: ['return wide', 'inline int']"), 0x10, 0x18)["half"].reason == "wide"
+    assert places(rows(port, f"{ROW}, text: ['inline int']"), 0x10)["half"].reason is None
+
+
+def test_what_has_no_line_has_the_reason_of_the_neighbours_that_have_one(port: Path) -> None:
+    header = f"{port}/half.h"
+    spots = [(header, 0), (header, 2), (header, 0), (header, 1), (header, 0)]
+    lines = LineTable([0, 4, 8, 12, 16], spots, [_Body(0, 0x30, "half", None)])
+    reasons = read_site_reasons(rows(port, f"{ROW}, text: 'i / 2l'"))
+    source = KernelSource(port / "k.hip", port)
+
+    def explained(missed: list[int], *runs: str) -> int:
+        return placed(Sites(12, 7, runs), missed, lines, source, reasons).explained
+
+    assert explained([0, 4, 8], "0x0-0x8") == 3
+    assert explained([0, 4, 8], "0x0-0x0", "0x4-0x4", "0x8-0x8") == 1  # neighbours that were executed
+    assert explained([12, 16], "0xc-0x10") == 0
+    assert explained([4, 8, 12, 16], "0x4-0x10") == 2  # the nearest before
+
+
 def test_a_row_that_explains_nothing_is_named(port: Path) -> None:
     reasons = read_site_reasons(rows(port, ROW, f"{ROW.replace('wide', 'other')}, targets: [gfx1100]"))
     (said,) = unused(reasons, port, "gfx942", set())
@@ -72,6 +94,8 @@ def test_a_row_that_explains_nothing_is_named(port: Path) -> None:
         (ROW.replace("half]", "third]"), "sites.yaml:1: half.h has no function 'third'"),
         (ROW.replace("half.h", "third.h"), "sites.yaml:1: there is no 'third.h' in "),
         (f"{ROW}, text: i % 2", "sites.yaml:1: no line of half.h has 'i % 2'"),
+        (f"{ROW}, text: [wide, i % 2]", "sites.yaml:1: no line of half.h has 'i % 2'"),
+        (f"{ROW}, text: []", "sites.yaml:1: 'text' is not a list of names"),
         (ROW.replace("why: large, ", ""), "sites.yaml:1: lacks 'why'"),
         (f"{ROW}, lines: 3", "sites.yaml:1: unknown key 'lines'"),
         (ROW.replace("[half]", "half"), "sites.yaml:1: 'functions' is not a list of names"),

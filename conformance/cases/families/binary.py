@@ -46,11 +46,14 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[3,4,16],lhs=broadcast_last,rhs=outer_swapped,values=large",  # S02, S03, S14
     "shape=[20,18],lhs=transposed,values=large",  # S01, S02
     "shape=[2,3,40],layout=reversed,values=large",  # S01: no long dimension has stride 1
+    "shape=[52,50],layout=transposed,values={v}",  # S01: most of a tile of 64 x 64
+    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
     *BEYOND_32_BITS,
     "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
     "shape=[],values={v}",  # rank 0
     "shape=[],values={v},info=given",  # S06
+    "shape=[],values={v},info=given,lhs_start=1",  # S06, L09
     "shape=[3,5,7],values={v},info=given",  # S06
     "shape=[261],values={v},lhs_start=1",  # L08, L09; a 16-byte load would be misaligned on this side only
     "shape=[261],values={v},rhs_start=3",  # L08, L09
@@ -71,7 +74,6 @@ _SHARED: tuple[str, ...] = (
     "shape=[3,4,16],lhs=outer_swapped,rhs=broadcast_first,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],rhs=permuted,values={v}",  # S13: rank 7
-    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
     "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
     "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
     "shape=[70,130],lhs=transposed,values={v},grid=2",  # L21, W14
@@ -90,6 +92,15 @@ _PAIRS: tuple[str, ...] = (
     "shape=[{core},{core}],lhs=broadcast,rhs=broadcast_first,values=core",  # the same through strides
 )
 
+# Of minima and maxima of floats.
+_EXTREMA: tuple[str, ...] = (
+    "shape=[8,9,48],lhs=outer_swapped,values=core",  # N08, N11, S14: rows of whole packs
+    "shape=[2501],values=ties,grid=1",  # N08, L10
+    "shape=[2501],values=ties,lhs_start=1,grid=1",  # N08, L09, L21
+    "shape=[20,18],lhs=transposed,values=ties",  # N08, S01
+    "shape=[5,6,7],lhs=transposed,values=ties",  # N08, S01
+)
+
 _NAN_PAIRS = "shape=[{nan_pairs}],values=nans"  # N22
 
 _ALL_PAIRS: tuple[str, ...] = (
@@ -103,6 +114,7 @@ def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
     rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(shared(name, _SHARED, _LARGE) if op in ("add", "eq") else ())]
     rows += FLOATS if kind.kind == "float" else ()
+    rows += _EXTREMA if kind.kind == "float" and op in ("maximum", "minimum") else ()
     rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
     rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
     return parsed(filled(rows, name, distribution))

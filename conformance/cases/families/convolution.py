@@ -46,6 +46,7 @@ _CONV1D: tuple[str, ...] = (
     "shape=[2,3,10],cout=4,k=[3],padding=1,values={v},grid=3",  # S10: blocks with nothing to do
     "shape=[2,3,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
     "shape=[2,5,10],cout=5,k=[3],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
+    "shape=[3,6,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[2,5,9],cout=4,k=[3],values=large",  # F05, N17
@@ -75,6 +76,7 @@ _CONV2D: tuple[str, ...] = (
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,values={v},grid=3",  # S10
     "shape=[2,3,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
     "shape=[2,5,5,6],cout=5,k=[3,2],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
+    "shape=[3,6,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[2,3,5,6],cout=2,k=[3,2],values=large",  # F05, N17

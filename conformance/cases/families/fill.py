@@ -36,6 +36,7 @@ _FILL: tuple[str, ...] = (
 _CONST_SET: tuple[str, ...] = (
     *_FILL,
     "shape=[17,19],layout=transposed,value=pattern",  # S01, S08
+    "shape=[17,19],layout=transposed,value=pattern,start=1",  # S08, L08, L09
     "shape=[3,5,7],layout=transposed,value=pattern",  # S08, L07
     "shape=[7,13,12],layout=permuted,value=pattern",  # S08; two blocks
     "shape=[4,6,9],layout=outer_swapped,value=pattern",  # S08
@@ -58,6 +59,7 @@ _CONST_SET: tuple[str, ...] = (
     "shape=[2,3,2,3,2,3],layout=reversed,value=pattern",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],layout=permuted,value=pattern",  # S13: rank 7
     "shape=[2,2,3,2,2,2,2,2],layout=reversed,value=pattern",  # S13: rank 8
+    "shape=[2,2,1,3,2,2,2,2],layout=reversed,value=pattern",  # S13: rank 8 with a dimension of size 1
     "shape=[70,130],layout=transposed,value=pattern,grid=2",  # L21, W14
     "shape=[2500],value=pattern,start=1,grid=1",  # L09, L21
     "shape=[3,1,5,1,4],layout=ones,value=pattern,info=given",  # strides of dimensions of size 1 have no meaning

@@ -101,6 +101,9 @@ _INDEX_SELECT_TOLD: tuple[str, ...] = (
 _MANY_BLOCKS: tuple[str, ...] = (
     "shape=[2,9,16],count=300,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
     "shape=[2,9,3],count=200,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
+    # The same with one id, and no dimension before the indexed one.
+    "shape=[1,9,9600],count=1,ids=plain,values={v},block=1,grid={blocks}",  # S04, S10, L10
+    "shape=[1,9,1203],count=1,ids=plain,values={v},block=1,grid={blocks}",  # S04, S10, L10
 )
 
 _INDEX_SELECT: tuple[str, ...] = (
@@ -116,6 +119,9 @@ _INDEX_SELECT: tuple[str, ...] = (
     "shape=[4,6,8],count=9,source=permuted,ids={m},values={v}",  # S01
     "shape=[3,7,8],count=5,source=narrowed,ids={m},values={v},inp_start=3",  # S04, L09
     "shape=[4,5,8],count=12,source=outer_swapped,ids={m},values={v},grid=1",  # S04: the last stride is 1
+    # One id, and no dimension before the indexed one.
+    "shape=[1,9,1040],count=1,ids=plain,values={v},block=64,grid=1",  # S04, L21: rows of whole packs
+    "shape=[1,9,131],count=1,ids=plain,values={v},block=64,grid=1",  # S04, L21
 )
 
 _GATHER: tuple[str, ...] = (
@@ -128,6 +134,7 @@ _PUT: tuple[str, ...] = (
     "shape=[1,9,1],count=1,ids=plain,values={v}",
     "shape=[31,4,1],count=6,ids={m},values={v}",  # S10
     "shape=[1,4,33],count=6,ids={m},values={v}",  # S10
+    "shape=[6,9,1],count=21,ids={m},values={v}",  # I06: columns that lie one behind the other
     "shape=[5,4,205],count=3,ids={m},values={v}",  # S10, S11: one column in the second block
     "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03; most places stay
     "shape=[3,6,7],count=40,ids=few,values={v}",  # I05, I06: duplicates, in order
@@ -188,11 +195,8 @@ def _large(kernel: Kernel) -> tuple[str, ...]:
 
 def _only_select(kernel: Kernel) -> tuple[str, ...]:
     blocks = 512 * 16 // dtype(kernel.param("inp").dtype).size
-    return (
-        *_INDEX_SELECT,
-        *_INDEX_SELECT_TOLD,
-        *(row.replace("{blocks}", str(blocks)) for row in _MANY_BLOCKS),
-    )
+    rows = (*_INDEX_SELECT, *_INDEX_SELECT_TOLD, *_MANY_BLOCKS)
+    return tuple(row.replace("{blocks}", str(blocks)) for row in rows)
 
 
 def _select_rows(kernel: Kernel) -> tuple[Row, ...]:

@@ -33,6 +33,7 @@ _SOFTMAX: tuple[str, ...] = (
     "shape=[2,255],values=mid",
     "shape=[2,257],values=unit",
     "shape=[1,1000],values=unit",
+    "shape=[1,2850],values=unit",  # R08
     "shape=[1,4099],values=unit",  # R08: accumulated in f32
     "shape=[1,20000],values=unit,mark=equal",  # F09: in f16 the reciprocal of the sum is subnormal
     "shape=[5,40],values=tiny",
@@ -71,17 +72,23 @@ _NORM: tuple[str, ...] = (
     "shape=[3,40],values=unit,mark=nan_first",
     "shape=[3,40],values=unit,mark=one_inf",
     "shape=[3,41],values=unit,start=1",  # L08, L09
+    "shape=[3,31],values=unit,alpha=null",  # M05: one column a thread
     "shape=[3,40],values=unit,alpha=null",  # M05
     "shape=[2,1030],values=unit,alpha=null",  # M05
+    "shape=[1,4099],values=unit,alpha=null",  # M05
 )
 
 _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 
 _LAYERNORM: tuple[str, ...] = (
+    "shape=[3,31],values=unit,beta=null",  # M05
+    "shape=[3,31],values=unit,alpha=null,beta=null",  # M05
     "shape=[3,40],values=unit,beta=null",  # M05
     "shape=[3,40],values=unit,alpha=null,beta=null",  # M05
     "shape=[2,1030],values=unit,beta=null",  # M05
     "shape=[2,1030],values=unit,alpha=null,beta=null",  # M05
+    "shape=[1,4099],values=unit,beta=null",  # M05
+    "shape=[1,4099],values=unit,alpha=null,beta=null",  # M05
 )
 
 

@@ -38,6 +38,7 @@ _DEQUANTIZE: tuple[str, ...] = (
     "blocks=6,values=subnormal",  # N13
     "blocks=6,values=huge",  # float16 results overflow
     "blocks=6,values=infinite",  # Q03: q - 8 and -8 d differ
+    "blocks=9,values=random,y_start=1",  # L09: stores of 16 bytes would be misaligned
 )
 
 _GET_ROWS: tuple[str, ...] = (
@@ -50,6 +51,7 @@ _GET_ROWS: tuple[str, ...] = (
     "hidden=256,rows=3,ids=[2,0],values=zeros",  # N08
     "hidden=256,rows=3,ids=[1,2],values=subnormal",  # N13
     "hidden=256,rows=3,ids=[0,2],values=infinite",
+    "hidden=256,rows=3,ids=[1,0],values=random,dst_start=1",  # L09: stores of 16 bytes would be misaligned
 )
 
 _GET_ROWS_PLAIN: tuple[str, ...] = (
@@ -90,6 +92,7 @@ _DMMV: tuple[str, ...] = (
     "ncols=512,nrows=4,values=extremes",  # Q02
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
+    "ncols=768,nrows=5,values=random,y_start=1",  # L08, L09: loads of several values would be misaligned
 )
 
 _MMVQ: tuple[str, ...] = (
@@ -120,6 +123,8 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
+    "ncols={b},nrows=80,columns=127,values=random",  # S10: a part of a tile of 128 rows
+    "ncols={b},nrows=104,columns=127,values=random",  # S10: a part of a tile of 64 rows
     "ncols={b},nrows=600,columns=3,values=random",  # S12
     "ncols=512,nrows=31,columns=8,values=zeros",  # N08
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
@@ -203,12 +208,12 @@ def _values(fields: Fields) -> str:
 
 
 def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("blocks", "values"))
+    fields = Fields(case, ("blocks", "values", "y_start"))
     qtype, count = _qtype(kernel), fields.number("blocks", 1, 1)
     length = FORMATS[qtype].length
     total = count * length
     vx = weights(qtype, count, _values(fields), stream)
-    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total)]
+    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total, fields.number("y_start", 0))]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
     if qtype in ("q5_0", "q5_1"):  # k counts weights
@@ -217,7 +222,7 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
 
 
 def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("hidden", "rows", "ids", "values"))
+    fields = Fields(case, ("hidden", "rows", "ids", "values", "dst_start"))
     qtype, rows = _qtype(kernel), fields.number("rows", 1, 1)
     ids = tuple(range(rows))[::-1] if fields.text("ids", "") == "reversed" else case.integers("ids")
     if not ids or not all(0 <= row < rows for row in ids):
@@ -239,7 +244,7 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         source,
         Buffer("src1", "u32", "in", np.array(ids, np.uint32)),
-        poisoned(kernel, "dst", len(ids) * hidden),
+        poisoned(kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
         _int("ne00", hidden, "i64"),
         _int("nb01", row_bytes, "size_t"),
     )
@@ -262,17 +267,17 @@ def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "values"))
-    qtype, rows = _qtype(kernel), fields.number("nrows", 1, 1)
+    fields = Fields(case, ("ncols", "nrows", "values", "y_start"))
+    qtype, rows, start = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("y_start", 0)
     length = FORMATS[qtype].length
     ncols = _multiple(fields, "ncols", 256, max(length, 64))
     has_rows = any(parameter.name == "nrows" for parameter in kernel.params)
     # Without nrows the length of the weights says how many rows there are: nothing behind them.
     data = weights(qtype, rows * ncols // length, _values(fields), stream, behind=has_rows)
-    vector = values("unit", dtype("f32"), ncols, stream)
+    vector = values("unit", dtype("f32"), start + ncols, stream)
     arguments: list[Argument] = [
         _bytes("vx", data),
-        Buffer(kernel.params[1].name, "f32", "in", vector),
+        Buffer(kernel.params[1].name, "f32", "in", vector, start),
         poisoned(kernel, "dst", rows),
         _int("ncols", ncols),
     ]

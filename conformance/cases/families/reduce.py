@@ -77,6 +77,7 @@ _FAST: tuple[str, ...] = (
 _SEVERAL: tuple[str, ...] = (
     "shape=[4,5,7],reduced=2,layout=outer_swapped,values=unit",  # S01: a row has no one stride
     "shape=[3,5,7,11],reduced=3,layout=reversed,values=unit",  # S01
+    "shape=[4,5,7,1],reduced=3,layout=outer_swapped,values=unit",  # S01: the innermost of size 1
     "shape=[6,10,20],reduced=2,values=unit",
     "shape=[6,7,11],reduced=3,layout=narrowed_middle,values=unit",  # S01, L09
     "shape=[],reduced=0,values=unit",  # rank 0: an info without content

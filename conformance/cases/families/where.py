@@ -60,11 +60,15 @@ _LAYOUTS: tuple[str, ...] = (
     "shape=[2500],values={v},f_start=1,grid=1",  # L09, L21
     "shape=[3,4,48],ids=outer_swapped,t=broadcast_last,values={v}",  # S02, S03, S14: rows of whole packs
     "shape=[3,4,16],ids=broadcast_last,t=outer_swapped,f=outer_swapped,values={v}",  # S02, S03, S14
+    "shape=[3,4,16],f=broadcast_last,values={v}",  # S03, S14
     "shape=[2,3,40],layout=reversed,values={v}",  # S01: no long dimension has stride 1
+    "shape=[52,50],layout=transposed,values={v}",  # S01: most of a tile of 64 x 64
+    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
     *BEYOND_32_BITS,
     "shape=[3,1,5,1,4],layout=ones,values={v}",  # strides of dimensions of size 1 have no meaning
     "shape=[3,0,5],t=transposed,values={v}",  # L11
     "shape=[],values={v}",  # rank 0
+    "shape=[],values={v},t_start=1",  # rank 0, L09
     "shape=[261],values={v},ids_start=1",  # L08, L09
     "shape=[261],values={v},t_start=3",  # L08, L09
     "shape=[261],values={v},f_start=1",  # L08, L09
@@ -88,7 +92,6 @@ _SHARED: tuple[str, ...] = (
     "shape=[3,4,16],ids=broadcast_first,t=outer_swapped,values={v}",  # S14: rows of whole packs in another order
     "shape=[2,3,2,3,2,3],ids=reversed,f=permuted,values={v}",  # S13: rank 6
     "shape=[2,2,3,2,2,2,2],t=permuted,values={v}",  # S13: rank 7
-    "shape=[2,2,3,2,2,2,2,2],layout=reversed,values={v}",  # S13: rank 8
     "shape=[3,29,31],ids=transposed,values={v},grid=2",  # L10 with strides of one operand
     "shape=[3,29,31],t=transposed,values={v},grid=2",  # L10
     "shape=[3,29,31],f=transposed,values={v},grid=2",  # L10

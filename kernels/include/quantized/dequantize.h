@@ -1,5 +1,4 @@
-// Dequantization of whole buffers, and of rows selected by id. A thread decodes four values at a time, or eight if the
-// block has too few threads.
+// Dequantization of whole buffers, and of rows selected by id.
 #pragma once
 
 #include "../pack.h"
@@ -51,7 +50,7 @@ __device__ inline void decode_words(bool aligned, const typename F::Block &block
   }
 }
 
-// A thread block decodes 256 values, as far as there are blocks.
+// A thread block decodes 256 values, as far as there are blocks; a thread 4 * count at a time.
 template <int count, bool aligned, class F, class T>
 __device__ inline void dequantize_words(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
   const auto *x = static_cast<const typename F::Block *>(vx);
@@ -64,20 +63,14 @@ __device__ inline void dequantize_words(const void *__restrict__ vx, T *__restri
   }
 }
 
-template <class F, class T>
+// `threads` is the size of Candle's thread blocks; any other is right too.
+template <int threads, class F, class T>
 __device__ inline void dequantize_256(const void *__restrict__ vx, T *__restrict__ y, i64 blocks) {
-  if (!is_aligned<16 / sizeof(T)>(y)) {
-    dequantize_words<1, false, F>(vx, y, blocks);
-  } else if (blockDim.x < super_block_length / 4) {
-    dequantize_words<2, true, F>(vx, y, blocks);
+  if (is_aligned<16 / sizeof(T)>(y)) {
+    dequantize_words<super_block_length / 4 / threads, true, F>(vx, y, blocks);
   } else {
-    dequantize_words<1, true, F>(vx, y, blocks);
+    dequantize_words<1, false, F>(vx, y, blocks);
   }
-}
-
-template <class F, class T>
-__device__ inline void dequantize_super_blocks(const void *__restrict__ vx, T *__restrict__ y) {
-  dequantize_256<F>(vx, y, i64(gridDim.x));
 }
 
 // The thread blocks that have work. Candle launches a thread for every value or two; where a thread processes more, one
@@ -146,7 +139,7 @@ __device__ inline void get_rows_unquantized(const T *__restrict__ src0, const u3
   // f16 and bf16 are converted one by one: packs of four leave blocks idle and were slower, and so was a loop unrolled
   // for rows of one iteration.
   const i64 step = i64(gridDim.y) * blockDim.x;
-#pragma unroll 1
+#pragma clang loop unroll(disable) vectorize(disable)
   for (i64 i = i64(blockIdx.y) * blockDim.x + threadIdx.x; i < ne00; i += step) y[i] = widen(x[i]);
 }
 
