@@ -19,7 +19,7 @@ struct Where {
 #define WHERE(Id, T)                                                                                                  \
   extern "C" __global__ void __launch_bounds__(1024, 2) where_##Id##_##T(                                             \
       const size_t numel, const size_t num_dims, const size_t *info, const Id *ids, const T *t, const T *f, T *out) { \
-    __builtin_assume(info != nullptr);                                                                                \
+    CANDLE_ASSUME(info != nullptr);                                                                                   \
     map(numel, num_dims, info, Where<Id, T>{}, out, ids, t, f);                                                       \
   }
 

@@ -163,7 +163,7 @@ __device__ CANDLE_FORCE_INLINE void map_rows(IndexSequence<K...>, size_t numel, 
                                              const Plan<sizeof...(In)> &plan, const Op &op, Out *out, const In *...in) {
   const u32 packs = u32(numel / width), step = u32(grid.step()), varying = plan.varying;
   for (u32 p = u32(grid.first()); p < packs; p += step) {
-    __builtin_assume(plan.strides.dims > 0);
+    CANDLE_ASSUME(plan.strides.dims > 0);
     const auto offset = plan.strides.offsets(p * width);
     *reinterpret_cast<Pack<Out, width> *>(out + p * width) =
         apply_pack<Op, width, Out, In...>(op, load_row_pack<width>(in + offset.operand[K], varying >> K & 1)...);

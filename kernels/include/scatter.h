@@ -197,7 +197,8 @@ __device__ inline void scatter_batched(ScatterBatch<T, Op::reads_output> &batch,
       }
     }
     if (tiled) {
-#pragma clang loop vectorize(disable) unroll_count(4)
+#pragma unroll 4
+#pragma clang loop vectorize(disable)
       for (u32 k = row; k < tile_end; k += rows) out_column[size_t(k) * right] = batch.tile[k][column];
     }
   }

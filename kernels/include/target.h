@@ -20,6 +20,7 @@
 // and these macros:
 //
 //   CANDLE_REQUIRE(condition, why)        traps unless the condition holds
+//   CANDLE_ASSUME(condition)              lets the compiler rely on the condition
 //   CANDLE_SHARED_HELPER                  a helper that every kernel of a file calls
 //   CANDLE_FORCE_INLINE                   a function that would need a stack on AMD GPUs if it were called
 //   CANDLE_NOINLINE_NVIDIA                the same, but faster out of line on NVIDIA GPUs

@@ -2,6 +2,7 @@
 #pragma once
 
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __builtin_trap())
+#define CANDLE_ASSUME(condition) __builtin_assume(condition)
 #define CANDLE_SHARED_HELPER __attribute__((always_inline)) inline
 #define CANDLE_FORCE_INLINE __attribute__((always_inline)) inline
 #define CANDLE_NOINLINE_NVIDIA __attribute__((always_inline)) inline

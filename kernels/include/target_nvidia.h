@@ -2,6 +2,7 @@
 #pragma once
 
 #define CANDLE_REQUIRE(condition, why) ((condition) ? void() : __trap())
+#define CANDLE_ASSUME(condition) __builtin_assume(condition)
 #define CANDLE_SHARED_HELPER inline
 #define CANDLE_FORCE_INLINE inline
 #define CANDLE_NOINLINE_NVIDIA __noinline__

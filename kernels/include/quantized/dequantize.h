@@ -139,7 +139,8 @@ __device__ inline void get_rows_unquantized(const T *__restrict__ src0, const u3
   // f16 and bf16 are converted one by one: packs of four leave blocks idle and were slower, and so was a loop unrolled
   // for rows of one iteration.
   const i64 step = i64(gridDim.y) * blockDim.x;
-#pragma clang loop unroll(disable) vectorize(disable)
+#pragma unroll 1
+#pragma clang loop vectorize(disable)
   for (i64 i = i64(blockIdx.y) * blockDim.x + threadIdx.x; i < ne00; i += step) y[i] = widen(x[i]);
 }
 
