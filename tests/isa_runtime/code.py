@@ -53,10 +53,16 @@ def table(target: str = "gfx942") -> dict[tuple[str, str], int]:
 
 
 def vop3(
-    name: str, *sources: int, out: int = OUT, neg: int = 0, absolute: int = 0, sdst: int | None = None
+    name: str,
+    *sources: int,
+    out: int = OUT,
+    neg: int = 0,
+    absolute: int = 0,
+    sdst: int | None = None,
+    target: str = "gfx942",
 ) -> list[int]:
-    """An instruction in the encoding VOP3; sources are operand numbers, vector registers from ``VECTOR`` on."""
-    first = 0xD0000000 | table()["VOP3", name] << 16 | out | (absolute << 8 if sdst is None else sdst << 8)
+    """An instruction of CDNA in the encoding VOP3; sources are operand numbers, vector registers from ``VECTOR`` on."""
+    first = 0xD0000000 | table(target)["VOP3", name] << 16 | out | (absolute << 8 if sdst is None else sdst << 8)
     second = neg << 29
     for place, source in enumerate(sources):
         second |= source << 9 * place

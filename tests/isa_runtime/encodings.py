@@ -61,6 +61,7 @@ def candidates(target: str, encoding: str, opcode: int) -> list[tuple[int, ...]]
         if cdna and (encoding, opcode) == ("VOP1", 82):  # v_accvgpr_mov_b32 of a constant, on which llvm-mc 19 crashes
             return plain[:1]
         plain.append((base & ~(255 << 17) | 16 << 17 | 0x108,))  # v_readfirstlane's scalar
+        plain.append((base & ~(255 << 17),))  # v_nop
         moved = [(base | 250, 8 | word) for word in (0xFF00B100, 0x5A091100, 0xFF5A0000)]
         parts = [0x06060600, 0x05041500, 0x061E0600, 0x16061600, 0x06860600, 0x86060600, 0x06068600, 0x06062600]
         return plain + moved + [(base | 249, 8 | word) for word in parts]
@@ -105,9 +106,12 @@ def candidates(target: str, encoding: str, opcode: int) -> list[tuple[int, ...]]
                 (first | 1 << 17 | 1 << 14, 0x30 | 20 << 25),
                 (first, 0),
                 (first & ~0x1FC0 | 1 << 17, 0x30),
+                (first & ~0x1FFF, 0),
+                (first & ~3, 0),
             ]
         first = (0xF4000000 | opcode << 13 if gfx12 else 0xF4000000 | opcode << 18) | 2 | 16 << 6
-        return [(first, null << 25 | 0x30), (first, 20 << 25), (first & ~0x1FFF, null << 25)]
+        found = [(first, null << 25 | 0x30), (first, 20 << 25), (first & ~0x1FFF, null << 25)]
+        return [*found, (first & ~0x1FFF, 0), (first & ~3, 0)]
     if encoding == "DS":
         first = 0xD8000000 | opcode << (17 if cdna else 18) | 0x0410
         seconds = (0x40502808, 0x40002808, 0x00502808, 0x00002808, 0x40000008, 0x40000000, 0x00002800, 8, 0)

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+ENCODINGS = ("SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "DS", "FLAT")
+ENCODINGS += ("GLOBAL", "SCRATCH", "MUBUF", "VOPD")
+"""As the interpreter numbers them."""
+
 
 def serve(connection: Connection, folder: str) -> None:
     """Answer launches until the other side hangs up."""
@@ -29,6 +33,9 @@ def serve(connection: Connection, folder: str) -> None:
             continue
         if isinstance(request, bytes):
             connection.send(_hazards(hip, request))
+            continue
+        if isinstance(request, str):
+            connection.send(_meanings(hip, request))
             continue
         answer = {1: _capability, 2: _decoded}.get(len(request), _launch)
         connection.send(answer(hip, *request))
@@ -55,6 +62,14 @@ def _decoded(hip: Any, target: str, code: bytes) -> list[list[str]]:
     text = hip.hipisaDecode(target.encode(), code, ctypes.c_ulong(len(code)))
     assert text is not None, hip.hipisaLastMessage().decode()
     return [line.split() for line in text.decode().splitlines()]
+
+
+def _meanings(hip: Any, target: str) -> list[tuple[str, int, str]]:
+    hip.hipisaMeanings.restype = ctypes.c_char_p
+    text = hip.hipisaMeanings(target.encode())
+    assert text is not None, hip.hipisaLastMessage().decode()
+    rows = [line.split() for line in text.decode().splitlines()]
+    return [(ENCODINGS[int(encoding)], int(opcode), name) for encoding, opcode, name in rows]
 
 
 def _hazards(hip: Any, code: bytes) -> int:
@@ -97,6 +112,8 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: multiprocessing.process.BaseProcess | None = None
+        self.launched: list[bytes] | None = None
+        """The code of launches, where that is wanted."""
 
     def launch(
         self,
@@ -113,6 +130,8 @@ class Machine:
         """The launch's code and message, and the buffers after it."""
         options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
         options["perturb"] = str(perturb)
+        if self.launched is not None:
+            self.launched.append(code)
         answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options))
         return answer
 
@@ -124,6 +143,11 @@ class Machine:
     def decoded(self, target: str, code: bytes) -> list[list[str]]:
         """What ``code`` decodes to: the lines of ``hipisaDecode`` (hipisa.h), in words."""
         answer: list[list[str]] = self._ask((target, code))
+        return answer
+
+    def meanings(self, target: str) -> list[tuple[str, int, str]]:
+        """Encoding, opcode and mnemonic of what the interpreter knows of ``target``'s instructions."""
+        answer: list[tuple[str, int, str]] = self._ask(target)
         return answer
 
     def watch(self, **options: str) -> list[int]:

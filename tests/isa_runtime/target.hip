@@ -27,4 +27,9 @@ extern "C" __global__ void k(const u32 *a, const u32 *b, const u32 *c, u32 *out)
   put(14, bit_cast<u32>(kept));
   put(15, u32(target::rematerialize(int(y))));
   put(16, u32(target::f32_to_i32(bit_cast<f32>(x))));
+  put(17, target::f32_to_bf16(bit_cast<f32>(x)));
+  put(18, target::f32_to_f8(bit_cast<f32>(x)));
+  put(19, target::fma_bf16(u16(x), u16(y), u16(z)));
+  put(20, u32(portable::dot4(x, y, i32(z))));
+  CANDLE_REQUIRE(z != 0x0badf00d, "the word that traps");
 }

@@ -12,11 +12,9 @@ import pytest
 
 from conformance.runtimes.isa.kind import TARGETS
 from tests.isa_runtime.encodings import NONE, OFF, VCC, Printed, printed, rows
-from tests.isa_runtime.machine import Machine
+from tests.isa_runtime.machine import ENCODINGS, Machine
 
 ASSEMBLER = next((found for name in ("llvm-mc-19", "llvm-mc") if (found := shutil.which(name))), "")
-ENCODINGS = ("SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "SMEM", "VOP1", "VOP2", "VOPC", "VOP3", "VOP3P", "DS", "FLAT")
-ENCODINGS += ("GLOBAL", "SCRATCH", "MUBUF", "VOPD")
 CLAMP, RETURNS = 4, 16
 NOP = bytes.fromhex("000080bf")
 """s_nop, which fills the slots of 16 bytes."""

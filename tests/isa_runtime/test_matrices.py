@@ -98,6 +98,11 @@ def bf16(a: Array) -> Array:
     return (a.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
+def nibbles_of(a: Array) -> Array:
+    """Two numbers from -8 to 7 in a byte, the first below."""
+    return (a[:, ::2] & 15 | a[:, 1::2] << 4).astype(np.int8)
+
+
 def identity(a: Array) -> Array:
     return a
 
@@ -112,29 +117,46 @@ ROWS = [
     ("gfx942", "v_mfma_f32_32x32x2_f32", 32, 2, F32, F32, identity),
     ("gfx942", "v_mfma_i32_16x16x32_i8", 16, 32, I8, I32, identity),
     ("gfx942", "v_mfma_i32_32x32x16_i8", 32, 16, I8, I32, identity),
+    ("gfx90a", "v_mfma_f32_16x16x16f16", 16, 16, F16, F32, identity),
+    ("gfx90a", "v_mfma_f32_32x32x8f16", 32, 8, F16, F32, identity),
+    ("gfx90a", "v_mfma_f32_16x16x16bf16_1k", 16, 16, F32, F32, bf16),
+    ("gfx90a", "v_mfma_f32_32x32x8bf16_1k", 32, 8, F32, F32, bf16),
+    ("gfx90a", "v_mfma_f32_16x16x4f32", 16, 4, F32, F32, identity),
+    ("gfx90a", "v_mfma_f32_32x32x2f32", 32, 2, F32, F32, identity),
+    ("gfx90a", "v_mfma_i32_16x16x16i8", 16, 16, I8, I32, identity),
+    ("gfx90a", "v_mfma_i32_32x32x8i8", 32, 8, I8, I32, identity),
     ("gfx950", "v_mfma_f32_16x16x32_f16", 16, 32, F16, F32, identity),
+    ("gfx950", "v_mfma_f32_32x32x16_f16", 32, 16, F16, F32, identity),
+    ("gfx950", "v_mfma_f32_16x16x32_bf16", 16, 32, F32, F32, bf16),
+    ("gfx950", "v_mfma_i32_32x32x32_i8", 32, 32, I8, I32, identity),
     ("gfx950", "v_mfma_f32_32x32x16_bf16", 32, 16, F32, F32, bf16),
     ("gfx950", "v_mfma_i32_16x16x64_i8", 16, 64, I8, I32, identity),
     ("gfx1100", "v_wmma_f32_16x16x16_f16", 16, 16, F16, F32, identity),
     ("gfx1100", "v_wmma_f32_16x16x16_bf16", 16, 16, F32, F32, bf16),
     ("gfx1100", "v_wmma_f16_16x16x16_f16", 16, 16, F16, F16, identity),
     ("gfx1100", "v_wmma_i32_16x16x16_iu8", 16, 16, I8, I32, identity),
+    ("gfx1100", "v_wmma_i32_16x16x16_iu4", 16, 16, I8, I32, nibbles_of),
     ("gfx1201", "v_wmma_f32_16x16x16_f16", 16, 16, F16, F32, identity),
     ("gfx1201", "v_wmma_f32_16x16x16_bf16", 16, 16, F32, F32, bf16),
     ("gfx1201", "v_wmma_i32_16x16x16_iu8", 16, 16, I8, I32, identity),
 ]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=pytest.mark.executes(row[1])) for row in ROWS],
+    ids=[f"{row[0]}-{row[1]}" for row in ROWS],
+)
 def test_a_product_of_matrices_is_numpys(machine: Machine, row: tuple[Any, ...]) -> None:
     target, name, side, depth, kind, result, encode = row
     random = np.random.default_rng(side + depth)
-    a, b = (random.integers(-9, 9, (side, depth)).astype(kind) for _ in range(2))  # b by columns
+    most = 8 if encode is nibbles_of else 9
+    a, b = (random.integers(-most, most, (side, depth)).astype(kind) for _ in range(2))  # b by columns
     c = random.integers(-99, 99, (side, side)).astype(result)
     rows, columns = places(target, side)
     # An f16 result has a register to itself on RDNA 3.
     addends = c[rows, columns] if result != F16 else c[rows, columns].view(np.uint16).astype(np.uint32)
-    neg = 3 if "iu8" in name else 0
+    neg = 3 if "_iu" in name else 0
     given = [operand(target, encode(a)), operand(target, encode(b)), packed(addends)]
     wave = 64 if target.startswith("gfx9") else 32
     failed, message, after = machine.launch(kernel(target, product(target, name, neg)), *given, given[2], block=wave)
@@ -204,6 +226,7 @@ def test_dot_products_of_integers(machine: Machine, name: str, split: Callable[[
     same(run(machine, words, np.uint32, a, b, c), summed(split)(a, b, c))
 
 
+@pytest.mark.executes("v_dot8_i32_iu4")
 def test_nibbles_with_and_without_sign(machine: Machine) -> None:
     a, b, c = (values(np.uint32, seed) for seed in (1, 2, 3))
     words = [0xCC00400A | table("gfx1100")["VOP3P", "v_dot8_i32_iu4"] << 16, 0x3C220D04]  # neg_lo:[1,0,0]

@@ -76,6 +76,7 @@ def test_a_literal_in_the_long_encoding(machine: Machine) -> None:
     same(got[:, 0], np.full(LANES, np.uint32(0x40490FDB).view(np.float32)))
 
 
+@pytest.mark.executes("v_dot4_i32_iu8")
 def test_a_product_of_bytes_with_and_without_sign(machine: Machine) -> None:
     a, b, c = (values(np.uint32, seed) for seed in (1, 2, 3))
     got = run(machine, [0xCC16400A, 0x3C220D04], np.uint32, a, b, c)  # v_dot4_i32_iu8 neg_lo:[1,0,0]
@@ -90,7 +91,12 @@ def test_null_takes_and_gives_nothing(machine: Machine, words: list[int]) -> Non
 
 @pytest.mark.parametrize(
     ("word", "flags", "row"),
-    [(0xD65B000A, 0, 0), (0xD65C000A, 0, 16), (0xD65C080A, 1, 16), (0xD65C100A, 2, 16)],
+    [
+        pytest.param(0xD65B000A, 0, 0, marks=pytest.mark.executes("v_permlane16_b32")),
+        pytest.param(0xD65C000A, 0, 16, marks=pytest.mark.executes("v_permlanex16_b32")),
+        (0xD65C080A, 1, 16),
+        (0xD65C100A, 2, 16),
+    ],
     ids=["permlane16", "permlanex16", "fetch inactive", "bound_ctrl"],
 )
 def test_lanes_of_a_row_are_chosen(machine: Machine, word: int, flags: int, row: int) -> None:

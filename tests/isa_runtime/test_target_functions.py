@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,40 @@ from conformance.port.amd_cache import compile_cached
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import targets_of
+from tests.isa_runtime.instructions.conversions import held
 from tests.isa_runtime.machine import Machine
-from tests.isa_runtime.test_vector_instructions import SPECIAL, held, same, wide_fma
+from tests.isa_runtime.test_launches import FAILURE
+from tests.isa_runtime.test_vector_instructions import SPECIAL, same, wide_fma
 
 N = 1 << 16
-ROWS = 17
+ROWS = 21
+TRAPS = 0x0BADF00D
+"""The word that the kernel refuses."""
 Words = NDArray[np.uint32]
+HEADER = Path(__file__).parents[2] / "kernels" / "include" / "target_amd.h"
+
+
+def to_odd(exact: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Towards zero, and odd where that is not exact: rounded once more, to less digits, it is as if only once."""
+    near = exact.astype(np.float32)
+    bits = near.view(np.uint32) - (np.abs(near.astype(np.float64)) > np.abs(exact))
+    return np.where(near == exact, near, (bits | 1).astype(np.uint32).view(np.float32))
+
+
+def fma_bf16(a: Words, b: Words, c: Words) -> NDArray[np.float32]:
+    """Rounded once: the product is exact, and the sum is rounded to odd."""
+    x, y, z = ((word << 16).view(np.float32).astype(np.float64) for word in (a, b, c))
+    product = x * y
+    total = product + z
+    of_z = total - product
+    lost = (product - (total - of_z)) + (z - of_z)
+    bits = total.view(np.int64) - ((lost < 0) != (total < 0))
+    odd = np.where(np.isfinite(total) & (lost != 0), (bits | 1).view(np.float64), total)
+    return np.where(np.isfinite(total), to_odd(odd), total.astype(np.float32))
 
 
 def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
-    """What each row must be, as f32, f16 or words."""
+    """What each row must be, as floats of some kind or words."""
     all_halves = np.arange(N, dtype=np.uint16).view(np.float16)
     halves = [word.astype(np.uint16).view(np.float16) for word in (a, b, c)]
     bytes_a, bytes_b = (word.view(np.int8).reshape(N, 4).astype(np.int64) for word in (a, b))
@@ -36,7 +61,16 @@ def answers(a: Words, b: Words, c: Words) -> list[NDArray[Any]]:
         rounded = [x.astype(np.float16), (x * y).astype(np.float16), wide_fma(*halves)]
     wide = [a[lane ^ 1], b[lane ^ 8], a[lane ^ 16]]
     kept = [c.view(np.float32), b]
-    return [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, *kept, held(np.int32)(x)]
+    bf16, f8 = dtype("bf16").numpy, dtype("f8e4m3").numpy
+    with np.errstate(all="ignore"):
+        narrow = [x.astype(bf16), np.clip(x, -448, 448).astype(f8), fma_bf16(a, b, c).astype(bf16)]
+    first = [all_halves.astype(np.float32), *rounded, sums, bytes_as_floats, *shuffled, *wide, *kept]
+    return [*first, held(np.int32)(x), *narrow, sums]
+
+
+def as_floats(array: NDArray[Any]) -> NDArray[Any]:
+    """Of the types that are not numpy's."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 TARGETS = ["gfx942", "gfx90a", "gfx1030", "gfx1100", "gfx1201"]
@@ -64,7 +98,20 @@ def test_functions_of_the_target_are_exact(machine: Machine, target: str) -> Non
     failed, message, after = machine.launch(code, a, b, c, out, grid=N // 64, threads=2, timeout_ms=60000)
     assert failed == 0, message
     for got, expected in zip(after[3], answers(a, b, c), strict=True):
-        same(got.astype(f"u{expected.itemsize}").view(expected.dtype), expected)
+        same(as_floats(got.astype(f"u{expected.itemsize}").view(expected.dtype)), as_floats(expected))
+    c[5] = TRAPS
+    failed, message, _ = machine.launch(code, a, b, c, out, grid=N // 64, threads=2, timeout_ms=60000)
+    assert failed == FAILURE
+    assert "thread (5,0,0)" in message
+    assert "executed a trap instruction" in message
+
+
+def test_every_function_of_the_header_is_called() -> None:
+    header, kernel = HEADER.read_text(), Path(__file__).with_name("target.hip").read_text()
+    functions = re.findall(r"^__device__ inline \w+ (\w+)\(", header, re.M)
+    defined = {*functions, *re.findall(r"^using portable::(\w+);", header, re.M)}
+    assert len(defined) > 10
+    assert {name for name in defined if f"target::{name}" not in kernel} == set()
 
 
 def product(rows: Words, columns: Words, addends: NDArray[Any], kind: Any, depth: int) -> NDArray[Any]:

@@ -27,11 +27,11 @@ _Row = tuple[tuple[int, ...], int, int, tuple[int, ...]]
 _CDNA: dict[str, _Row] = {
     "SOP1": ((0xBE840004, 0xBE840000, 0xBE800004), 8, 0x100, (_LITERAL,)),
     "SOP2": ((0x80040604,), 23, 0x60, (_LITERAL,)),
-    "SOPK": ((0xB0040001, 0xB0000001), 23, 0x1A, (_LITERAL,)),
+    "SOPK": ((0xB07C0001, 0xB07D0001, 0xB0040001, 0xB0000001), 23, 0x1D, (_LITERAL,)),
     "SOPC": ((0xBF000604,), 16, 0x80, (_LITERAL,)),
     "SOPP": ((0xBF800000,), 16, 0x80, (_LITERAL,)),
-    "SMEM": ((0xC0020001,), 18, 0x100, (0,)),
-    "VOP1": ((0x7E040000 | _VECTOR,), 9, 0x100, (_LITERAL,)),
+    "SMEM": ((0xC0000000, 0xC0020001), 18, 0x100, (0,)),
+    "VOP1": ((0x7E000000, 0x7E040000 | _VECTOR), 9, 0x100, (_LITERAL,)),
     "VOP2": ((0x00040C00 | _VECTOR,), 25, 0x3E, (_LITERAL,)),
     "VOPC": ((0x7C000C00 | _VECTOR,), 17, 0x100, (_LITERAL,)),
     "VOP3": ((0xD0000002,), 16, 0x380, (_THREE, _TWO, _ONE)),
@@ -47,7 +47,7 @@ _CDNA: dict[str, _Row] = {
 _SCALAR_AND_SHORT = ("SOP1", "SOP2", "SOPK", "SOPC", "SOPP", "VOP1", "VOP2", "VOPC")
 _RDNA3: dict[str, _Row] = {
     **{name: _CDNA[name] for name in _SCALAR_AND_SHORT},
-    "SMEM": ((0xF4000001,), 18, 0x100, (0xF8000000,)),
+    "SMEM": ((0xF4000000, 0xF4000001), 18, 0x100, (0xF8000000, 0)),
     "VOP3": ((0xD4000002, 0xD4006A02, 0xD400007E), 16, 0x400, (_THREE, _TWO, _ONE)),
     "VOP3P": ((0xCC000002, 0xCC004002), 16, 0x80, (_THREE, _THREE | 0x18000000, _TWO, _TWO | 0x18000000)),
     "DS": ((0xD8000000,), 18, 0x100, (0x02060604, 0x02000604, 0x00060604, 0x00000604, 0x02000004, 0x02000000, 0)),
@@ -60,7 +60,7 @@ _RDNA3: dict[str, _Row] = {
 
 _RDNA2: dict[str, _Row] = {
     **_RDNA3,
-    "SMEM": ((0xF4000001,), 18, 0x100, (0xFA000000,)),
+    "SMEM": ((0xF4000000, 0xF4000001), 18, 0x100, (0xFA000000, 0)),
     "FLAT": ((0xDC000000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
     "GLOBAL": ((0xDC008000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
     "SCRATCH": ((0xDC004000,), 18, 0x80, (0x027D0604, 0x007D0604, 0x027D0004)),
@@ -71,7 +71,7 @@ _RDNA2: dict[str, _Row] = {
 
 _RDNA4: dict[str, _Row] = {
     **{name: _RDNA3[name] for name in (*_SCALAR_AND_SHORT, "VOP3", "VOP3P", "DS")},
-    "SMEM": ((0xF4000001,), 13, 0x40, (0xF8000000,)),
+    "SMEM": ((0xF4000000, 0xF4000001), 13, 0x40, (0xF8000000, 0)),
     "FLAT": ((0xEC00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "GLOBAL": ((0xEE00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "SCRATCH": ((0xED00007C,), 14, 0x100, (0x00020002, 0x03020000, 0)),

@@ -20,8 +20,9 @@ struct Row {
   {name, with<T, [](T a, T b) -> bool { return __VA_ARGS__; }>, \
    with_exec<T, [](T a, T b) -> bool { return __VA_ARGS__; }>}
 #define FLOAT(name, condition, type, T) ROW(name "_" type, T, condition)
-#define FLOATS(type, T) \
-  ROW("f_" type, T, a != a && a == b), FLOAT_PREDICATES(FLOAT, type, T), ROW("tru_" type, T, a == b || true)
+#define FLOATS(type, T)                                                                                       \
+  ROW("f_" type, T, a != a && a == b), FLOAT_PREDICATES(FLOAT, type, T), ROW("tru_" type, T, a == b || true), \
+      ROW("t_" type, T, a == b || true)
 #define INTEGERS(type, T)                                                                                            \
   ROW("f_" type, T, a == b && false), ROW("lt_" type, T, a < b), ROW("eq_" type, T, a == b),                         \
       ROW("le_" type, T, a <= b), ROW("gt_" type, T, a > b), ROW("ne_" type, T, a != b), ROW("ge_" type, T, a >= b), \

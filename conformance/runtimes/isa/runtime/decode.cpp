@@ -161,6 +161,17 @@ const Target *target_of(std::string_view name) {
 
 std::string plain_name(const char *name) { return renamed(name); }
 
+std::vector<Meaning> meanings(const std::string &name) {
+  const Target *target = target_of(name);
+  if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
+  std::vector<Meaning> found;
+  for (int e = 0; e < encodings; ++e)
+    for (u32 opcode = 0; opcode < opcodes; ++opcode)
+      if (const Known &known = target->table->at(static_cast<Encoding>(e), opcode); known.run)
+        found.push_back({static_cast<Encoding>(e), opcode, known.name});
+  return found;
+}
+
 const char *mnemonic(const std::string &target, const Inst &i) {
   const Target *found = target_of(target);
   const char *name = found ? found->table->at(i.encoding, i.opcode).name : nullptr;

@@ -1,4 +1,4 @@
-// What the decoder makes of code, as text: for tests against an assembler.
+// What the decoder makes of code, and what the interpreter knows, as text: for tests.
 #include <sstream>
 
 #include "api.h"
@@ -40,6 +40,20 @@ SIMT_API const char *hipisaDecode(const char *target, const void *code, unsigned
       fields(out, decoded.duals[i.constant].y);
     }
     out << '\n';
+  }
+  text = out.str();
+  return text.c_str();
+}
+
+SIMT_API const char *hipisaMeanings(const char *target) {
+  static thread_local std::string text;
+  std::ostringstream out;
+  try {
+    for (const Meaning &known : meanings(target))
+      out << static_cast<int>(known.encoding) << ' ' << known.opcode << ' ' << known.name << '\n';
+  } catch (const std::exception &error) {
+    simt::fail(simt::InvalidValue, "%s: %s", target, error.what());
+    return nullptr;
   }
   text = out.str();
   return text.c_str();

@@ -206,13 +206,22 @@ T division_scale(T x, T denominator, T numerator, bool &fixes) {
   return x;
 }
 
+// The sum rounded to odd: rounded once more, to less digits, it is as if it had been rounded once.
+inline __float128 sum_to_odd(__float128 a, __float128 b) {
+  const __float128 sum = a + b, of_b = sum - a, lost = (a - (sum - of_b)) + (b - of_b);
+  if (lost == 0) return sum;
+  auto bits = std::bit_cast<unsigned __int128>(sum);
+  if ((lost < 0) != (sum < 0)) --bits;
+  return std::bit_cast<__float128>(bits | 1);
+}
+
 // v_div_fmas where v_div_scale said that the result has to be scaled back; rounded once.
 template <class T>
 T division_fmas(T a, T b, T c) {
   constexpr int scale = sizeof(T) == 4 ? 64 : 128;
   const f64 by = std::ldexp(1.0, biased_exponent(c) > Format<T>::bias ? scale : -scale);
   if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c)) return static_cast<T>(fused(a, b, c) * by);
-  const __float128 exact = static_cast<__float128>(a) * b + c;
+  const __float128 exact = sum_to_odd(static_cast<__float128>(a) * b, c);
   if (exact == 0) return fused(a, b, c);
   return static_cast<T>(exact * by);
 }
@@ -230,10 +239,10 @@ T division_fixup(T q, T denominator, T numerator) {
     return static_cast<T>(-std::numeric_limits<f32>::quiet_NaN());
   if (d == 0 || std::isinf(n)) return with_sign(infinity);
   if (std::isinf(d) || n == 0) return with_sign(0.0);
-  // The manuals ask for the exponent of the denominator here, which is finite by now.
-  if (biased_exponent(q) == Format<T>::top) return with_sign(infinity);
   if (sizeof(T) != 2 && biased_exponent(numerator) - biased_exponent(denominator) < (sizeof(T) == 4 ? -150 : -1075))
     return with_sign(0.0);
+  // The manuals ask for the exponent of the denominator here, which is finite by now.
+  if (sizeof(T) != 2 && biased_exponent(q) == Format<T>::top) return with_sign(infinity);
   return static_cast<T>(std::copysign(static_cast<f64>(q), negative ? -1.0 : 1.0));
 }
 

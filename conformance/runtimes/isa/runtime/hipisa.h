@@ -22,6 +22,10 @@ const char *hipisaLastMessage(void);
 // mnemonic, and the fields of `Inst` (machine.h). Valid until the next call on this thread; null with a message.
 const char *hipisaDecode(const char *target, const void *code, unsigned long bytes);
 
+// The opcodes of `target` that the interpreter gives a meaning: a line for each with its encoding, number and mnemonic.
+// Valid until the next call on this thread; null with a message.
+const char *hipisaMeanings(const char *target);
+
 // Instructions that waves have executed since the start of the process.
 unsigned long hipisaExecuted(void);
 

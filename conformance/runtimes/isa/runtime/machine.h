@@ -328,6 +328,14 @@ void run_sdwa(Wave &, const Inst &);
 
 // Decodes `bytes` of code for `target`; raises Fault for a target whose encodings are not known.
 void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &target);
+// An opcode that the interpreter gives a meaning.
+struct Meaning {
+  Encoding encoding;
+  u32 opcode;
+  const char *name;
+};
+// All of `target`'s; raises Fault for a target whose encodings are not known.
+std::vector<Meaning> meanings(const std::string &target);
 // The mnemonic of an instruction, for messages.
 const char *mnemonic(const std::string &target, const Inst &i);
 

@@ -171,7 +171,7 @@ u32 field(u32 a, u32 b) {
 }
 u64 field64(u64 a, u32 b, bool with_sign) {
   const u32 width = b >> 16 & 127;
-  const u64 moved = a >> (b & 63);
+  const u64 moved = with_sign ? static_cast<u64>(static_cast<i64>(a) >> (b & 63)) : a >> (b & 63);
   if (width == 0) return 0;
   if (width >= 64) return moved;
   const u64 part = moved & ((u64{1} << width) - 1);
@@ -221,9 +221,9 @@ constexpr Semantics scalar_rows[] = {
     {"s_subb_u32", &carry<[](u64 a, u64 b, u64 c) { return a - b - c; }>},
     {"s_add_i32", &overflow<[](i64 a, i64 b) { return a + b; }>},
     {"s_sub_i32", &overflow<[](i64 a, i64 b) { return a - b; }>},
-    {"s_min_i32", &choose<[](u32 a, u32 b) { return s(a) <= s(b); }>},
+    {"s_min_i32", &choose<[](u32 a, u32 b) { return s(a) < s(b); }>},
     {"s_max_i32", &choose<[](u32 a, u32 b) { return s(a) >= s(b); }>},
-    {"s_min_u32", &choose<[](u32 a, u32 b) { return a <= b; }>},
+    {"s_min_u32", &choose<[](u32 a, u32 b) { return a < b; }>},
     {"s_max_u32", &choose<[](u32 a, u32 b) { return a >= b; }>},
     {"s_cselect_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, w.scc_ ? s0(w, i) : s1(w, i)); }},
     {"s_cselect_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scc_ ? d0(w, i) : d1(w, i)); }},
