@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import ml_dtypes
@@ -57,12 +58,12 @@ class DType:
     spellings: tuple[str, ...] = ()
     column: bool = True
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes per element."""
         return int(self.numpy.itemsize)
 
-    @property
+    @cached_property
     def bits(self) -> np.dtype[np.generic]:
         return np.dtype(f"u{self.size}")
 

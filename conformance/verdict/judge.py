@@ -53,7 +53,7 @@ class Judging:
             before = Margins(nearest=outcome.nearest_ulp, nearest_bound=outcome.nearest_ulp_bound)
             before.nearer(margins.nearest, margins.nearest_bound)
             outcome.nearest_ulp, outcome.nearest_ulp_bound = before.nearest, before.nearest_bound
-        self._profile.take(case, buffers)
+        self._profile.take(case, buffers, right=mismatch is None)
         if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
             mismatch = _of_defect(self._kernel, case, buffers, mismatch)
         if tie_order_differs and self._kernel.module == "sort":

@@ -40,27 +40,37 @@ class Profile:
         self._marks = np.zeros(BINS, np.int64)
         self._case: TrialCase | None = None
         self._bins: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._equal: list[TrialCase] = []
 
-    def take(self, case: TrialCase, buffers: Buffers) -> None:
-        """Take note of an answer to ``case``."""
+    def take(self, case: TrialCase, buffers: Buffers, right: bool) -> None:
+        """Take note of an answer to ``case``, of which every element is ``right`` or some may not be."""
         if not self._wanted or case.must_fault or case.flaw:
             return
-        if case is not self._case:  # each thread order answers the same case
-            self._case, self._bins = case, _bins(case)
         name = next(iter(case.expected), None)
         out = next((arg for arg in case.launch.args if isinstance(arg, Buffer) and arg.name == name), None)
-        if out is None or not self._bins.size:
+        if out is None:
             return
         row = dtype(out.dtype)
         got, expected = buffers[out.name][out.start :], case.expected[out.name]
-        at = np.flatnonzero((got.view(row.bits) != expected.value.view(row.bits))[: self._bins.size])
+        at = np.flatnonzero(got.view(row.bits) != expected.value.view(row.bits))
+        if not at.size:  # most kernels are bit-equal throughout, and their bins are never asked for
+            self._equal.append(case)
+            return
+        if case is not self._case:  # each thread order answers the same case
+            self._case, self._bins = case, _bins(case)
+            self._see(self._bins)
+        at = at[at < self._bins.size]
         at = at[self._bins[at] < BINS]
-        np.maximum.at(self._marks, self._bins[at], self._off(at, got, expected, out, row))
-        seen = np.bincount(self._bins, minlength=BINS)[:BINS] > 0
+        if at.size:
+            np.maximum.at(self._marks, self._bins[at], self._off(at, got, expected, out, row, right))
+
+    def _see(self, bins: NDArray[np.int64]) -> None:
+        """Mark ``bins`` as those of elements that were compared."""
+        seen = np.bincount(bins, minlength=BINS)[:BINS] > 0
         self._marks[seen] = np.maximum(self._marks[seen], _EQUAL)
 
     def _off(
-        self, at: NDArray[np.int64], got: NDArray[Any], expected: Expected, out: Buffer, row: DType
+        self, at: NDArray[np.int64], got: NDArray[Any], expected: Expected, out: Buffer, row: DType, right: bool
     ) -> NDArray[np.int64]:
         """The marks of the elements ``at``, which are not bit-equal."""
         ulp = self._kernel.tolerance.ulp
@@ -72,12 +82,16 @@ class Profile:
             share = np.ceil((_BOUND - _EQUAL) * distance(actual, value) / bound)
         counted = ~is_nan(expected.value[at], row) & ~is_nan(got[at], row) & np.isfinite(share)
         marks = _EQUAL + np.where(counted, np.minimum(share, _BOUND - _EQUAL), 0).astype(np.int64)
-        wrong, _ = wrong_elements(got, expected, out.data[out.start :], row, ulp)
+        wrong = None if right else wrong_elements(got, expected, out.data[out.start :], row, ulp)[0]
         return marks if wrong is None else np.where(np.isin(at, wrong.at), _WRONG, marks)
 
     def text(self) -> str | None:
         """A mark for each bin; ``None`` where every element was bit-equal, or none was compared."""
-        return "".join(MARKS[mark] for mark in self._marks) if self._marks.max() > _EQUAL else None
+        if self._marks.max() <= _EQUAL:
+            return None
+        for case in self._equal:
+            self._see(_bins(case))
+        return "".join(MARKS[mark] for mark in self._marks)
 
 
 def _bins(case: TrialCase) -> NDArray[np.int64]:
