@@ -31,6 +31,24 @@ u8 passes_of(std::string_view name, const std::string &target) {
   return large ? 8 : 4;
 }
 
+// Registers of a factor of a matrix instruction, from its shape: "_16x16x32_f16" has rows of 32 halves, which the lanes
+// of a wave that is 64 wide share by four. One where the shape is not of those that are known.
+u8 factor_words(std::string_view name, const std::string &target) {
+  const std::size_t shape = std::min(name.find("_16x16x"), name.find("_32x32x"));
+  if (shape == name.npos || name.starts_with("v_smfmac") || name.starts_with("v_swmmac")) return 1;
+  const bool large = name[shape + 1] == '3';
+  std::size_t at = shape + 7;
+  u32 depth = 0;
+  for (; at < name.size() && name[at] >= '0' && name[at] <= '9'; ++at) depth = 10 * depth + (name[at] - '0');
+  const std::string_view type = name.substr(std::min(name.size(), at + (at < name.size() && name[at] == '_')));
+  const u32 bits = starts(type, {"f16", "bf16"}) ? 16
+                   : starts(type, {"i8", "iu8"}) ? 8
+                   : starts(type, {"iu4"})       ? 4
+                                                 : 32;
+  const u32 parts = target.starts_with("gfx11") ? 1 : target.starts_with("gfx12") || large ? 2 : 4;
+  return static_cast<u8>(std::max(1u, depth / parts * bits / 32));
+}
+
 Registers vectors(u16 code, u16 count) {
   return code >= vgpr && code < temporary ? Registers{code, count} : Registers{};
 }
@@ -41,7 +59,7 @@ u16 whole(const Inst &i, const Kind &kind, u16 code) {
 }
 
 void add_sources(Several &to, const Inst &i, const Kind &kind) {
-  for (const u16 code : i.src) to.add(vectors(whole(i, kind, code), 1));
+  for (int n = 0; n < 3; ++n) to.add(vectors(whole(i, kind, i.src[n]), n < 2 ? kind.factor : u16{1}));
 }
 
 }  // namespace hazard_kinds
@@ -78,6 +96,7 @@ Kind kind_of(std::string_view name, Encoding e, const std::string &target) {
   k.sets_register = name.starts_with("s_setreg");
   k.gets_register = name.starts_with("s_getreg");
   k.half = name.ends_with("16");
+  if (k.matrix || k.wmma) k.factor = hazard_kinds::factor_words(name, target);
   if (k.matrix) {
     k.passes = hazard_kinds::passes_of(name, target);
     k.xdl = name.find("x4_f32") == name.npos && name.find("x2_f32") == name.npos;

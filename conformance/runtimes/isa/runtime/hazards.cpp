@@ -77,7 +77,7 @@ Found factors(const Classified &s) {
   Found found;
   for (int n = 0; n < 2; ++n)
     if ((s.kind.matrix || s.kind.wmma) && s.inst->src[n] >= vgpr && s.inst->src[n] < temporary)
-      found.add({s.inst->src[n], 1});
+      found.add({s.inst->src[n], s.kind.factor});
   return found;
 }
 Found matrix_lanes(const Classified &s) { return s.kind.matrix ? Found({exec, 2}) : Found{}; }

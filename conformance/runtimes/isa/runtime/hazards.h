@@ -43,7 +43,8 @@ struct Kind {
   bool lane_select = false, reads_lane = false, div_fmas = false, reads_m0 = false;
   bool sets_register = false, gets_register = false, half = false, known = false;
   bool idles = false, waits_for_vectors = false;  // s_nop; a wait for the results of all VALU instructions
-  u8 passes = 0, words = 1, stored = 0;           // of a matrix instruction; registers of its result; of what is stored
+  u8 passes = 0, factor = 1;                      // of a matrix instruction; registers of a factor of it
+  u8 words = 1, stored = 0;                       // registers of the result; of what is stored
 };
 
 Kind kind_of(std::string_view name, Encoding encoding, const std::string &target);
