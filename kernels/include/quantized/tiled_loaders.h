@@ -147,7 +147,7 @@ struct ActivationLoader {
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
       const BlockQ8_1Tiled &block = y[smaller(t / quads_per_column + column_step * p, last_column)];
-      quads[p] = reinterpret_cast<const Quad *>(block.qs)[in_block];
+      copy(quads[p], reinterpret_cast<const Quad *>(block.qs)[in_block]);
     }
   }
 
@@ -157,7 +157,7 @@ struct ActivationLoader {
     for (u32 p = 0; p < passes; ++p) {
       const u32 column = t / quads_per_column + column_step * p;
       if (columns % column_step != 0 && column >= columns) return;
-      tile[column].quads[quad / 2][quad % 2] = quads[p];
+      copy(tile[column].quads[quad / 2][quad % 2], quads[p]);
     }
   }
 };

@@ -1,5 +1,5 @@
 // Quantized weights times activations in 144-byte blocks, in tiles; any number of rows and columns. The sums over the
-// groups of a row are in order.
+// groups of a part of a row are in order, and so are those of the parts.
 #pragma once
 
 #include "dot_tile.h"
@@ -39,8 +39,8 @@ struct TiledWork {
 struct TiledOperands {
   const void *x, *y;
   f32 *dst, *partials;  // partials: sums of the parts but the first, by tile and part
-  u32 ncols_x, nrows_x, ncols_y, stride_x,
-      stride_dst;  // rows of x are stride_x blocks apart, columns of dst stride_dst
+  u32 ncols_x, nrows_x, ncols_y;
+  u32 stride_x, stride_dst;  // between rows of x, in blocks, and columns of dst
   TiledWork work;
 };
 
