@@ -60,6 +60,18 @@ def build(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str,
     return said.code, said.out, said.err
 
 
+IN_MEMORY = AFFINE.replace("= inp[", "= pick[numel % 4] + inp[").replace(
+    "  if (", "  volatile float pick[4] = {mul, add, mul + add, mul - add};\n  pick[num_dims % 4] = 0;\n  if ("
+)
+
+
+def test_memory_of_a_thread_is_told(port: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An array in memory costs as much as registers that are spilled there, and is none of these."""
+    assert "scratch" not in build(capsys, "--kernels", port, "--arch", "gfx942")[1]
+    (port / "sub/affine.hip").write_text(IN_MEMORY)
+    assert " B scratch a thread" in build(capsys, "--kernels", port, "--arch", "gfx942")[1]
+
+
 def test_objects_lie_by_target_and_the_record_says_what_compiles(
     port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -146,15 +146,15 @@ def _print(
             cells[job.source.label, job.target] = "lacks a header of HIP's" if lacking else "does not compile"
     for job, file in objects:
         rows = file.code.kernels.values()
+        refused = len(job.result.broken) if isinstance(job.result, Compiled) else 0
         # The outlier among registers and shared memory limits the waves in flight.
-        most = f"{len(rows)} kernels, {max((row.vgprs for row in rows), default=0)} vgpr"
         lds = max((row.lds for row in rows), default=0)
-        lacks = (
-            f", {len(job.result.broken)} do not compile"
-            if isinstance(job.result, Compiled) and job.result.broken
-            else ""
-        )
-        cells[job.source.label, job.target] = f"{most}, {lds} B LDS{lacks}" if lds else f"{most}{lacks}"
+        scratch = max((row.scratch for row in rows), default=0)
+        told = [f"{len(rows)} kernels", f"{max((row.vgprs for row in rows), default=0)} vgpr"]
+        told += [f"{lds} B LDS"] if lds else []
+        told += [f"{scratch} B scratch a thread"] if scratch else []
+        told += [f"{refused} do not compile"] if refused else []
+        cells[job.source.label, job.target] = ", ".join(told)
     labels = dict.fromkeys(job.source.label for job in jobs)
     body = [[label, *(cells[label, target] for target in targets)] for label in labels]
     print(visible(tabulate(body, headers=["source", *(target.name for target in targets)])))
