@@ -33,18 +33,27 @@ void launch_quantize(const void *x, const i32 *ids, void *vy, i64 ne00, i64 s01,
       TiledSource{static_cast<const f32 *>(x), ids, ne00, s01, s02, s03}, vy, ne0, int(ne1), int(ne2));
 }
 
+// What Candle allocates of tmp_fixup: 64 KiB for each of at most 256 multiprocessors.
+constexpr i64 partials_room(i64 multiprocessors) {
+  return (multiprocessors < 256 ? multiprocessors : 256) * 64 * 64 * 4;
+}
+
 // The tiles that are left when all multiprocessors have had the same number, are shared by several thread blocks each,
-// which have 16 groups or more. Candle has 64 KiB of tmp_fixup for each multiprocessor.
-TiledWork tiled_work(i64 tiles, i64 groups, i64 tile_size, i64 slots, i64 multiprocessors) {
+// which have 16 groups or more.
+constexpr TiledWork tiled_work(i64 tiles, i64 groups, i64 tile_size, i64 slots, i64 multiprocessors) {
   const i64 rest = slots > 0 ? tiles % slots : 0;
   if (rest == 0 || 10 * tiles >= 9 * (tiles - rest + slots)) return {u32(tiles), 1};
-  const i64 most = 1 + multiprocessors * 64 * 64 * 4 / tile_size / rest;
+  const i64 most = 1 + partials_room(multiprocessors) / tile_size / rest;
   i64 parts = slots / rest;
   if (parts > groups / 16) parts = groups / 16;
   if (parts > most) parts = most;
   if (parts < 2) return {u32(tiles), 1};
   return {u32(tiles - rest), u32(parts)};
 }
+
+// An MI300X has 304 compute units.
+static_assert((tiled_work(20, 4096, 128 * 128, 304, 304).parts - 1) * 20 * 128 * 128 <= 256 * 64 * 64 * 4,
+              "the parts but the first lie in tmp_fixup");
 
 template <class P, int tile_columns, int tile_rows, int threads, int rows>
 void launch_tiles(TiledOperands o, int blocks_each, int multiprocessors, hipStream_t stream) {
