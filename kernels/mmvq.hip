@@ -7,16 +7,21 @@ using namespace candle;
 
 enum class Output { f32, f16, bf16 };
 
-// Only the last store depends on the type of dst: a branch there, rather than 240 kernels.
-template <class F, int columns>
-__global__ void __launch_bounds__(mmvq_threads(columns), mmvq_min_waves_per_simd(columns))
-    mmvq_kernel(const void *__restrict__ vx, const void *__restrict__ vy, void *__restrict__ dst, Output type,
-                int ncols_x, int nrows_x, int stride_col_y, int stride_col_dst) {
-  mul_mat_vec<F, columns>(vx, vy, ncols_x, nrows_x, stride_col_y, [=](int column, int row, f32 total) {
-    const i64 i = i64(column) * stride_col_dst + row;
-    if (type == Output::f32) static_cast<f32 *>(dst)[i] = total;
-    if (type == Output::f16) static_cast<f16 *>(dst)[i] = narrow<f16>(total);
-    if (type == Output::bf16) static_cast<bf16 *>(dst)[i] = narrow<bf16>(total);
+struct VectorOperands {
+  const void *x, *y;
+  void *dst;
+  Output type;
+  int ncols_x, nrows_x, stride_y, stride_dst;  // stride_y in blocks
+};
+
+// Only the last store depends on the type of dst: a branch there, rather than three times the kernels.
+template <class F, int columns, class Teams>
+__global__ void __launch_bounds__(Teams::threads, mmvq_min_occupancy(columns)) mmvq_kernel(VectorOperands o) {
+  mul_mat_vec<F, columns, Teams>(o.x, o.y, o.ncols_x, o.nrows_x, o.stride_y, [=](int column, int row, f32 total) {
+    const i64 i = i64(column) * o.stride_dst + row;
+    if (o.type == Output::f32) static_cast<f32 *>(o.dst)[i] = total;
+    if (o.type == Output::f16) static_cast<f16 *>(o.dst)[i] = narrow<f16>(total);
+    if (o.type == Output::bf16) static_cast<bf16 *>(o.dst)[i] = narrow<bf16>(total);
   });
 }
 
@@ -24,18 +29,32 @@ __global__ void __launch_bounds__(mmvq_threads(columns), mmvq_min_waves_per_simd
 
 namespace {
 
+template <class F, int columns, class Teams>
+void launch_teams(const VectorOperands &o, hipStream_t stream) {
+  const dim3 grid(ceil_div(o.nrows_x, Teams::rows_per_block)), block(logical_wave_size, Teams::waves_per_block);
+  mmvq_kernel<F, columns, Teams><<<grid, block, 0, stream>>>(o);
+}
+
+// A single column: four waves for a row where rows are few and long, two where they occupy the GPU or two waves are
+// done after one iteration.
+template <class F>
+void launch_column(const VectorOperands &o, hipStream_t stream) {
+  constexpr int few_rows = 1280;
+  if (o.nrows_x < few_rows && o.ncols_x / F::length * F::lanes > 2 * logical_wave_size) {
+    launch_teams<F, 1, WaveTeams<4, 1, 1, 1>>(o, stream);
+  } else {
+    launch_teams<F, 1, WaveTeams<2, 1, 2, 2>>(o, stream);
+  }
+}
+
 // The kernel for b_size columns, of 1 to `columns`; other sizes launch nothing, as in Candle.
 template <class F, int columns = 8>
-void launch_mmvq(const void *vx, const void *vy, void *dst, Output type, int ncols_x, int nrows_x, int stride_col_y,
-                 int stride_col_dst, int b_size, void *stream) {
-  if constexpr (columns > 0) {
-    if (b_size != columns) {
-      return launch_mmvq<F, columns - 1>(vx, vy, dst, type, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size,
-                                         stream);
-    }
-    const dim3 grid(ceil_div(nrows_x, rows_per_block(columns))), block(logical_wave_size, waves_per_block(columns));
-    mmvq_kernel<F, columns><<<grid, block, 0, static_cast<hipStream_t>(stream)>>>(vx, vy, dst, type, ncols_x, nrows_x,
-                                                                                  stride_col_y, stride_col_dst);
+void launch_mmvq(const VectorOperands &o, int b_size, hipStream_t stream) {
+  if constexpr (columns > 1) {
+    if (b_size != columns) return launch_mmvq<F, columns - 1>(o, b_size, stream);
+    launch_teams<F, columns, VectorTeams<columns>>(o, stream);
+  } else {
+    if (b_size == 1) launch_column<F>(o, stream);
   }
 }
 
@@ -45,7 +64,8 @@ void launch_mmvq(const void *vx, const void *vy, void *dst, Output type, int nco
   extern "C" void launch_mmvq_gguf_##NAME##_##T##_plain(const void *vx, const void *vy, void *dst, int ncols_x,        \
                                                         int nrows_x, int stride_col_y, int stride_col_dst, int b_size, \
                                                         void *stream) {                                                \
-    launch_mmvq<Q>(vx, vy, dst, Output::T, ncols_x, nrows_x, stride_col_y, stride_col_dst, b_size, stream);            \
+    const VectorOperands o{vx, vy, dst, Output::T, ncols_x, nrows_x, stride_col_y, stride_col_dst};                    \
+    launch_mmvq<Q>(o, b_size, static_cast<hipStream_t>(stream));                                                       \
   }
 
 #define MMVQ_ALL(Q, NAME) \

@@ -12,9 +12,12 @@ __global__ void __launch_bounds__(expert_threads)
   count_experts(ids, size, experts, counts, offsets);
 }
 
-// Thread block (row, i): a row of the expert of token i of the list times that token, quantized.
+using TokenTeams = WaveTeams<1, 2, 4, 2>;
+
+// Thread block (b, i): the b-th TokenTeams::rows_per_block rows of the expert of token i of the list times that token,
+// quantized.
 template <class F>
-__global__ void __launch_bounds__(mmvq_threads(1))
+__global__ void __launch_bounds__(TokenTeams::threads)
     moe_vector_kernel(const void *__restrict__ weights, const void *__restrict__ inputs,
                       const i32 *__restrict__ expert_ids, Routing routing, f32 *__restrict__ output, int experts,
                       int blocks_per_input) {
@@ -24,8 +27,9 @@ __global__ void __launch_bounds__(mmvq_threads(1))
   const int input = routing.topk_weights ? token : token / routing.topk, blocks = routing.size_k / F::length;
   const auto *x = static_cast<const typename F::Block *>(weights) + i64(expert) * routing.size_n * blocks;
   const auto *y = static_cast<const BlockQ8_1 *>(inputs) + i64(input) * blocks_per_input;
-  multiply_vectors<F, 1>(x, y, blocks, blockIdx.x, routing.size_n, 0,
-                         [=](int, int row, f32 total) { output[i64(token) * routing.size_n + row] = total * scale; });
+  multiply_vectors<F, 1, TokenTeams>(
+      x, y, blocks, first_row<TokenTeams>(), routing.size_n, 0,
+      [=](int, int row, f32 total) { output[i64(token) * routing.size_n + row] = total * scale; });
 }
 
 template <class F, class T>
@@ -116,7 +120,8 @@ extern "C" void moe_gemm_gguf(const f32 *input, const void *weights, const i32 *
   if (hipMallocAsync(&quantized, size_t(inputs) * blocks_per_input * sizeof(BlockQ8_1), stream) != hipSuccess) return;
   launch_quantize_q8_1(input, quantized, size_k, padded, inputs, stream);
   const Routing routing{sorted_token_ids, nullptr, topk_weights, topk, size_m, size_n, size_k};
-  const dim3 grid{unsigned(size_n), unsigned(size_m)}, block(logical_wave_size, waves_per_block(1));
+  const dim3 grid(ceil_div(size_n, TokenTeams::rows_per_block), unsigned(size_m));
+  const dim3 block(logical_wave_size, TokenTeams::waves_per_block);
   with_format(gguf_dtype, [&](auto format) {
     moe_vector_kernel<decltype(format)><<<grid, block, 0, stream>>>(
         weights, quantized, expert_ids, routing, static_cast<f32 *>(output), num_experts, blocks_per_input);

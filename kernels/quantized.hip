@@ -110,11 +110,12 @@ KERNEL(32) dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *yy, f32 *dst, 
 // ---- mul_mat_vec
 
 #define MMVQ(Q, NAME, B)                                                                                            \
-  KERNEL(mmvq_threads(B), mmvq_min_waves_per_simd(B))                                                               \
+  KERNEL(VectorTeams<B>::threads, mmvq_min_occupancy(B))                                                            \
   mul_mat_vec_##NAME##_q8_1_cuda##B(const void *vx, const void *vy, f32 *dst, const int ncols_x, const int nrows_x, \
                                     const int nrows_y, const int nrows_dst) {                                       \
-    mul_mat_vec<Q, B>(vx, vy, ncols_x, nrows_dst, nrows_y / group_length,                                           \
-                      [=](int column, int row, f32 total) { dst[i64(column) * nrows_dst + row] = total; });         \
+    mul_mat_vec<Q, B, VectorTeams<B>>(                                                                              \
+        vx, vy, ncols_x, nrows_dst, nrows_y / group_length,                                                         \
+        [=](int column, int row, f32 total) { dst[i64(column) * nrows_dst + row] = total; });                       \
   }
 
 #define MMVQ_ALL(Q, NAME) \

@@ -2,6 +2,7 @@
 // start at any multiple of its alignment.
 #pragma once
 
+#include "../target.h"
 #include "../types.h"
 
 namespace candle {
@@ -41,6 +42,24 @@ __device__ inline PendingWord<alignment> begin_load(const void *p) {
 
 // Two bytes at an even address.
 __device__ inline u32 load_half(const void *p) { return *static_cast<const u16 *>(p); }
+
+struct WordPair {
+  u32 first, second;
+};
+
+// Neighbouring words at an even address, of which NVIDIA GPUs would load each half by itself. The word before p has to
+// be readable where p is not a multiple of four.
+__device__ inline WordPair load_word_pair(const void *p) {
+  if constexpr (target::on_gpu && !target::on_amd) {
+    const size_t address = reinterpret_cast<size_t>(p);
+    const u32 *words = reinterpret_cast<const u32 *>(address & ~size_t(3));
+    const u32 shift = u32(address & 2) * 8;
+    const u32 a = words[0], b = words[1], c = shift != 0 ? load_half(words + 2) : 0;
+    return {u32((u64(b) << 32 | a) >> shift), u32((u64(c) << 32 | b) >> shift)};
+  } else {
+    return {load_word<2>(p), load_word<2>(static_cast<const u8 *>(p) + 4)};
+  }
+}
 
 constexpr int group_length = 32;         // values that share one scale of the activations
 constexpr int super_block_length = 256;  // values of a K-quant super-block

@@ -60,7 +60,7 @@ struct Format {
 template <int groups_per_thread>
 struct VectorSums {
   i32 dot[groups_per_thread];  // sum of quants times activations
-  i32 sum[groups_per_thread];  // sum of activations
+  f32 sum[groups_per_thread];  // d times the sum of activations, which is exact
   f32 d[groups_per_thread];
   f32 s;  // of the first group
 };

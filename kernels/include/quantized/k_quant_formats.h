@@ -40,7 +40,7 @@ struct Q2_K : KQuants16, Format<Q2_K, BlockQ2_K> {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       product = fma(v.d[i], f32(v.dot[i] * (s[i].a() & 15)), product);
-      minimum = fma(v.d[i], f32(v.sum[i] * (s[i].a() >> 4)), minimum);
+      minimum = fma(v.sum[i], f32(s[i].a() >> 4), minimum);
     }
     return acc + fma(s[0].d(), product, -(s[0].m() * minimum));
   }
@@ -141,7 +141,7 @@ struct KQuants32 : Format<F, B, has_high> {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       product = fma(v.d[i], f32(v.dot[i] * s[i].a()), product);
-      minimum = fma(v.d[i], f32(v.sum[i] * s[i].b()), minimum);
+      minimum = fma(v.sum[i], f32(s[i].b()), minimum);
     }
     return acc + fma(s[0].d(), product, -(s[0].m() * minimum));
   }

@@ -9,13 +9,28 @@
 
 namespace candle {
 
-constexpr int waves_per_block(int columns) { return columns <= 4 ? 4 : 2; }
-constexpr int mmvq_threads(int columns) { return logical_wave_size * waves_per_block(columns); }
-constexpr int rows_per_block(int columns) { return columns == 1 ? 1 : 2; }
+// A thread block has `teams` of `waves` logical waves. A team multiplies `rows` rows, with the loads of `unrolled`
+// blocks of weights in flight.
+template <int waves_, int rows_, int teams_, int unrolled_>
+struct WaveTeams {
+  static constexpr int waves = waves_, rows = rows_, teams = teams_, unrolled = unrolled_;
+  static constexpr int waves_per_block = waves * teams, threads = logical_wave_size * waves_per_block;
+  static constexpr int rows_per_block = rows * teams;
+};
 
-// The minimum number of waves per SIMD for __launch_bounds__, 0 for none. With a low one the compiler spends the
-// registers of further waves on loads for several columns at a time.
-constexpr int mmvq_min_waves_per_simd(int columns) { return columns == 1 ? 0 : 2; }
+// What Candle's launches of the kernels by name have. One iteration of a single column has too few loads to hide their
+// latency.
+template <int columns>
+using VectorTeams = WaveTeams<(columns <= 4 ? 4 : 2), (columns == 1 ? 1 : 2), 1, (columns == 1 ? 2 : 1)>;
+
+// The second argument of __launch_bounds__, 0 for none. For AMD the minimum number of waves per SIMD: with a low one
+// the compiler spends the registers of further waves on loads for several columns at a time. For NVIDIA the minimum
+// number of thread blocks per multiprocessor.
+constexpr int mmvq_min_occupancy(int columns) {
+  if (columns == 1) return 0;
+  if (target::on_amd) return 2;
+  return columns <= 4 ? 5 : columns == 5 ? 10 : 8;
+}
 
 // A thread's fragment of one block of weights.
 template <class F>
@@ -36,6 +51,16 @@ struct FragmentReader {
     for (int k = 0; k < F::words_per_thread; ++k) fragment.quants[0][k] = F::quants(block, 0, F::word(t, k));
     fragment.scales[0] = F::scales(block, 0);
     return fragment;
+  }
+};
+
+template <>
+struct FragmentReader<Q8_0> {
+  u32 quants;
+  __device__ explicit FragmentReader(int t) : quants(4 * Q8_0::word(t, 0)) {}
+  __device__ Fragment<Q8_0> operator()(const BlockQ8_0 &block) const {
+    const WordPair words = load_word_pair(block.qs + quants);
+    return {{{words.first, words.second}}, {{block.d.bits, 0}}};
   }
 };
 
@@ -168,25 +193,32 @@ __device__ inline f32 multiply_fragment(f32 acc, const Fragment<F> &fragment, co
     const Scales scales{load_word<4>(d + distance), 0};
     sums.d[i] = scales.d();
     if (i == 0) sums.s = scales.m();
-    sums.dot[i] = sums.sum[i] = 0;
+    i32 sum = 0;
+    sums.dot[i] = 0;
 #pragma unroll
     for (int k = 0; k < F::words_per_thread; ++k) {
       const u32 u = load_word<4>(quants + distance + 4 * (F::word(0, k) - F::word(0, 0)));
       sums.dot[i] = dot4(fragment.quants[i][k], u, sums.dot[i]);
-      if constexpr (F::uses_sums) sums.sum[i] = sum4(u, sums.sum[i]);
+      if constexpr (F::uses_sums) sum = sum4(u, sum);
     }
+    sums.sum[i] = sums.d[i] * f32(sum);
   }
   return F::accumulate_vector(acc, fragment.scales, sums);
 }
 
-// Rows row0, row0 + 1, ... of x times columns of y, which are `stride_y` bytes apart; one thread calls store(column,
-// row, result) for each.
-template <class F, int columns, class Store>
+// The first row of the thread's team, of those of the thread block.
+template <class Teams>
+__device__ inline int first_row() {
+  return int(blockIdx.x * Teams::rows_per_block + threadIdx.y / Teams::waves * Teams::rows);
+}
+
+// Rows row0, row0 + 1, ... of x, of which each team has its own, times columns of y, which are `stride_y` bytes apart;
+// one thread calls store(column, row, result) for each. All threads of the thread block call it.
+template <class F, int columns, class Teams, class Store>
 __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x, const BlockQ8_1 *__restrict__ y,
                                         int blocks, int row0, int nrows, i64 stride_y, Store store) {
-  constexpr int waves = waves_per_block(columns), rows = rows_per_block(columns);
-  __shared__ f32 partials[waves - 1][columns][rows][logical_wave_size];
-  const int lane = threadIdx.x, wave = threadIdx.y;
+  constexpr int waves = Teams::waves, rows = Teams::rows;
+  const int lane = threadIdx.x, wave = threadIdx.y % waves;
   const u32 t = logical_wave_size * wave + lane;
   const u32 block_lane = t % F::lanes;
   const FragmentReader<F> read(block_lane);
@@ -202,7 +234,8 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   const u8 *d = reinterpret_cast<const u8 *>(y + F::group(block_lane, 0)) + i64(first) * column_bytes;
   const u8 *quants = d + sizeof(BlockQ8_1) - group_length + 4 * F::word(block_lane, 0);
   f32 acc[columns][rows] = {};
-  const auto add_block = [&] {
+#pragma unroll Teams::unrolled
+  for (int block = first; block < blocks; block += step) {
     Fragment<F> fragments[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
@@ -218,42 +251,50 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
     }
     d += step * column_bytes;
     quants += step * column_bytes;
-  };
-  if constexpr (columns == 1) {
-    // One iteration has too few loads in flight to hide their latency.
-#pragma unroll 2
-    for (int block = first; block < blocks; block += step) add_block();
-  } else {
-    for (int block = first; block < blocks; block += step) add_block();
   }
-  if (wave > 0) {
+  if constexpr (waves > 1) {
+    __shared__ f32 all_partials[Teams::teams][waves - 1][columns][rows][logical_wave_size];
+    auto &partials = all_partials[threadIdx.y / waves];
+    if (wave > 0) {
+      CANDLE_UNROLL_COLUMNS
+      for (int j = 0; j < columns; ++j) {
+#pragma unroll
+        for (int i = 0; i < rows; ++i) partials[wave - 1][j][i][lane] = acc[j][i];
+      }
+    }
+    __syncthreads();
+    if (wave > 0) return;
     CANDLE_UNROLL_COLUMNS
     for (int j = 0; j < columns; ++j) {
 #pragma unroll
-      for (int i = 0; i < rows; ++i) partials[wave - 1][j][i][lane] = acc[j][i];
+      for (int i = 0; i < rows; ++i) {
+#pragma unroll
+        for (int k = 0; k < waves - 1; ++k) acc[j][i] += partials[k][j][i][lane];
+      }
     }
   }
-  __syncthreads();
-  if (wave > 0) return;
+  CANDLE_UNROLL_COLUMNS
+  for (int j = 0; j < columns; ++j) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i) acc[j][i] = wave_reduce_sum(acc[j][i]);
+  }
+  // Not in the loop above: after a branch each reduction would wait for the one before.
   CANDLE_UNROLL_COLUMNS
   for (int j = 0; j < columns; ++j) {
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-#pragma unroll
-      for (int k = 0; k < waves - 1; ++k) acc[j][i] += partials[k][j][i][lane];
-      const f32 total = wave_reduce_sum(acc[j][i]);
-      if (lane == i && row0 + i < nrows) store(j, row0 + i, total);
+      if (lane == i && row0 + i < nrows) store(j, row0 + i, acc[j][i]);
     }
   }
 }
 
-// Columns of y are stride_y blocks apart. Candle's launch has rows_per_block(columns) rows in a thread block.
-template <class F, int columns, class Store>
+// Columns of y are stride_y blocks apart.
+template <class F, int columns, class Teams, class Store>
 __device__ inline void mul_mat_vec(const void *__restrict__ vx, const void *__restrict__ vy, int ncols_x, int nrows,
                                    int stride_y, Store store) {
-  multiply_vectors<F, columns>(static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy),
-                               ncols_x / F::length, blockIdx.x * rows_per_block(columns), nrows,
-                               i64(stride_y) * sizeof(BlockQ8_1), store);
+  multiply_vectors<F, columns, Teams>(static_cast<const typename F::Block *>(vx), static_cast<const BlockQ8_1 *>(vy),
+                                      ncols_x / F::length, first_row<Teams>(), nrows, i64(stride_y) * sizeof(BlockQ8_1),
+                                      store);
 }
 
 // Thread block (row, batch, k): task batch * topk + k multiplies a row of the task's expert with the column of the
@@ -271,8 +312,8 @@ __device__ inline void indexed_moe(const void *__restrict__ weights, const void 
   const u8 *expert = static_cast<const u8 *>(weights) + experts[task] * stride;
   const auto *y = static_cast<const BlockQ8_1 *>(inputs) + size_t(input) * (k_padded / group_length);
   f32 *output = outputs + size_t(task) * n;
-  multiply_vectors<F, 1>(reinterpret_cast<const typename F::Block *>(expert), y, k / F::length, row, n, 0,
-                         [=](int, int i, f32 total) { output[i] = total; });
+  multiply_vectors<F, 1, VectorTeams<1>>(reinterpret_cast<const typename F::Block *>(expert), y, k / F::length, row, n,
+                                         0, [=](int, int i, f32 total) { output[i] = total; });
 }
 
 }  // namespace candle

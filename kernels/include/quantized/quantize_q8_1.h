@@ -18,6 +18,14 @@ __device__ inline void reduce_step(f32 &largest, f32 (&sums)[values_per_thread])
   for (int k = 0; k < values_per_thread; ++k) sums[k] += shuffle_xor<mask>(sums[k]);
 }
 
+// x / d, rounded once, of a rounded reciprocal of d: the first correction leaves less than an ulp, after which the
+// second is exact (Markstein 1990).
+__device__ inline f32 divide(f32 x, f32 d, f32 reciprocal) {
+  f32 quotient = x * reciprocal;
+  quotient = fma(fma(-quotient, d, x), reciprocal, quotient);
+  return fma(fma(-quotient, d, x), reciprocal, quotient);
+}
+
 // A row of kx values, padded with zeros to kx_padded: eight lanes make a block of 32. The caller's first column is a
 // multiple of values_per_thread, and so is step.
 template <class T>
@@ -45,14 +53,23 @@ __device__ inline void quantize_row(const T *__restrict__ x, BlockQ8_1 *__restri
     reduce_step<2>(largest, sums);
     reduce_step<1>(largest, sums);
     const f32 sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    const f32 d = largest / 127.0f;
-    u32 quants = 0;
-    if (largest != 0.0f) {
+    f32 d = largest, quotients[values_per_thread] = {};  // of zeros and infinities
+    if (largest >= 0x1p-90f && largest <= 0x1p120f) {
+      // No step of divide() overflows, and one underflows only where the quotient is below a half.
+      d = divide(largest, 127.0f, 1.0f / 127.0f);
+      const f32 reciprocal = 1.0f / d;
 #pragma unroll
-      for (int k = 0; k < values_per_thread; ++k) {
-        // Only the low byte: a subnormal d, which has lost bits, gives quants beyond 127.
-        quants |= (u32(to_i32(__builtin_roundf(values[k] / d))) & 0xff) << 8 * k;
-      }
+      for (int k = 0; k < values_per_thread; ++k) quotients[k] = divide(values[k], d, reciprocal);
+    } else if (largest > 0.0f && largest < __builtin_inff()) {
+      d = largest / 127.0f;
+#pragma unroll
+      for (int k = 0; k < values_per_thread; ++k) quotients[k] = values[k] / d;
+    }
+    u32 quants = 0;
+#pragma unroll
+    for (int k = 0; k < values_per_thread; ++k) {
+      // Only the low byte: a subnormal d, which has lost bits, gives quants beyond 127.
+      quants |= (u32(to_i32(__builtin_roundf(quotients[k]))) & 0xff) << 8 * k;
     }
     BlockQ8_1 &block = y[column / group_length];
     const int in_block = column % group_length;
