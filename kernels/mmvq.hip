@@ -7,21 +7,16 @@ using namespace candle;
 
 enum class Output { f32, f16, bf16 };
 
-struct VectorOperands {
-  const void *x, *y;
-  void *dst;
-  Output type;
-  int ncols_x, nrows_x, stride_y, stride_dst;  // stride_y in blocks
-};
-
 // Only the last store depends on the type of dst: a branch there, rather than three times the kernels.
 template <class F, int columns, class Teams>
-__global__ void __launch_bounds__(Teams::threads, mmvq_min_occupancy(columns)) mmvq_kernel(VectorOperands o) {
-  mul_mat_vec<F, columns, Teams>(o.x, o.y, o.ncols_x, o.nrows_x, o.stride_y, [=](int column, int row, f32 total) {
-    const i64 i = i64(column) * o.stride_dst + row;
-    if (o.type == Output::f32) static_cast<f32 *>(o.dst)[i] = total;
-    if (o.type == Output::f16) static_cast<f16 *>(o.dst)[i] = narrow<f16>(total);
-    if (o.type == Output::bf16) static_cast<bf16 *>(o.dst)[i] = narrow<bf16>(total);
+__global__ void __launch_bounds__(Teams::threads, mmvq_min_occupancy(columns))
+    mmvq_kernel(const void *__restrict__ x, const void *__restrict__ y, void *__restrict__ dst, Output type,
+                int ncols_x, int nrows_x, int stride_y, int stride_dst) {
+  mul_mat_vec<F, columns, Teams>(x, y, ncols_x, nrows_x, stride_y, [=](int column, int row, f32 total) {
+    const i64 i = i64(column) * stride_dst + row;
+    if (type == Output::f32) static_cast<f32 *>(dst)[i] = total;
+    if (type == Output::f16) static_cast<f16 *>(dst)[i] = narrow<f16>(total);
+    if (type == Output::bf16) static_cast<bf16 *>(dst)[i] = narrow<bf16>(total);
   });
 }
 
@@ -29,18 +24,24 @@ __global__ void __launch_bounds__(Teams::threads, mmvq_min_occupancy(columns)) m
 
 namespace {
 
+struct VectorOperands {
+  const void *x, *y;
+  void *dst;
+  Output type;
+  int ncols_x, nrows_x, stride_y, stride_dst;  // stride_y in blocks
+};
+
 template <class F, int columns, class Teams>
 void launch_teams(const VectorOperands &o, hipStream_t stream) {
   const dim3 grid(ceil_div(o.nrows_x, Teams::rows_per_block)), block(logical_wave_size, Teams::waves_per_block);
-  mmvq_kernel<F, columns, Teams><<<grid, block, 0, stream>>>(o);
+  mmvq_kernel<F, columns, Teams>
+      <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: four waves for a row where rows are few and long, two where they occupy the GPU or two waves are
-// done after one iteration.
+// A single column: four waves for a row where rows are few for their length, else two.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
-  constexpr int few_rows = 1280;
-  if (o.nrows_x < few_rows && o.ncols_x / F::length * F::lanes > 2 * logical_wave_size) {
+  if (o.nrows_x < 5 * (o.ncols_x / F::length) * F::lanes) {
     launch_teams<F, 1, WaveTeams<4, 1, 1, 1>>(o, stream);
   } else {
     launch_teams<F, 1, WaveTeams<2, 1, 2, 2>>(o, stream);

@@ -36,8 +36,8 @@ struct TiledWork {
   __device__ u32 part(u32 block) const { return is_whole(block) ? 0 : (block - whole) % parts; }
 };
 
-struct TiledOperands {
-  const void *x, *y;
+// What a kernel gets but x and y, which are parameters of their own: __restrict__ has no effect on members.
+struct TiledArguments {
   f32 *dst, *partials;  // partials: sums of the parts but the first, by tile and part
   u32 ncols_x, nrows_x, ncols_y;
   u32 stride_x, stride_dst;  // between rows of x, in blocks, and columns of dst
@@ -47,15 +47,17 @@ struct TiledOperands {
 // The tile of the thread block, which has `threads` threads: dst[column * stride_dst + row], in order of rows of tiles.
 // Block b of column c of y is y[b * ncols_y + c]. Where it is by dot products, a thread has `rows` rows. Returns
 // whether no result of the thread is NaN.
-template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
-__device__ CANDLE_FORCE_INLINE bool multiply_tile(const TiledOperands &o, TiledRow<groups_per_step> *tile_x,
+template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled,
+          int groups_per_step>
+__device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy, const TiledArguments &o,
+                                                  TiledRow<groups_per_step> *tile_x,
                                                   TiledRow<groups_per_step> *tile_y) {
   using Layout = typename P::Layout;
   const u32 thread = threadIdx.x, tile_index = o.work.tile(blockIdx.x), part = o.work.part(blockIdx.x);
   const u32 parts = o.work.is_whole(blockIdx.x) ? 1 : o.work.parts, row_tiles = (o.nrows_x + tile_rows - 1) / tile_rows;
   const u32 row0 = tile_index % row_tiles * tile_rows, column0 = tile_index / row_tiles * tile_columns;
-  const auto *x = static_cast<const typename P::Block *>(o.x) + i64(row0) * o.stride_x;
-  const auto *y = static_cast<const BlockQ8_1Tiled *>(o.y) + column0;
+  const auto *x = static_cast<const typename P::Block *>(vx) + i64(row0) * o.stride_x;
+  const auto *y = static_cast<const BlockQ8_1Tiled *>(vy) + column0;
   const u32 last_row = o.nrows_x - 1 - row0, last_column = smaller(o.ncols_y - column0, tile_columns) - 1;
   const u32 groups = o.ncols_x / group_length, steps = (groups + groups_per_step - 1) / groups_per_step;
   const u32 first_step = u32(u64(steps) * part / parts), end_step = u32(u64(steps) * (part + 1) / parts);
@@ -70,6 +72,7 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const TiledOperands &o, TiledR
     activation_scales.load(y, o.ncols_y, last_column, group0, groups - 1, t);
   };
   if (first_step < end_step) load(first_step * groups_per_step, thread);
+  constexpr int unrolled = tile_by == TileBy::matrices_16x8 ? groups_unrolled : 1;
   typename select_tile<tile_by, P, tile_rows, tile_columns, threads, rows>::type tile(thread);
   for (u32 step = first_step; step < end_step; ++step) {
     const u32 group0 = step * groups_per_step, groups_in_step = smaller(groups - group0, groups_per_step);
@@ -82,7 +85,7 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const TiledOperands &o, TiledR
     if constexpr (Layout::values_per_sum == 16) store_quant_sums(tile_y, activations, group0, t);
     __syncthreads();
     load(step + 1 < end_step ? group0 + groups_per_step : group0, t);
-#pragma unroll 1
+#pragma unroll unrolled
     for (u32 g = 0; g < groups_in_step; ++g) {
       tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
@@ -101,30 +104,35 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const TiledOperands &o, TiledR
   return numbers;
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
-__device__ CANDLE_NOINLINE_GPU void multiply_tile_again(const TiledOperands &o, TiledRow<groups_per_step> *tile_x,
+template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled, int groups_per_step>
+__device__ CANDLE_NOINLINE_GPU void multiply_tile_again(const void *vx, const void *vy, const TiledArguments &o,
+                                                        TiledRow<groups_per_step> *tile_x,
                                                         TiledRow<groups_per_step> *tile_y) {
-  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_per_step>(o, tile_x, tile_y);
+  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_unrolled, groups_per_step>(vx, vy, o,
+                                                                                                        tile_x, tile_y);
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows>
-__device__ CANDLE_FORCE_INLINE void tiled_product(const TiledOperands &o) {
+template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled>
+__device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, const void *__restrict__ vy,
+                                                  const TiledArguments &o) {
   // Long steps wait less often; AMD's LDS is for several thread blocks.
   constexpr int groups_per_step = tile_columns <= 16 ? 8 : target::on_amd ? 2 : 4;
   __shared__ TiledRow<groups_per_step> tile_x[tile_rows], tile_y[tile_columns];
   if constexpr (tile_by == TileBy::matrices_16x8) {
-    const bool numbers = multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+    const bool numbers = multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows, groups_unrolled>(
+        vx, vy, o, tile_x, tile_y);
     // A NaN may be due to OffsetSums.
-    if (__syncthreads_or(!numbers)) multiply_tile_again<P, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+    if (__syncthreads_or(!numbers))
+      multiply_tile_again<P, tile_columns, tile_rows, threads, rows, groups_unrolled>(vx, vy, o, tile_x, tile_y);
   } else {
-    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows>(o, tile_x, tile_y);
+    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_unrolled>(vx, vy, o, tile_x, tile_y);
   }
 }
 
 // Thread block (b, c) adds the parts of `threads` results, c * threads and on, of a tile that is not whole, number b of
 // these.
 template <int tile_columns, int tile_rows, int threads>
-__device__ inline void add_partials(const TiledOperands &o) {
+__device__ inline void add_partials(const TiledArguments &o) {
   constexpr u32 size = tile_rows * tile_columns;
   static_assert(size % threads == 0, "every thread has a result");
   const u32 tile_index = o.work.whole + blockIdx.x, row_tiles = (o.nrows_x + tile_rows - 1) / tile_rows;
