@@ -18,19 +18,26 @@ from conformance.spec.load import load_specs
 
 SPECS = load_specs()
 KERNELS = list(SPECS.kernels.values())
+LAUNCHERS = list(SPECS.launchers.values())
 COMPUTE = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "mmq")
 
 
 def smaller(case: Case, most: int) -> Case:
     """The same case with every number at most ``most``."""
     name, fields = case.id.split("(", 1)
-    fields = re.sub(r"[0-9]+(?=[^a-z])", lambda digits: str(min(int(digits[0]), most)), fields)
+    fields = re.sub(r"(?<![a-z0-9])[0-9]+(?=[^a-z])", lambda digits: str(min(int(digits[0]), most)), fields)
     return Case.parse(f"{name}({fields}")
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_kernel_has_cases_of_each_size(size):
-    assert [kernel.name for kernel in KERNELS if not kernel.bench[size]] == []
+def test_every_kernel_and_launcher_has_cases_of_each_size(size):
+    assert [kernel.name for kernel in KERNELS + LAUNCHERS if not kernel.bench[size]] == []
+
+
+def test_every_call_of_a_launcher_can_be_built():
+    for launcher in LAUNCHERS:
+        for _, case in workloads(launcher, SIZES, None):
+            assert large_launch(launcher, smaller(case, 256)).args
 
 
 def test_every_case_can_be_built_and_its_traffic_told():

@@ -30,7 +30,8 @@ def test_calls_of_a_launcher_are_timed_against_another_trees(
     words = ("bench", "--runtime", "cpu", "--kernels", TREE, "--against", TREE, "--jobs", 1)
     said = answer(capsys, *words, "--json", tmp_path / "b.json", LAUNCHER)
     assert said.code == 0, said.err
-    (row,) = read_bench(tmp_path / "b.json").workloads
+    attention, row = read_bench(tmp_path / "b.json").workloads
+    assert attention.case == f"{LAUNCHER}(kx=4096,rows=8,values=unit)"
     assert (row.kernel, row.case, row.size) == (LAUNCHER, f"{LAUNCHER}(kx=1280,rows=8,values=mid)", "small")
     assert row.bytes > 8 * 1280 * 4
     (line,) = [line for line in said.out.splitlines() if line.startswith(row.case)]

@@ -56,6 +56,7 @@ _MMVQ: tuple[str, ...] = (
     "ncols={k},nrows=16,columns=8,values=random",
     "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
     "ncols=256,nrows=600,columns=1,values=random",  # S12
+    "ncols=1280,nrows=801,columns=1,values=random",  # S12, W06, S10
     "ncols=512,nrows=6,columns=1,values=zeros",  # N08
     "ncols=512,nrows=6,columns=4,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,columns=2,values=subnormal",  # N13

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.cases import cases_for, has_cases, launch_for, launch_with
+from conformance.cases import launch_with
 from conformance.cases.case import Case, parse_fields
-from conformance.cases.launch import Buffer, Launch
+from conformance.cases.launch import Launch
 from conformance.cases.values import RandomStream
 from conformance.spec.errors import SpecError
 from conformance.spec.kernel import Kernel
@@ -18,16 +18,13 @@ PERIOD = 1_000_003
 
 
 def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None) -> Iterator[tuple[str, Case]]:
-    """Size and case of what the specs have timed of ``kernel``, or of the ids ``cases`` under the size ``given``. Of a
-    launcher without such a row it is the case whose buffers are largest, as a small one.
+    """Size and case of what the specs have timed of ``kernel``, or of the ids ``cases`` under the size ``given``.
 
     Raises ``SpecError`` where a spec's row cannot be read.
     """
     if cases is not None:
         yield from (("given", Case.parse(case)) for case in cases)
         return
-    if kernel.is_launcher and not any(kernel.bench.values()) and "small" in sizes and has_cases(kernel):
-        yield "small", max(cases_for(kernel), key=lambda case: _bytes(launch_for(kernel, case)))
     for size in sizes:
         for fields in kernel.bench.get(size, ()):
             try:
@@ -35,11 +32,6 @@ def workloads(kernel: Kernel, sizes: Sequence[str], cases: Sequence[str] | None)
             except ValueError as error:
                 problem = f"kernel {kernel.name}: {fields!r}, which bench times, is not a case ({error})"
                 raise SpecError(f"{kernel.module}.yaml", None, problem, "write it as shape=[3],values=unit") from None
-
-
-def _bytes(launch: Launch) -> int:
-    buffers = (argument for argument in launch.args if isinstance(argument, Buffer) and argument.role != "scratch")
-    return sum(buffer.data.nbytes for buffer in buffers)
 
 
 def large_launch(kernel: Kernel, case: Case) -> Launch:
