@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(expert_threads)
   count_experts(ids, size, experts, counts, offsets);
 }
 
-using TokenTeams = WaveTeams<1, 2, 4, 2>;
+using TokenTeams = WaveTeams<1, 1, 4, 4>;
 
 // Thread block (b, i): the b-th TokenTeams::rows_per_block rows of the expert of token i of the list times that token,
 // quantized.

@@ -41,7 +41,8 @@ _BEHIND = 128 * 144
 
 _DEVICE = {"cc": 900, "nsm": 4, "smpbo": 65536, "warp_size": 64}
 
-# {b}: weights of a block, {k}: of a narrow row, no multiple of 512.
+# {b}: weights of a block, {k}: of a narrow row, no multiple of 512, {w}: of a wide one, of which there are {n}, so many
+# that ports read rows by fewer threads than elsewhere.
 _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows=1,columns=1,values=random",
     "ncols={k},nrows=33,columns=1,values=random",  # Q10: padding to 512 columns
@@ -56,7 +57,7 @@ _MMVQ: tuple[str, ...] = (
     "ncols={k},nrows=16,columns=8,values=random",
     "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
     "ncols=256,nrows=600,columns=1,values=random",  # S12
-    "ncols=1280,nrows=801,columns=1,values=random",  # S12, W06, S10
+    "ncols={w},nrows={n},columns=1,values=random",  # S12, W06, S10
     "ncols=512,nrows=6,columns=1,values=zeros",  # N08
     "ncols=512,nrows=6,columns=4,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,columns=2,values=subnormal",  # N13
@@ -163,7 +164,8 @@ def _qtype(kernel: Kernel) -> str:
 @lru_cache
 def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
     length = FORMATS[qtype].length
-    return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
+    wide, many = (544, 2049) if qtype == "q8_0" else (1280, 801)
+    return parsed([row.format(b=length, k=96 if length == GROUP else 768, w=wide, n=many) for row in rows])
 
 
 def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
