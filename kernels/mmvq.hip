@@ -38,8 +38,8 @@ void launch_teams(const VectorOperands &o, hipStream_t stream) {
       <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: four waves for a row where rows are few for their length, else two; a short row has one block of
-// weights or two for each thread. Measured on an H100, where the most rows of q8_0 are better read by four waves.
+// A single column: two waves for a row, or four where rows are few for their length; these load two blocks of weights
+// at a time where a thread has more than three. The limits are from an H100.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
   constexpr int few_rows = is_same<F, Q8_0> ? 30 : 5, short_row = 3 * 4 * logical_wave_size;
