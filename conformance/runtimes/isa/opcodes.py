@@ -75,6 +75,7 @@ _RDNA4: dict[str, _Row] = {
     "FLAT": ((0xEC00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "GLOBAL": ((0xEE00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "SCRATCH": ((0xED00007C,), 14, 0x100, (0x00020002, 0x03020000, 0)),
+    "MUBUF": ((0xC400007C,), 14, 0x100, (0x40800802, 0)),
 }
 """Likewise for RDNA 4, whose memory instructions have a third word."""
 
@@ -106,7 +107,7 @@ _NEW = {
 }
 """Instructions that only the later target has, and their encodings."""
 
-_THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0)}
+_THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0), "MUBUF": (4, 0)}
 
 
 def _rows(target: str) -> dict[str, _Row]:

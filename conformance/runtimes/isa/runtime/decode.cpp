@@ -115,7 +115,7 @@ constexpr Rename renames[] = {
 
 Run find(const char *name) {
   for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
-                     find_integer, find_packed, find_memory, find_lds, find_wait, find_dot, find_matrix})
+                     find_integer, find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix})
     if (const Run run = look(name)) return run;
   return nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "buffers.h"
 #include "decoder.h"
 #include "memory.h"
 #include "options.h"
@@ -42,7 +43,7 @@ constexpr i64 near_arguments = 1 << 14;  // bytes
 constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
 
 bool packs_thread_ids(const std::string &target) {
-  return !target.starts_with("gfx906") && !target.starts_with("gfx10");
+  return !target.starts_with("gfx906") && !target.starts_with("gfx908") && !target.starts_with("gfx10");
 }
 
 std::string place(const u32 (&v)[3]) {
@@ -99,12 +100,17 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
     w.s[at + 1] = static_cast<u32>(value >> 32);
     at += 2;
   };
-  if (kernel.properties & 1) at += 4;  // the descriptor of scratch memory
+  if (kernel.properties & 1) {
+    u32 pool[4];
+    describe_scratch(launch, pool);
+    std::copy(std::begin(pool), std::end(pool), w.s);
+    at += 4;
+  }
   if (kernel.properties & 2) pair(launch.dispatch_packet);
   if (kernel.properties & 4) pair(0);
   if (kernel.properties & 8) pair(launch.kernarg);
   if (kernel.properties & 16) pair(1);
-  if (kernel.properties & 32) pair(0);
+  if (kernel.properties & 32) pair(scratch_pool);
   if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
   at = kernel.user_registers();
   if (launch.code->target.starts_with("gfx12")) {  // block numbers are where trap handlers have their registers
@@ -116,7 +122,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   for (int n = 0; n < 3; ++n)
     if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = group_.id[n];
   if (kernel.rsrc2 >> 10 & 1) w.s[at++] = 0;
-  if (kernel.rsrc2 & 1) w.s[at++] = 0;
+  if (kernel.rsrc2 & 1) w.s[at++] = scratch_offset(w);
   w.pc = launch.code->index_at(kernel.entry);
 }
 
@@ -138,7 +144,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
       text += "at offset " + std::to_string(access->address) + " of the block's " +
               std::to_string(w.group->lds.size()) + " bytes of shared memory";
     else
-      text += "at offset " + std::to_string(access->address) + " of the thread's " +
+      text += "at offset " + std::to_string(static_cast<i64>(access->address)) + " of the thread's " +
               std::to_string(w.launch->scratch_bytes) + " bytes of scratch memory";
   } else {
     text = fault.what();

@@ -317,6 +317,7 @@ Run find_saturating_packed(const char *name);
 std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
+Run find_buffer(const char *name);
 Run find_wait(const char *name);
 Run find_dot(const char *name);
 Run find_matrix(const char *name);
