@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from conformance.runtimes.isa.kind import TARGETS
+
 HERE = Path(__file__).resolve().parent
 
 _THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
@@ -233,7 +235,7 @@ def _text(*words: int) -> str:
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201"]:
+    for target in sys.argv[1:] or TARGETS:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
         tool = "a newer LLVM's assembler" if target in _LATER else "llvm-mc"

@@ -59,7 +59,8 @@ class CdnaDecoder : public Decoder {
   void matrix(Inst &i, u32 w, u32 next) {
     name(i, Encoding::VOP3P, w >> 16 & 127);
     i.words = 2;
-    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, (w >> 15 & 1) != 0};
+    const bool apart = code_.target.starts_with("gfx908");  // CDNA 1 adds up in accumulation registers alone
+    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, apart || (w >> 15 & 1) != 0};
     i.dst = static_cast<u16>(vgpr + (w & 255) + (accumulated[2] ? 256 : 0));
     for (int n = 0; n < 3; ++n) {
       i.src[n] = operand(next >> 9 * n & 511);

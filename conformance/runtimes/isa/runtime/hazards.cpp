@@ -163,6 +163,7 @@ u8 target_bits(const std::string &name) {
     const char *name;
     int bits;
   } targets[] = {{"gfx906", Gfx906},
+                 {"gfx908", Gfx906},  // but for those of MFMA, which CDNA 1 has otherwise
                  {"gfx90a", Gfx90a},
                  {"gfx942", Gfx942},
                  {"gfx950", Gfx950},
