@@ -19,8 +19,7 @@ u8 *place(Wave &w, u64 address, u32 bytes, int lane) {
 
 void arrives(Wave &w, const Inst &i, u32 count) {
   // Stores of RDNA have a counter of their own, which no register waits for.
-  if (count || w.launch->code->generation == 9)
-    w.waits.add(Counter::Vector, i.index, count ? i.dst - vgpr : 0u, count);
+  if (count || w.launch->code->generation == 9) w.waits.add(Counter::Vector, i.index, count ? i.dst - vgpr : 0u, count);
 }
 
 // Components that are out of range are zeros.
@@ -60,8 +59,7 @@ void atomic(Wave &w, const Inst &i) {
   const u32 data = i.src[1] - vgpr;
   w.read(data, (compares ? 2 : 1) * sizeof(T) / 4);
   each_active(w, [&](int l) {
-    const T old =
-        places.inside[l] ? change<T, f, compares>(place(w, places.at[l], sizeof(T), l), w, data, l) : T{};
+    const T old = places.inside[l] ? change<T, f, compares>(place(w, places.at[l], sizeof(T), l), w, data, l) : T{};
     if (i.flags & Returns) write_lane(w, i.dst - vgpr, l, old);
   });
   arrives(w, i, i.flags & Returns ? sizeof(T) / 4 : 0);

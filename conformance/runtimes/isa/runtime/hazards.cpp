@@ -159,17 +159,13 @@ constexpr Row rows[] = {
 };
 
 u8 target_bits(const std::string &name) {
+  // CDNA 1 has those of Vega; its own of MFMA, other than CDNA 2's, are not among the rows.
   static constexpr struct {
     const char *name;
     int bits;
-  } targets[] = {{"gfx906", Gfx906},
-                 {"gfx908", Gfx906},  // but for those of MFMA, which CDNA 1 has otherwise
-                 {"gfx90a", Gfx90a},
-                 {"gfx942", Gfx942},
-                 {"gfx950", Gfx950},
-                 {"gfx1100", Gfx1100 | Rdna3And4},
-                 {"gfx1151", Rdna3And4},
-                 {"gfx1201", Rdna3And4}};
+  } targets[] = {{"gfx906", Gfx906},     {"gfx908", Gfx906},    {"gfx90a", Gfx90a},
+                 {"gfx942", Gfx942},     {"gfx950", Gfx950},    {"gfx1100", Gfx1100 | Rdna3And4},
+                 {"gfx1151", Rdna3And4}, {"gfx1201", Rdna3And4}};
   for (const auto &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return static_cast<u8>(target.bits);
   return 0;
