@@ -1,4 +1,4 @@
-"""Kernels whose threads have memory of their own, arrays and spilled registers on targets that reach it by buffers."""
+"""Kernels that reach memory as buffers: arrays of a thread, spilled registers, and pointers that are given a range."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ SPILLED = """
     for (int n = 0; n < 160; ++n) asm volatile("v_or_b32 %0, %1, %0" : "+v"(wrong) : "v"(v[n] ^ n ^ int(i)));
     if (wrong) value += 1;
 """
+
+RANGE = """
+#include <hip/hip_runtime.h>
+extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel) {
+  const int bytes = numel ? int(4 * numel) + MORE : 0;
+  const __amdgpu_buffer_rsrc_t range = __builtin_amdgcn_make_buffer_rsrc(buf, 0, bytes, FLAGS);
+  const int all = gridDim.x * blockDim.x;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < int(numel) + all; i += all)
+    __builtin_amdgcn_raw_buffer_store_b32(__float_as_uint(value), range, 4 * i, 0, 0);
+}
+"""
+FLAGS = {"gfx942": "0x27000", "gfx1030": "0x31014000", "gfx1100": "0x31004000", "gfx1201": "0x31004000"}
+"""As LLVM's tests and ports have them."""
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -74,3 +87,13 @@ def test_spilled_registers_come_back(toolchain: Toolchain, port: Path, tmp_path:
     assert spills > 20
     _, kernel = judged(tmp_path, "--arch", target, "--kernels", str(port))
     assert (kernel["status"], kernel["failed"]) == ("pass", 0), kernel["message"]
+
+
+@pytest.mark.parametrize("target", FLAGS)
+def test_a_range_drops_what_is_beyond_it(toolchain: Toolchain, port: Path, tmp_path: Path, target: str) -> None:
+    """Every thread stores once more than there are elements."""
+    source = RANGE.replace("FLAGS", FLAGS[target])
+    for more, status in ((0, "pass"), (-4, "fail"), (400, "crash")):
+        (port / "fill.hip").write_text(source.replace("MORE", str(more)))
+        _, kernel = judged(tmp_path, "--arch", target, "--kernels", str(port))
+        assert kernel["status"] == status, kernel["message"]
