@@ -42,10 +42,6 @@ namespace {
 constexpr i64 near_arguments = 1 << 14;  // bytes
 constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
 
-bool packs_thread_ids(const std::string &target) {
-  return !target.starts_with("gfx906") && !target.starts_with("gfx908") && !target.starts_with("gfx10");
-}
-
 std::string place(const u32 (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
 }
@@ -79,7 +75,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison.scratch);
   const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
-  const bool packs = packs_thread_ids(launch.code->target);
+  const bool packs = launch.packs_thread_ids;
   const u32(&block)[3] = launch.block;
   u32 x = first % block[0], y = first / block[0] % block[1], z = first / (block[0] * block[1]);
   for (u32 l = 0; l < lanes; ++l) {
@@ -113,7 +109,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   if (kernel.properties & 32) pair(scratch_pool);
   if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
   at = kernel.user_registers();
-  if (launch.code->target.starts_with("gfx12")) {  // block numbers are where trap handlers have their registers
+  if (launch.code->generation == 12) {  // block numbers are where trap handlers have their registers
     w.s[ttmp9] = group_.id[0];
     w.s[ttmp7] = group_.id[1] | group_.id[2] << 16;
     w.pc = launch.code->index_at(kernel.entry);
