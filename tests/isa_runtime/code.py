@@ -79,9 +79,14 @@ def code_object(
     mode: int = 0xF0,
     nan_mode: int = 1 << 21 | 1 << 23,
     wave: int = 64,
+    scratch_registers: bool = False,
 ) -> bytes:
     """A code object with one kernel, which gets its argument segment's address in s[0:1], the block's x in s2, and its
-    thread's number in v0."""
+    thread's number in v0.
+
+    With ``scratch_registers`` it gets a buffer of scratch memory in s[0:3], the arguments in s[4:5], the address of
+    scratch memory in s[6:7], the block's x in s8 and the wave's offset in scratch memory in s9.
+    """
     rows: list[dict[str, Any]] = [
         {".offset": 8 * place, ".size": 8, ".value_kind": kind} for place, kind in enumerate(arguments)
     ]
@@ -94,10 +99,10 @@ def code_object(
     text = struct.pack(f"<{len(words)}I", *words)
     header, place = 64 + 2 * 56, 4096
     descriptor_at, text_at = place, place + 256
-    vgprs, users = 32, 2
+    vgprs, users = 32, 8 if scratch_registers else 2
     rsrc1 = (vgprs // 8 - 1) | mode << 12 | (0 if target.startswith("gfx12") else nan_mode)
-    rsrc2 = users << 1 | 1 << 7
-    properties = 8 | (1 << 10 if wave == 32 else 0)
+    rsrc2 = users << 1 | 1 << 7 | scratch_registers
+    properties = 8 | (1 << 10 if wave == 32 else 0) | (1 | 1 << 5 if scratch_registers else 0)
     descriptor = struct.pack(
         "<IIIIq20xIIIHH4x", lds, scratch, 8 * len(rows), 0, text_at - descriptor_at, 0, rsrc1, rsrc2, properties, 0
     )

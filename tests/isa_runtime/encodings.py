@@ -136,7 +136,34 @@ def candidates(target: str, encoding: str, opcode: int) -> list[tuple[int, ...]]
                 found.append((first | offset | flags, data | base << 16 | address))
         found.append((first, 64 << 24 | bases[-1] << 16 | 8 | 1 << 23))
         return found
-    return []
+    return _buffers(opcode, gfx12, three, 124 if cdna else null)
+
+
+def _buffers(opcode: int, gfx12: bool, three: bool, last: int) -> list[tuple[int, ...]]:
+    """Of MUBUF, and of RDNA 4's VBUFFER: v64 and v8, s[16:19], and every way to an address.
+
+    ``last`` is a scalar offset: null, or m0 where there is no null.
+    """
+    forms = product(range(4), (20, last, 132), (0, 0xFF0), (0, 1))
+    if gfx12:
+        return [
+            *((0xC4000000 | opcode << 14 | last, 0, 0),),
+            *(
+                (
+                    0xC4000000 | opcode << 14 | scalar,
+                    1 << 23 | parts << 30 | returns << 20 | 16 << 9 | 64,
+                    offset << 8 | 8,
+                )
+                for parts, scalar, offset, returns in forms
+            ),
+        ]
+    first = 0xE0000000 | opcode << 18
+    places = 22 if three else 12
+    found = [(first, 0), (first, last << 24), (first, 0x84500840), (first, 0x84D00840)]
+    for parts, scalar, offset, returns in forms:
+        flags = offset | returns << 14 | (0 if three else parts << places)
+        found.append((first | flags, scalar << 24 | 4 << 16 | 64 << 8 | 8 | (parts << places if three else 0)))
+    return found
 
 
 @dataclass(frozen=True)

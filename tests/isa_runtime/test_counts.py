@@ -62,6 +62,16 @@ def test_lanes_that_are_off_are_not_active(machine: Machine) -> None:
     assert (found.asked, found.moved) == (2 * 128, 2 * 128)
 
 
+@pytest.mark.parametrize(("records", "asked", "moved"), [(1 << 16, 256, 256), (64, 64, 128), (0, 0, 0)])
+def test_a_buffer_is_global_memory_as_far_as_its_range_goes(
+    machine: Machine, records: int, asked: int, moved: int
+) -> None:
+    resource = (0xBE940008, 0xBE950009, 0xBE9600FF, records, 0xBE9700FF, 0x00020000)  # s[20:23]
+    load = (0xE0501000, 0x80050401, 0xBF810000)  # buffer_load_dword v4, v1, s[20:23], 0 offen; s_endpgm
+    found = counted(machine, *ARGUMENTS, *shifted(2), *ARRIVED, *resource, *load)
+    assert (found.memory, found.accesses, found.asked, found.moved) == (1, bool(records), asked, moved)
+
+
 @pytest.mark.parametrize(
     ("size", "shift", "conflicts"),
     [

@@ -22,6 +22,9 @@ BEFORE = (0x7E280208, 0xBF80000F, 0xBF800003)
 ZERO_OFFSET = (0x7E280280, *BEFORE[1:])
 """The same with 0."""
 
+NO_RECORDS = (0xBE940008, 0xBE950009, 0xBE960080, 0xBE9700FF, 0x00020000)
+"""A buffer of which nothing is in range, in s[20:23]: s_mov_b32 of s8, s9, 0 and 0x20000."""
+
 PAIRS = [
     # v_mov_b32 v4, v6; v_mov_b32_dpp v10, v4 quad_perm:[1,0,3,2]
     ("gfx906", (0x7E080306,), (0x7E1402FA, 0xFF00B104), 2, "v4"),
@@ -31,6 +34,12 @@ PAIRS = [
     ("gfx942", (0x7E280504,), (0xD2890015, 0x00002906), 4, "s20"),
     # v_readfirstlane_b32 s8, v20; global_load_dword v21, v1, s[8:9]
     ("gfx906", (0x7E100514,), (0xDC508000, 0x15080001), 5, "s8"),
+    # v_readfirstlane_b32 s22, v1; buffer_load_dword v21, v1, s[20:23], 0 offen
+    ("gfx906", (*NO_RECORDS, 0x7E2C0501), (0xE0501000, 0x80051501), 5, "s22"),
+    # v_readfirstlane_b32 s24, v1; buffer_load_dword v21, v1, s[20:23], s24 offen
+    ("gfx90a", (*NO_RECORDS, 0x7E300501), (0xE0501000, 0x18051501), 5, "s24"),
+    # buffer_store_dwordx4 v[4:7], v1, s[20:23], 0 offen; v_mov_b32 v6, 0
+    ("gfx942", (*NO_RECORDS, 0xE07C1000, 0x80050401), (0x7E0C0280,), 2, "v6"),
     # v_cmp_eq_u32 vcc, v4, v4; v_div_fmas_f32 v10, v4, v6, v8
     ("gfx906", (0x7D940904,), (0xD1E2000A, 0x04220D04), 4, "vcc"),
     # s_setreg_b32 hwreg(20), s8; s_setreg_b32 hwreg(20), s8
@@ -133,6 +142,11 @@ def test_too_few_wait_states_are_a_fault(
     assert re.search(
         rf" comes {counted} after the \w+ at 0x1\w+, and {needed} are needed where .* {register} and ", message
     )
+
+
+def test_a_wide_store_to_a_buffer_with_a_scalar_offset_leaves_time(machine: Machine) -> None:
+    """buffer_store_dwordx4 v[4:7], v1, s[20:23], s22 offen; v_mov_b32 v6, 0"""
+    assert said_of(machine, "gfx942", (*NO_RECORDS, 0xE07C1000, 0x16050401, 0x7E0C0280)) == ""
 
 
 def test_one_nop_may_be_several_wait_states(machine: Machine) -> None:

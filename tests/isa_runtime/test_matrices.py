@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.isa_runtime.code import VECTOR, WAIT, code_object, table
+from tests.isa_runtime.code import HEAD, TAIL, VECTOR, WAIT, code_object, table
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_launches import NOT_SUPPORTED
 from tests.isa_runtime.test_rdna import run as run_rdna
@@ -253,3 +253,15 @@ def test_dot_products_of_bf16(machine: Machine) -> None:
     c = np.arange(LANES, dtype=F32)
     words = [0xCC00400A | table("gfx1100")["VOP3P", "v_dot2_f32_bf16"] << 16, 0x1C220D04]
     same(run_rdna(machine, words, F32, a, b, c)[:, 0], (pairs[0] * pairs[1]).sum(1) + c)
+
+
+def test_cdna_1_adds_up_in_accumulation_registers_alone(machine: Machine) -> None:
+    """Its MFMA has no bit that says so. 16 products of 1 and 2, and 7, by way of a1 and a2."""
+    words = [word for register in range(4) for word in (0xD3D94000 | register, 0x18000087)]  # v_accvgpr_write_b32, 7
+    words += [*WAIT, 0xD3D50000, 0x04020D04, *WAIT]  # v_mfma_i32_16x16x16i8 a[0:3], v4, v6, a[0:3]
+    words += [0xD3D8400A, 0x18000101, 0xD3D8400B, 0x18000102]  # v_accvgpr_read_b32 v10, a1 and v11, a2
+    ones, twos, none = (np.full(LANES, value, np.uint64) for value in (0x01010101, 0x02020202, 0))
+    file = code_object([*HEAD, *words, *TAIL], target="gfx908")
+    failed, message, after = machine.launch(file, ones, twos, none, none)
+    assert failed == 0, message
+    assert set(after[3].view(np.uint32).tolist()) == {39}

@@ -21,7 +21,7 @@ PERTURB = "CANDLE_PARITY_ISA_PERTURB"
 SITES = "CANDLE_PARITY_ISA_SITES"
 LINES = ("-gline-tables-only",)
 """Lines of faults; the machine code is the same without."""
-TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
+TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx908", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
 """Targets whose instructions the interpreter can decode; the first is the default."""
 
 

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from conformance.runtimes.isa.kind import TARGETS
+
 HERE = Path(__file__).resolve().parent
 
 _THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
@@ -75,6 +77,7 @@ _RDNA4: dict[str, _Row] = {
     "FLAT": ((0xEC00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "GLOBAL": ((0xEE00007C,), 14, 0x100, (0x00000002, 0x03000000, 0x03100002, 0)),
     "SCRATCH": ((0xED00007C,), 14, 0x100, (0x00020002, 0x03020000, 0)),
+    "MUBUF": ((0xC400007C,), 14, 0x100, (0x40800802, 0)),
 }
 """Likewise for RDNA 4, whose memory instructions have a third word."""
 
@@ -106,7 +109,7 @@ _NEW = {
 }
 """Instructions that only the later target has, and their encodings."""
 
-_THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0)}
+_THIRD = {"FLAT": (4, 0), "GLOBAL": (4, 0), "SCRATCH": (4, 0), "MUBUF": (4, 0)}
 
 
 def _rows(target: str) -> dict[str, _Row]:
@@ -232,7 +235,7 @@ def _text(*words: int) -> str:
 
 def main() -> None:
     """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201"]:
+    for target in sys.argv[1:] or TARGETS:
         rows = table(target)
         lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
         tool = "a newer LLVM's assembler" if target in _LATER else "llvm-mc"

@@ -18,17 +18,22 @@ from tests.isa_runtime.instructions.words import OLD, ONE, ZERO, Target, v
 from tests.isa_runtime.machine import Machine
 
 Words = NDArray[np.uint32]
-SPACES = ("GLOBAL", "FLAT", "SCRATCH", "DS")
+SPACES = ("GLOBAL", "FLAT", "SCRATCH", "DS", "MUBUF")
 ROW = 64
 """Bytes of a lane's row."""
-IN, SECOND, TO, FILL = 8, 10, 12, 16
-"""Scalar registers: the addresses of the rows' content, of data and of results; ``OLD``."""
+IN, SECOND, TO, FILL, RESOURCE = 8, 10, 12, 16, 20
+"""Scalar registers: the addresses of the rows' content, of data and of results; ``OLD``; the content as a buffer."""
 OUT, ADDRESS, POINTER, START, FROM = 1, 3, 4, 6, 7
 """Vector registers: the results' offset; the lane's address, 0 or 16 bytes into its row, and that as a generic pointer;
 where the row begins, in its memory and in global memory."""
-DATA, GOT, MOVED, CONTENT = 8, 16, 20, 24
-"""Vector registers of data, results, what is copied, and what a row begins with."""
+DATA, GOT, MOVED, CONTENT, BOTH = 8, 16, 20, 24, 28
+"""Vector registers of data, results, what is copied, what a row begins with, and data that becomes a result."""
 LANE = np.arange(LANES)
+
+
+def prefix(space: str) -> str:
+    """What mnemonics begin with."""
+    return "buffer" if space == "MUBUF" else space.lower()
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Transfer:
     def spelled(self, space: str, action: str) -> list[str]:
         """The mnemonics; LDS has other words for the actions."""
         if space != "DS":
-            return [f"{space.lower()}_{action}_{name}" for name in self.names.split()]
+            return [f"{prefix(space)}_{action}_{name}" for name in self.names.split()]
         actions = {"load": ("load", "read"), "store": ("store", "write")}[action]
         bits = 8 * np.dtype(self.kind).itemsize * self.count
         sign = "i" if np.dtype(self.kind).kind == "i" else "u"
@@ -98,7 +103,7 @@ class Atomic:
 
     def spelled(self, space: str) -> list[str]:
         if space != "DS":
-            return [f"{space.lower()}_atomic_{name}" for name in self.names.split()]
+            return [f"{prefix(space)}_atomic_{name}" for name in self.names.split()]
         found = []
         for name in self.lds.split():
             operation, _, kind = name.rpartition("_")
@@ -119,7 +124,7 @@ def offset_of(target: Target, space: str) -> int:
 
 def plain(target: Target, space: str, action: str, register: int, address: int, offset: int = 0) -> list[int]:
     """Loads or stores four words."""
-    kind = "GLOBAL" if space == "FLAT" else space
+    kind = "GLOBAL" if space in ("FLAT", "MUBUF") else space
     name = next(name for name, row in transfers(target, kind, action) if row is WHOLE[3])
     if kind == "DS":
         lds_data: dict[str, Any] = {"data": (register,)} if action == "store" else {"to": register}
@@ -161,6 +166,8 @@ def launched(
     head += target.vop2(ADDRESS, v(START), ADDRESS, names=("v_add_nc_u32", "v_add_u32"))
     pointer = "v_mad_co_u64_u32" if target.generation == 12 else "v_mad_u64_u32"
     head += target.vop3(pointer, v(ADDRESS), ONE, IN, out=POINTER, modifiers=20)
+    head += [*target.sop1("s_mov_b32", RESOURCE, IN), *target.sop1("s_mov_b32", RESOURCE + 1, IN + 1)]
+    head += [*target.scalar(RESOURCE + 2, ROW * LANES), *target.scalar(RESOURCE + 3, target.raw)]
     load = next(name for name, row in transfers(target, "GLOBAL", "load") if row is WHOLE[3])
     head += target.memory("GLOBAL", load, to=DATA, address=OUT, base=SECOND)
     head += [*plain(target, "GLOBAL", "load", CONTENT, FROM), *target.wait(), *target.settle()]
@@ -176,6 +183,11 @@ def access(target: Target, space: str, name: str, **registers: Any) -> list[int]
     """The instruction, at the lane's address and a constant offset."""
     if space == "DS":
         return target.lds(name, address=ADDRESS, offset=16, **registers)
+    if space == "MUBUF":
+        data = registers.get("data", registers.get("to", 0))
+        return target.buffer(
+            name, data, RESOURCE, offsets=ADDRESS, offset=16, returns=bool(registers.get("returns", False))
+        )
     base = IN if space == "GLOBAL" else None
     address = POINTER if space == "FLAT" else ADDRESS
     return target.memory(space, name, address=address, base=base, offset=offset_of(target, space), **registers)
@@ -223,6 +235,12 @@ def changed(
         first, second = data_registers(space, row)
         if space == "DS":
             words += target.lds(name, to=GOT, address=ADDRESS, data=(first, second), offset=16)
+        elif space == "MUBUF":  # what returns is where the data was
+            for n in range(4):
+                words += target.vector(BOTH + n, v(DATA + n))
+            words += [*access(target, space, name, data=BOTH, returns=returns), *target.wait()]
+            returned = np.dtype(row.kind).itemsize // 4 if returns else 0
+            words += [word for n in range(returned) for word in target.vector(GOT + n, v(BOTH + n))]
         else:
             words += access(target, space, name, to=GOT, data=first, returns=returns)
         words += [*target.wait(), *target.settle()]

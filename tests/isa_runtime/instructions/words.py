@@ -112,6 +112,36 @@ class Target:
         none = 127 if self.generation == 9 else self.null
         return [first, second | (0 if segment == 0 else none if base is None else base) << 16]
 
+    def buffer(
+        self,
+        name: str,
+        data: int,
+        resource: int,
+        *,
+        offsets: int | None = None,
+        index: int | None = None,
+        scalar: int = ZERO,
+        offset: int = 0,
+        returns: bool = False,
+    ) -> list[int]:
+        """A load, store or atomic operation with MUBUF; ``index`` is the register before ``offsets`` if both are given.
+
+        ``scalar`` is a scalar register or a constant, which RDNA 4 has not: it is null there.
+        """
+        opcode, address = self.opcode("MUBUF", name), offsets if index is None else index
+        parts = (offsets is not None) | (index is not None) << 1
+        if self.generation == 12:
+            first = 0xC4000000 | opcode << 14 | (self.null if scalar == ZERO else scalar)
+            return [first, parts << 30 | returns << 20 | resource << 9 | data, offset << 8 | (address or 0)]
+        first = 0xE0000000 | opcode << 18 | returns << 14 | offset | (parts << 12 if self.generation < 11 else 0)
+        second = scalar << 24 | resource >> 2 << 16 | data << 8 | (address or 0)
+        return [first, second | (parts << 22 if self.generation == 11 else 0)]
+
+    @property
+    def raw(self) -> int:
+        """The last word of a resource whose records are bytes."""
+        return 4 << 15 if self.generation == 9 else 20 << 12 | 3 << 28
+
     def lds(
         self, name: str, *, to: int = 0, address: int = 0, data: tuple[int, ...] = (), offset: int = 0
     ) -> list[int]:

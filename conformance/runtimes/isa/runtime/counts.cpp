@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "buffers.h"
 #include "decoder.h"
 
 namespace isa {
@@ -56,7 +57,7 @@ Access access_of(Encoding encoding, const std::string &name) {
   Access found;
   found.category = class_of(encoding, name);
   const auto has = [&](const char *part) { return name.find(part) != std::string::npos; };
-  if ((encoding == Encoding::GLOBAL || encoding == Encoding::FLAT) &&
+  if ((encoding == Encoding::GLOBAL || encoding == Encoding::FLAT || encoding == Encoding::MUBUF) &&
       (has("_load_") || has("_store_") || has("_atomic_"))) {
     found.kind = Access::Global;
     found.bytes = bytes_of(name);
@@ -77,10 +78,18 @@ Access access_of(Encoding encoding, const std::string &name) {
   return found;
 }
 
-// The bytes that the active lanes ask for, each once, and the lines that these lie in.
-void count_lines(const Wave &w, const Inst &i, const Access &access, u32 line, Counts &counts) {
-  u64 at[lanes];
+// The addresses in global memory that the active lanes access.
+int global_addresses(const Wave &w, const Inst &i, const Access &access, u64 *at) {
   int count = 0;
+  if (i.encoding == Encoding::MUBUF) {
+    Places places;
+    find_places(w, i, access.bytes, 1, places);
+    for (u64 left = w.exec_; left; left &= left - 1) {
+      const int l = std::countr_zero(left);
+      if (places.inside[l] && !in_scratch(places.at[l])) at[count++] = places.at[l];
+    }
+    return count;
+  }
   const u64 offset = static_cast<u64>(static_cast<i64>(static_cast<i32>(i.constant)));
   const u32 *low = w.v[i.src[0] - vgpr], *high = w.v[i.src[0] - vgpr + 1];
   const u64 base = i.src[2] == none ? 0 : w.scalar64(i.src[2], i);
@@ -92,6 +101,13 @@ void count_lines(const Wave &w, const Inst &i, const Access &access, u32 line, C
       continue;
     at[count++] = address;
   }
+  return count;
+}
+
+// The bytes that the active lanes ask for, each once, and the lines that these lie in.
+void count_lines(const Wave &w, const Inst &i, const Access &access, u32 line, Counts &counts) {
+  u64 at[lanes];
+  const int count = global_addresses(w, i, access, at);
   if (!count) return;
   std::sort(at, at + count);
   u64 asked = 0, lines = 0, covered = at[0], next_line = at[0] / line;

@@ -16,6 +16,9 @@ struct Opcode {
 constexpr Opcode gfx906[] = {
 #include "opcodes_gfx906.inc"
 };
+constexpr Opcode gfx908[] = {
+#include "opcodes_gfx908.inc"
+};
 constexpr Opcode gfx90a[] = {
 #include "opcodes_gfx90a.inc"
 };
@@ -115,7 +118,7 @@ constexpr Rename renames[] = {
 
 Run find(const char *name) {
   for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
-                     find_integer, find_packed, find_memory, find_lds, find_wait, find_dot, find_matrix})
+                     find_integer, find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix})
     if (const Run run = look(name)) return run;
   return nullptr;
 }
@@ -147,10 +150,11 @@ struct Target {
 
 const Target *target_of(std::string_view name) {
   static const Target targets[] = {
-      {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx90a", Generation::Gfx9, make(gfx90a)},
-      {"gfx942", Generation::Gfx9, make(gfx942)},    {"gfx950", Generation::Gfx9, make(gfx950)},
-      {"gfx1030", Generation::Gfx10, make(gfx1030)}, {"gfx1100", Generation::Gfx11, make(gfx1100)},
-      {"gfx1151", Generation::Gfx11, make(gfx1151)}, {"gfx1201", Generation::Gfx12, make(gfx1201)},
+      {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx908", Generation::Gfx9, make(gfx908)},
+      {"gfx90a", Generation::Gfx9, make(gfx90a)},    {"gfx942", Generation::Gfx9, make(gfx942)},
+      {"gfx950", Generation::Gfx9, make(gfx950)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
+      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1151", Generation::Gfx11, make(gfx1151)},
+      {"gfx1201", Generation::Gfx12, make(gfx1201)},
   };
   for (const Target &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return &target;

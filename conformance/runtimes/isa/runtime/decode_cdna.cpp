@@ -37,7 +37,7 @@ class CdnaDecoder : public Decoder {
         break;
       case 0x38:
         name(i, Encoding::MUBUF, w >> 18 & 127);
-        i.words = 2;
+        buffer(i, w, next);
         break;
       case 0x31:
       case 0x3a:
@@ -59,7 +59,8 @@ class CdnaDecoder : public Decoder {
   void matrix(Inst &i, u32 w, u32 next) {
     name(i, Encoding::VOP3P, w >> 16 & 127);
     i.words = 2;
-    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, (w >> 15 & 1) != 0};
+    const bool apart = code_.target.starts_with("gfx908");  // CDNA 1 adds up in accumulation registers alone
+    const bool accumulated[] = {(next >> 27 & 1) != 0, (next >> 28 & 1) != 0, apart || (w >> 15 & 1) != 0};
     i.dst = static_cast<u16>(vgpr + (w & 255) + (accumulated[2] ? 256 : 0));
     for (int n = 0; n < 3; ++n) {
       i.src[n] = operand(next >> 9 * n & 511);
@@ -79,6 +80,14 @@ class CdnaDecoder : public Decoder {
     else
       i.src[1] = offset & 127;
     if (w >> 14 & 1) i.src[1] = next >> 25;
+  }
+
+  void buffer(Inst &i, u32 w, u32 next) {
+    buffer_operands(i, {.registers = next, .offset = w & 0xfff, .parts = w >> 12 & 3, .returns = (w >> 14 & 1) != 0});
+    if (w >> 16 & 1) i.run = unknown;  // loads into LDS
+    if (!(next >> 23 & 1)) return;
+    if (code_.target.starts_with("gfx906") || code_.target.starts_with("gfx908")) i.run = unknown;  // a status
+    for (u16 *data : {&i.src[1], &i.dst}) *data = static_cast<u16>(*data + 256);  // in accumulation registers
   }
 
   void flat(Inst &i, u32 w, u32 next) {

@@ -60,6 +60,11 @@ class RdnaDecoder : public Decoder {
         break;
       case 0x38:
         name(i, Encoding::MUBUF, three ? w >> 18 & 255 : w >> 18 & 127);
+        buffer_operands(i, {.registers = next,
+                            .offset = w & 0xfff,
+                            .parts = three ? next >> 22 & 3 : w >> 12 & 3,
+                            .returns = (w >> 14 & 1) != 0});
+        if (three ? next >> 21 & 1 : next >> 23 & 1 || w >> 16 & 1) i.run = unknown;  // a status behind data, to LDS
         break;
       case 0x3b:
         if (generation_ == Generation::Gfx12)
@@ -68,6 +73,11 @@ class RdnaDecoder : public Decoder {
           i.words = 1, i.run = no_instruction;
         break;
       case 0x31:
+        if (generation_ == Generation::Gfx12)
+          long_buffer(i, at);
+        else
+          i.words = 1, i.run = no_instruction;
+        break;
       case 0x34:
       case 0x39:
         i.words = generation_ == Generation::Gfx12 ? 3 : 1;
@@ -125,6 +135,18 @@ class RdnaDecoder : public Decoder {
     if (segment == 1 && !(next >> 17 & 1)) i.src[0] = none;
     i.dst = static_cast<u16>(vgpr + (next & 255));
     if (next >> 20 & 1) i.flags |= Returns;
+  }
+
+  void long_buffer(Inst &i, std::size_t at) {
+    const u32 w = word(at), next = word(at + 1), last = word(at + 2);
+    name(i, Encoding::MUBUF, w >> 14 & 255);
+    const u32 resource = next >> 11 & 31, scalar = w & 127;
+    buffer_operands(i, {.registers = (last & 255) | (next & 255) << 8 | resource << 16 | scalar << 24,
+                        .offset = last >> 8,
+                        .parts = next >> 30,
+                        .returns = (next >> 20 & 1) != 0});
+    i.words = 3;
+    if (w >> 22 & 1) i.run = unknown;  // a status behind data
   }
 
   Inst half(u32 opcode, u32 source, u32 second, u32 destination, u32 constant) {

@@ -168,6 +168,20 @@ void Decoder::lds(Inst &i, u32 w, u32 next) {
   i.dst = static_cast<u16>(vgpr + (next >> 24));
 }
 
+// Of those that access memory; others are for caches.
+void Decoder::buffer_operands(Inst &i, const BufferFields &fields) {
+  i.words = 2;
+  if (!begins("buffer_load_") && !begins("buffer_store_") && !begins("buffer_atomic_")) return;
+  const u32 registers = fields.registers;
+  i.constant = fields.offset;
+  i.op_sel = static_cast<u8>(fields.parts);
+  if (fields.parts) i.src[0] = static_cast<u16>(vgpr + (registers & 255));
+  i.dst = i.src[1] = static_cast<u16>(vgpr + (registers >> 8 & 255));
+  i.src[2] = static_cast<u16>((registers >> 16 & 31) * 4);
+  i.sdst = operand(registers >> 24);
+  if (fields.returns) i.flags |= Returns;
+}
+
 void Decoder::sdwa(Inst &i, u32 word) {
   i.words = 2;
   i.constant = word;

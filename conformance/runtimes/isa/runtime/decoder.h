@@ -26,6 +26,12 @@ struct Table {
 // Gfx9 (Vega and CDNA), Gfx10 (RDNA 1 and 2), Gfx11 (RDNA 3), Gfx12 (RDNA 4).
 enum class Generation : u8 { Gfx9 = 9, Gfx10 = 10, Gfx11 = 11, Gfx12 = 12 };
 
+// Of a buffer instruction: the registers as the second word of most encodings has them, and which the address has.
+struct BufferFields {
+  u32 registers, offset, parts;
+  bool returns;
+};
+
 class Decoder {
  public:
   Decoder(Table &table, Generation generation, Code &code, const u8 *text, std::size_t bytes)
@@ -51,6 +57,7 @@ class Decoder {
   void vop3(Inst &i, std::size_t at);
   void vop3p(Inst &i, std::size_t at);
   void lds(Inst &i, u32 first, u32 second);
+  void buffer_operands(Inst &i, const BufferFields &fields);
 
   Table &table_;
   Generation generation_;

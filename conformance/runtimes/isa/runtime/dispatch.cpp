@@ -66,6 +66,10 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
+bool packs_thread_ids(const std::string &target) {
+  return !target.starts_with("gfx906") && !target.starts_with("gfx908") && !target.starts_with("gfx10");
+}
+
 Error check_shape(const Kernel &kernel, Shape grid, Shape block, u32 lds_bytes) {
   const auto product = [](Shape s) { return static_cast<unsigned __int128>(s.x) * s.y * s.z; };
   const char *name = kernel.shown.c_str();
@@ -221,6 +225,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.grid[0] = grid.x, l.grid[1] = grid.y, l.grid[2] = grid.z;
   l.block[0] = block.x, l.block[1] = block.y, l.block[2] = block.z;
   l.wave = kernel.wave();
+  l.packs_thread_ids = packs_thread_ids(l.code->target);
   l.lds_bytes = lds_bytes;
   l.perturb = perturb_seed;
   l.scratch_bytes = kernel.scratch_bytes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "buffers.h"
 #include "decoder.h"
 #include "memory.h"
 #include "options.h"
@@ -41,10 +42,6 @@ namespace {
 constexpr i64 near_arguments = 1 << 14;  // bytes
 constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
 
-bool packs_thread_ids(const std::string &target) {
-  return !target.starts_with("gfx906") && !target.starts_with("gfx10");
-}
-
 std::string place(const u32 (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
 }
@@ -78,7 +75,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.scratch.assign(u64{launch.scratch_bytes} * lanes, launch.poison.scratch);
   const u32 first = number * launch.wave, active = std::min(launch.wave, threads - first);
   w.exec_ = active == lanes ? ~u64{0} : (u64{1} << active) - 1;
-  const bool packs = packs_thread_ids(launch.code->target);
+  const bool packs = launch.packs_thread_ids;
   const u32(&block)[3] = launch.block;
   u32 x = first % block[0], y = first / block[0] % block[1], z = first / (block[0] * block[1]);
   for (u32 l = 0; l < lanes; ++l) {
@@ -99,15 +96,20 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
     w.s[at + 1] = static_cast<u32>(value >> 32);
     at += 2;
   };
-  if (kernel.properties & 1) at += 4;  // the descriptor of scratch memory
+  if (kernel.properties & 1) {
+    u32 pool[4];
+    describe_scratch(launch, pool);
+    std::copy(std::begin(pool), std::end(pool), w.s);
+    at += 4;
+  }
   if (kernel.properties & 2) pair(launch.dispatch_packet);
   if (kernel.properties & 4) pair(0);
   if (kernel.properties & 8) pair(launch.kernarg);
   if (kernel.properties & 16) pair(1);
-  if (kernel.properties & 32) pair(0);
+  if (kernel.properties & 32) pair(scratch_pool);
   if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
   at = kernel.user_registers();
-  if (launch.code->target.starts_with("gfx12")) {  // block numbers are where trap handlers have their registers
+  if (launch.code->generation == 12) {  // block numbers are where trap handlers have their registers
     w.s[ttmp9] = group_.id[0];
     w.s[ttmp7] = group_.id[1] | group_.id[2] << 16;
     w.pc = launch.code->index_at(kernel.entry);
@@ -116,7 +118,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   for (int n = 0; n < 3; ++n)
     if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = group_.id[n];
   if (kernel.rsrc2 >> 10 & 1) w.s[at++] = 0;
-  if (kernel.rsrc2 & 1) w.s[at++] = 0;
+  if (kernel.rsrc2 & 1) w.s[at++] = scratch_offset(w);
   w.pc = launch.code->index_at(kernel.entry);
 }
 
@@ -138,7 +140,7 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
       text += "at offset " + std::to_string(access->address) + " of the block's " +
               std::to_string(w.group->lds.size()) + " bytes of shared memory";
     else
-      text += "at offset " + std::to_string(access->address) + " of the thread's " +
+      text += "at offset " + std::to_string(static_cast<i64>(access->address)) + " of the thread's " +
               std::to_string(w.launch->scratch_bytes) + " bytes of scratch memory";
   } else {
     text = fault.what();

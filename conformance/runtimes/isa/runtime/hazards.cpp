@@ -36,7 +36,11 @@ Found matrix_addend(const Classified &s) {
   const bool reads = is_timed(s) && s.inst->src[2] >= vgpr && s.inst->src[2] < temporary;
   return reads ? Found({s.inst->src[2], s.kind.words}) : Found{};
 }
-Found wide_store(const Classified &s) { return s.kind.stored > 2 ? one({s.inst->src[1], s.kind.stored}) : Found{}; }
+// One to a buffer with an offset in a scalar register leaves time enough (LLVM, createsVALUHazard).
+Found wide_store(const Classified &s) {
+  const bool slow = s.inst->encoding == Encoding::MUBUF && s.inst->sdst < 128;
+  return s.kind.stored > 2 && !slow ? one({s.inst->src[1], s.kind.stored}) : Found{};
+}
 Found set_register(const Classified &s) { return s.kind.sets_register ? one(s.scalars_written()) : Found{}; }
 Found salu_m0(const Classified &s) {
   return s.kind.scalar && s.inst->dst == m0 && !s.kind.sets_register ? Found({m0, 1}) : Found{};
@@ -50,9 +54,13 @@ Found selected_lane(const Classified &s) {
   return s.kind.lane_select && s.inst->src[1] < 128 ? Found({s.inst->src[1], 1}) : Found{};
 }
 Found base_address(const Classified &s) {
-  const u16 count = s.inst->encoding == Encoding::SCRATCH ? 1 : 2;
-  return s.kind.memory && s.inst->encoding != Encoding::MUBUF && s.inst->src[2] < 128 ? Found({s.inst->src[2], count})
-                                                                                      : Found{};
+  Found found;
+  if (!s.kind.memory || s.inst->src[2] >= 128) return found;
+  const bool buffer = s.inst->encoding == Encoding::MUBUF;
+  const u16 count = s.inst->encoding == Encoding::SCRATCH ? 1 : buffer ? 4 : 2;
+  found.add({s.inst->src[2], count});
+  if (buffer && s.inst->sdst < 128) found.add({s.inst->sdst, 1});
+  return found;
 }
 Found div_fmas_mask(const Classified &s) { return s.kind.div_fmas ? Found({vcc, 2}) : Found{}; }
 Found scalar_operands(const Classified &s) { return s.scalars_read(); }
@@ -151,16 +159,13 @@ constexpr Row rows[] = {
 };
 
 u8 target_bits(const std::string &name) {
+  // CDNA 1 has those of Vega; its own of MFMA, other than CDNA 2's, are not among the rows.
   static constexpr struct {
     const char *name;
     int bits;
-  } targets[] = {{"gfx906", Gfx906},
-                 {"gfx90a", Gfx90a},
-                 {"gfx942", Gfx942},
-                 {"gfx950", Gfx950},
-                 {"gfx1100", Gfx1100 | Rdna3And4},
-                 {"gfx1151", Rdna3And4},
-                 {"gfx1201", Rdna3And4}};
+  } targets[] = {{"gfx906", Gfx906},     {"gfx908", Gfx906},    {"gfx90a", Gfx90a},
+                 {"gfx942", Gfx942},     {"gfx950", Gfx950},    {"gfx1100", Gfx1100 | Rdna3And4},
+                 {"gfx1151", Rdna3And4}, {"gfx1201", Rdna3And4}};
   for (const auto &target : targets)
     if (name.substr(0, name.find(':')) == target.name) return static_cast<u8>(target.bits);
   return 0;

@@ -138,6 +138,7 @@ struct Launch {
   const char *kernel;
   u32 grid[3], block[3];
   u32 wave;                      // lanes, 32 or 64
+  bool packs_thread_ids;         // a thread's place in its block is in one register
   u32 lds_bytes, scratch_bytes;  // of a group, of a lane
   u32 vgprs;
   // In every byte that nothing has written of registers, LDS and scratch memory.
@@ -317,6 +318,7 @@ Run find_saturating_packed(const char *name);
 std::string plain_name(const char *name);
 Run find_memory(const char *name);
 Run find_lds(const char *name);
+Run find_buffer(const char *name);
 Run find_wait(const char *name);
 Run find_dot(const char *name);
 Run find_matrix(const char *name);
