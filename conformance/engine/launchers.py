@@ -114,7 +114,7 @@ class Launchers:
             try:
                 self._defined[index] = launchers_in(self._sources[index], self._port.options)
             except ScanError as error:
-                self._defined[index], self._unread[index] = {}, str(error)
+                self._defined[index], self._unread[index] = {}, ": ".join(self._sources[index].told(error))
         return self._defined[index]
 
     def _load(self, index: int) -> None:
