@@ -138,3 +138,20 @@ def test_a_number_that_no_case_has_is_none(value: str) -> None:
     """A record may hold any text."""
     assert traits_of(f"shape={value},k={value}") == frozenset({"a null info"})
     assert named(failing((OTHER, (f"shape={value}",)))) == [("not recognised", ["uneg_f32"])]
+
+
+def told(failed: int, others: int) -> str:
+    """The evidence of one-ulp failures in ``failed`` strided cases, next to ``others`` strided ones that pass and 20
+    that are not strided."""
+    strided = [f"shape=[{1026 + 2 * number},3],layout=transposed" for number in range(failed + others)]
+    plain = tuple(f"shape=[{1026 + 2 * number},3]" for number in range(20))
+    (finding,) = find_causes(
+        [failing((ULP, tuple(strided[:failed])), passed=(*strided[failed:], *plain))], SPECS_LOADED
+    )
+    return next(line for line in cause_lines([finding]) if " fail" in line and "pass" in line)
+
+
+def test_what_failing_cases_share_is_told_unless_chance_would_give_as_much() -> None:
+    assert "; 1 case fails, 35 pass" in told(1, 15)
+    assert "; the one case with operands that are not contiguous fails, the other 20 pass" in told(1, 0)
+    assert "; 12 cases fail, all with operands that are not contiguous; with it 8 pass, without 20" in told(12, 8)

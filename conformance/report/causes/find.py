@@ -205,10 +205,14 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
 """Conditions on all cases of a kernel, by the names that the table has."""
 
 
+_CHANCE = 1e-3
+"""How likely it may be, for a trait to be told, that as many cases drawn from all of them have it."""
+
+
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     """What all failing cases of ``finding`` have and fewest others: the trait, cases that fail and that pass with it.
 
-    ``None`` where nothing tells them from the cases that pass.
+    ``None`` where nothing tells them from the cases that pass, or where chance would give as many a trait in common.
     """
     failing = [case.traits for share in finding.shares for case in share.cases]
     passed = [case for share in finding.shares for case in share.passed if EMPTY not in case]
@@ -219,4 +223,7 @@ def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     if not ranked:
         return None
     with_it = sum(ranked[0] in case for case in passed)
-    return None if with_it == len(passed) else (ranked[0], len(failing), with_it)
+    share = (with_it + len(failing)) / (len(passed) + len(failing))
+    if with_it == len(passed) or (with_it and share ** len(failing) > _CHANCE):
+        return None
+    return ranked[0], len(failing), with_it
