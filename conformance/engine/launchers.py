@@ -129,7 +129,7 @@ class Launchers:
         except Lost as lost:
             raise LostLoading(index, lost) from None
         except CompileError as error:
-            self.broken[index] = first_error(error.log)
+            self.broken[index] = first_error(source.labelled(error.log))
         except HipError as error:
             where = self.unavailable if error.code == NOT_SUPPORTED else self.broken
             where[index] = str(error)

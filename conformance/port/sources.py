@@ -60,6 +60,10 @@ class KernelSource:
         file = self.label_of(os.path.abspath(error.path))
         return file if error.line is None else f"{file}:{error.line}", error.problem
 
+    def labelled(self, log: str) -> str:
+        """``log`` of a compiler with the files below the root as reports name them."""
+        return log.replace(f"{self.root}{os.sep}", f"{self.root.name}/")
+
     def text(self) -> str:
         """The source text; raises ``SourceError`` when it cannot be read or used, as ``read_source``."""
         return read_source(self.path)

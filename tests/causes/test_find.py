@@ -11,7 +11,7 @@ from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.causes.lines import SCREEN, WIDTH
-from conformance.report.causes.table import CAUSES
+from conformance.report.causes.table import CAUSES, Cause
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.elements import KINDS
@@ -155,3 +155,9 @@ def test_what_failing_cases_share_is_told_unless_chance_would_give_as_much() -> 
     assert "; 1 case fails, 35 pass" in told(1, 15)
     assert "; the one case with operands that are not contiguous fails, the other 20 pass" in told(1, 0)
     assert "; 12 cases fail, all with operands that are not contiguous; with it 8 pass, without 20" in told(12, 8)
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=[cause.id for cause in CAUSES])
+def test_neither_a_title_nor_what_to_do_is_cut_short_on_a_terminal(cause: Cause) -> None:
+    assert len(f"  748 kernels: {cause.title} [N04]") <= WIDTH
+    assert len(f"      to do: {cause.advice}") <= WIDTH
