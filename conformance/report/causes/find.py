@@ -10,7 +10,7 @@ from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
-from conformance.report.causes.table import CAUSES, Cause
+from conformance.report.causes.table import CAUSES, FIXES_UPSTREAM, Cause
 from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import Specs
 
@@ -117,8 +117,9 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
         variant = kernel.variant
+        line = "" if kernel.fix is None else f'fixes = ["{kernel.fix.name}"]'
         for cause, detail, cases in _assigned(failing, passed, kernel.launch, variant.get("dtype", "")):
-            yield cause, detail, Share(row, cases, passed)
+            yield cause, line if cause.id == FIXES_UPSTREAM else detail, Share(row, cases, passed)
         if not failing:
             yield UNKNOWN, "", Share(row, (), ())
 

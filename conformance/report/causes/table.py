@@ -69,10 +69,13 @@ class Cause:
         return any(name == known or (known.endswith(" ") and name.startswith(known)) for known in self.answers)
 
 
+FIXES_UPSTREAM = "fixes-upstream"
+"""The cause whose detail is a line of candle-parity.toml."""
+
 # fmt: off
 _FAULTS: tuple[Cause, ...] = (
-    Cause("fixes-upstream", "", "The port is right where Candle has a defect",
-          "name the defect under fixes in candle-parity.toml: the right result is judged then",
+    Cause(FIXES_UPSTREAM, "", "The port is right where Candle has a defect",
+          "put this line into candle-parity.toml: the right result is judged then",
           answers=("right where upstream is wrong",), part=True),
     Cause("unwritten-shared", "W06", "The answer depends on shared memory that nothing has written",
           "initialise all of it, and wait before it is read", answers=("unwritten shared memory",), part=True),
