@@ -114,7 +114,7 @@ class Launchers:
             try:
                 self._defined[index] = launchers_in(self._sources[index], self._port.options)
             except ScanError as error:
-                self._defined[index], self._unread[index] = {}, str(error)
+                self._defined[index], self._unread[index] = {}, ": ".join(self._sources[index].told(error))
         return self._defined[index]
 
     def _load(self, index: int) -> None:
@@ -129,7 +129,7 @@ class Launchers:
         except Lost as lost:
             raise LostLoading(index, lost) from None
         except CompileError as error:
-            self.broken[index] = first_error(error.log)
+            self.broken[index] = first_error(source.labelled(error.log))
         except HipError as error:
             where = self.unavailable if error.code == NOT_SUPPORTED else self.broken
             where[index] = str(error)

@@ -225,7 +225,7 @@ class Library:
         try:
             self._load(index)
         except CompileError as error:
-            self.broken[index] = first_error(error.log)
+            self.broken[index] = first_error(self.sources[index].labelled(error.log))
         except HipError as error:
             self._refuse(index, error)
         except SourceError as error:

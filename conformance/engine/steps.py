@@ -64,7 +64,7 @@ def compile_trees(
         assert isinstance(answer, Compiled)
         tree = found[answer.tree]
         if answer.error is not None:
-            tree.broken[answer.source] = first_error(answer.error)
+            tree.broken[answer.source] = first_error(trees[answer.tree][answer.source].labelled(answer.error))
             tree.logs[trees[answer.tree][answer.source].label] = answer.error
         if answer.infrastructure is not None:
             tree.unavailable[answer.source] = answer.infrastructure

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.port.definitions.errors import SourceError
+from conformance.port.definitions.errors import ScanError, SourceError
 from conformance.port.definitions.reading import MOST, read_source
 from conformance.reading import MIB, kind_of, read_bytes, shortened
 
@@ -54,6 +54,15 @@ class KernelSource:
             if path.is_relative_to(self.root)
             else path.name
         )
+
+    def told(self, error: ScanError) -> tuple[str, str]:
+        """The place of ``error``, ``FILE`` or ``FILE:LINE`` with the file as reports name it, and what is wrong."""
+        file = self.label_of(os.path.abspath(error.path))
+        return file if error.line is None else f"{file}:{error.line}", error.problem
+
+    def labelled(self, log: str) -> str:
+        """``log`` of a compiler with the files below the root as reports name them."""
+        return log.replace(f"{self.root}{os.sep}", f"{self.root.name}/")
 
     def text(self) -> str:
         """The source text; raises ``SourceError`` when it cannot be read or used, as ``read_source``."""

@@ -13,6 +13,7 @@ from conformance.engine.run import Result
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.digest import tree_digest
+from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
@@ -161,6 +162,20 @@ def _run(
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
         declared=None if tree is None else tree.declared.digest,
         target=setup.arch if executes else None,
+        options=() if tree is None else shown_options(tree.options),
+    )
+
+
+def shown_options(options: BuildOptions) -> tuple[str, ...]:
+    """What sources are compiled with, of the command line and of the port's file, as on the command line."""
+    headers = [shown(header) if header.is_absolute() else str(header) for header in options.forced]
+    return (
+        *(f"-I {shown(folder)}" for folder in options.include_dirs),
+        *(f"-D {define}" for define in options.defines),
+        *(f"-U {name}" for name in options.undefines),
+        *(f"--include {header}" for header in headers),
+        *((f"--std {options.std}",) if options.std else ()),
+        *((f"--dialect {options.dialect}",) if options.dialect != NO_OPTIONS.dialect else ()),
     )
 
 

@@ -9,7 +9,7 @@ from conformance.engine.modes import Tree
 from conformance.port.check.objects import ObjectFile
 from conformance.port.code_objects import KernelObject
 from conformance.port.digest import tree_digest
-from conformance.record.assemble import shown
+from conformance.record.assemble import shown, shown_options
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.merge import BUILD
 from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, every_kernel
@@ -63,6 +63,7 @@ def build_record(
         harness=harness_commit(),
         sources=tree_digest(tree.path, tree.options),
         declared=tree.declared.digest,
+        options=shown_options(tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
         builds={

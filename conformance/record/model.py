@@ -166,7 +166,8 @@ class RunInfo(Row):
     older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
     (``--arch``). ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the others are
     ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined. ``perturb``
-    is the seed by which approximate instructions deviated.
+    is the seed by which approximate instructions deviated. ``options`` is what the sources were compiled with, of the
+    command line and of the port's file: ``-D NAME=1``.
     """
 
     runtime: str
@@ -211,6 +212,7 @@ class RunInfo(Row):
     shard: str | None = None
     missing_shards: tuple[str, ...] = ()
     perturb: Count | None = None
+    options: tuple[str, ...] = ()
 
 
 class Summary(Row):

@@ -145,6 +145,7 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
+        ("Compiled with", " ".join(run.options)),
         ("Macros of", run.target or ""),
         ("Declared in", _declared(run)),
         ("Commit of the port", run.git or "–"),

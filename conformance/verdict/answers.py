@@ -156,7 +156,8 @@ def _position(buffer: WrongBuffer) -> Iterator[str]:
 
 
 def _shifted(buffer: WrongBuffer, by: int) -> bool:
-    """Whether each wrong element has what was expected of the element ``by`` further on."""
+    """Whether each wrong element has what was expected of the element ``by`` further on, and they are of several
+    values, as an element or two may have by chance."""
     at = buffer.elements.wrong.at
     bits = buffer.dtype.bits
     there = at + by
@@ -164,8 +165,9 @@ def _shifted(buffer: WrongBuffer, by: int) -> bool:
     if np.count_nonzero(inside) < max(2, at.size - 1):
         return False
     got, expected = buffer.got[at[inside]], buffer.expected.value[there[inside]]
-    same = (got.view(bits) == expected.view(bits)) | (is_nan(got, buffer.dtype) & is_nan(expected, buffer.dtype))
-    return bool(same.all())
+    both_nan = is_nan(got, buffer.dtype) & is_nan(expected, buffer.dtype)
+    several = np.unique(got.view(bits)[~both_nan]).size > 1
+    return several and bool(((got.view(bits) == expected.view(bits)) | both_nan).all())
 
 
 def _permuted(buffer: WrongBuffer) -> bool:
@@ -176,7 +178,8 @@ def _permuted(buffer: WrongBuffer) -> bool:
 
 
 def _factor(buffer: WrongBuffer) -> Iterator[str]:
-    """The one factor by which the wrong elements are off; numbers at the ends of the range may not show it."""
+    """The one factor by which the wrong elements are off, but for -1, which is another sign; numbers at the ends of the
+    range may not show it."""
     e = buffer.elements
     ratio = e.got / e.expected
     least = e.least_normal if e.is_float else 1.0
@@ -186,7 +189,7 @@ def _factor(buffer: WrongBuffer) -> Iterator[str]:
         return
     middle = float(np.median(ratio[usable]))
     precision = 2.0 ** -(e.dtype.floating.mantissa if e.is_float else 6)
-    if abs(middle - 1) > 0.02 and bool((np.abs(ratio[usable] / middle - 1) <= 4 * precision).all()):
+    if abs(abs(middle) - 1) > 0.02 and bool((np.abs(ratio[usable] / middle - 1) <= 4 * precision).all()):
         yield f"factor {middle:.3g}"
 
 
@@ -241,6 +244,13 @@ def _widened(value: Any, row: DType) -> Any:
     return value.astype(np.float32) if getattr(value, "dtype", None) == row.numpy else value
 
 
+def _ends_of_8_bits(buffer: WrongBuffer) -> bool:
+    """Whether an 8-bit float was to be 0 wherever another number stands, or the largest one where a NaN stands."""
+    e = buffer.elements
+    at_end = np.where(e.nan_got, e.at_limit(e.wrong.expected), e.expected == 0)
+    return buffer.dtype.name == "f8e4m3" and bool(at_end.all())
+
+
 def _all_ones(buffer: WrongBuffer) -> bool:
     """Whether everything wrong is what shared memory holds at first; of 8-bit floats it may be a NaN as well."""
     e = buffer.elements
@@ -253,6 +263,7 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("value of the element before", lambda b: _shifted(b, -1)),
     ("other order", _permuted),
     ("all bits set", _all_ones),
+    ("ends of 8-bit floats", _ends_of_8_bits),
     ("precision of f32", _single),
     ("fewer digits than f64", _short),
     ("computed in f32", _in_float),

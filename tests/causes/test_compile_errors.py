@@ -38,10 +38,10 @@ def test_lines_of_one_file_are_one_cause() -> None:
     places = [41 if name < "ucopy_i" else 43 for name in COPIES]
     said = lines([f"k/unary.hip:{line}:7: error: no member named 'x'" for line in places])
     assert said[1] == f"{len(COPIES)} kernels: Does not compile: k/unary.hip:41, 43: no member named 'x'"
-    assert said[-1] == "to do: mend the 2 lines; each kernel is lost by the one that it needs"
+    assert said[-1] == "to do: mend the 2 lines; each costs what needs it"
     said = lines(["k/unary.hip:41:7: error: no member named 'x'"] * 2)
     assert said[1] == "2 kernels: Does not compile: k/unary.hip:41: no member named 'x'"
-    assert said[-1] == "to do: mend the line; each kernel that needs it is lost"
+    assert said[-1] == "to do: mend the line; all that needs it is lost"
     (finding,) = causes([f"k/unary.hip:{number}:7: error: no member named 'x'" for number in range(100, 107)])
     assert finding.place == "k/unary.hip:100, 101, 102, 103, 104, 105 and 1 more"
 

@@ -11,7 +11,7 @@ from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.causes.lines import SCREEN, WIDTH
-from conformance.report.causes.table import CAUSES
+from conformance.report.causes.table import CAUSES, Cause
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.elements import KINDS
@@ -138,3 +138,26 @@ def test_a_number_that_no_case_has_is_none(value: str) -> None:
     """A record may hold any text."""
     assert traits_of(f"shape={value},k={value}") == frozenset({"a null info"})
     assert named(failing((OTHER, (f"shape={value}",)))) == [("not recognised", ["uneg_f32"])]
+
+
+def told(failed: int, others: int) -> str:
+    """The evidence of one-ulp failures in ``failed`` strided cases, next to ``others`` strided ones that pass and 20
+    that are not strided."""
+    strided = [f"shape=[{1026 + 2 * number},3],layout=transposed" for number in range(failed + others)]
+    plain = tuple(f"shape=[{1026 + 2 * number},3]" for number in range(20))
+    (finding,) = find_causes(
+        [failing((ULP, tuple(strided[:failed])), passed=(*strided[failed:], *plain))], SPECS_LOADED
+    )
+    return next(line for line in cause_lines([finding]) if " fail" in line and "pass" in line)
+
+
+def test_what_failing_cases_share_is_told_unless_chance_would_give_as_much() -> None:
+    assert "; 1 case fails, 35 pass" in told(1, 15)
+    assert "; the one case with operands that are not contiguous fails, the other 20 pass" in told(1, 0)
+    assert "; 12 cases fail, all with operands that are not contiguous; with it 8 pass, without 20" in told(12, 8)
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=[cause.id for cause in CAUSES])
+def test_neither_a_title_nor_what_to_do_is_cut_short_on_a_terminal(cause: Cause) -> None:
+    assert len(f"  748 kernels: {cause.title} [N04]") <= WIDTH
+    assert len(f"      to do: {cause.advice}") <= WIDTH

@@ -105,6 +105,12 @@ def test_a_kernel_that_does_not_compile(cli, port):
     assert said.record["summary"]["total"] == 748
 
 
+def test_an_error_in_a_header_of_the_port_names_it_as_sources_are_named(cli, port):
+    port('#pragma once\n#include "gone.h"\n', "inner.h")
+    said = cli("run", "uneg_f32", "--runtime", "cpu", "--kernels", port('#include "inner.h"\n' + NEG % ""))
+    assert said.kernel("uneg_f32")["message"].startswith("port/inner.h:2:")
+
+
 @pytest.mark.parametrize("kind", ["NUL", "link to nothing", "include of a FIFO"])
 def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
     folder = port("// a \0 in a comment\n" + NEG % "")

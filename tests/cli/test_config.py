@@ -181,7 +181,7 @@ def test_an_upstream_defect_that_the_port_fixes(cli, port) -> None:
     said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)
     assert said.code == 1
     assert 'add fixes = ["byte-saturation"] to candle-parity.toml' in said.kernel("cast_f32_u8")["failures"][0]["why"]
-    assert "The port is right where Candle has a defect" in said.out
+    assert 'The port is right where Candle has a defect: fixes = ["byte-saturation"]' in said.out
     file = folder / "candle-parity.toml"
     file.write_text('fixes = ["cast_f32_*"]\n')
     said = cli("run", "--runtime", "cpu", "--kernels", folder, WIDE)

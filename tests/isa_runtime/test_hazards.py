@@ -68,6 +68,8 @@ PAIRS = [
     ("gfx90a", (0x7DB40904,), (0xD3CD0014, 0x04520D04), 4, "exec"),
     # v_dot4_i32_i8 v10, v4, v6, v8; v_add_u32 v11, v10, v4
     ("gfx942", (0xD3A8400A, 0x1C220D04), (0x6816090A,), 3, "v10"),
+    # s_mov_b64 exec, 0; v_dot4c_i32_i8 v8, v4, v6; ds_write2_b32 v20, v6, v8 offset1:1
+    ("gfx942", (0xBEFE0180, 0x72100D04), (0xD81C0100, 0x00080614), 3, "v8"),
     # v_mfma_f32_16x16x16_f16 v[20:23], v[4:5], v[6:7], v[20:23]; v_add_f32 v10, v21, v4
     ("gfx942", (0xD3CD0014, 0x04520D04), (0x02140915,), 7, "v21"),
     # v_mfma_f32_32x32x8_f16 v[12:27], v[4:5], v[6:7], v[12:27]; v_add_f32 v10, v27, v4
@@ -161,6 +163,27 @@ def test_what_waits_for_all_vector_instructions_is_enough(machine: Machine) -> N
 def test_a_move_of_two_at_a_time_reads_one_operand(machine: Machine) -> None:
     """v_rcp_f32 v0, v4; v_dual_mov_b32 v11, 0 :: v_dual_lshlrev_b32 v4, 7, v8, in which a field that is 0 is no v0."""
     assert said_of(machine, "gfx1100", (0x7E005504, 0xCA220080, 0x0B041087)) == ""
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        # ds_read2_b32 v[10:11], v20 offset1:1
+        (0xD86E0100, 0x0A000014),
+        # scratch_load_dwordx2 v[10:11], off, off
+        (0xDC544000, 0x0A7F0000),
+        # global_load_dword v10, v20, s[14:15]
+        (0xDC508000, 0x0A0E0014),
+        # ds_write_b32 v20, v6
+        (0xD81A0000, 0x00000614),
+    ],
+    ids=["ds_read2_b32", "scratch_load_dwordx2", "global_load_dword", "ds_write_b32"],
+)
+def test_an_access_to_memory_reads_no_register_for_operands_that_it_does_not_have(
+    machine: Machine, access: tuple[int, int]
+) -> None:
+    """Their fields are 0, as for v0: s_mov_b64 exec, 0; v_dot4c_i32_i8 v0, v4, v6 before them."""
+    assert said_of(machine, "gfx942", (0xBEFE0180, 0x72000D04, *access)) == ""
 
 
 @pytest.mark.parametrize("between", [0xBE940080, 0x7E280280], ids=["s_mov_b32 s20, 0", "v_mov_b32 v20, 0"])

@@ -294,3 +294,16 @@ def test_other_compilers_say_where_too(log: str, places: list[list[tuple[str, in
     found = diagnostics(log)
     assert [list(each.places) for each in found] == [[Place(*place) for place in each] for each in places]
     assert [each.stops for each in found] == [False] * (len(found) - 1) + ["catastrophic" in log]
+
+
+def test_an_unknown_type_is_told_rather_than_the_bracket_that_is_missed_for_it() -> None:
+    log = (
+        "kernels/moe.hip:4:52: error: expected ')'\n"
+        "kernels/moe.hip:4:39: note: to match this '('\n"
+        "kernels/moe.hip:4:40: error: use of undeclared identifier 'cudaStream_t'\n"
+        "kernels/moe.hip:9:3: error: expected ';'\n"
+        "kernels/moe.hip:12:3: error: unknown type name 'half3'\n"
+    )
+    said = [each.text.partition("error: ")[2] for each in diagnostics(log)]
+    assert said[:2] == ["use of undeclared identifier 'cudaStream_t'", "expected ')'"]
+    assert said[2:] == ["expected ';'", "unknown type name 'half3'"]

@@ -272,6 +272,16 @@ def test_a_broken_file_loses_nothing_of_the_others(
     assert "9 of Candle's" in out
 
 
+def test_an_error_in_a_header_has_the_place_of_the_header(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "port"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts/shim.h").write_text("#define two(a, b)\n#error no such wave size\n")
+    (folder / "kernels.hip").write_text('#include "parts/shim.h"\n' + SOURCE)
+    code, out, err = check(capsys, "--kernels", folder, "affine_f32")
+    assert (code, err) == (2, "candle-parity: port/parts/shim.h:2: no such wave size\n")
+    assert "port/parts/shim.h:2: no such wave size" in out
+
+
 def test_a_foreign_binary_in_a_tree_is_reported_next_to_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

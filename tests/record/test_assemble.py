@@ -121,6 +121,23 @@ def test_a_build_has_the_digest_of_a_run_of_the_same_tree(specs: Specs, tmp_path
     assert built.sources != tree_digest(tree.path)
 
 
+def test_what_sources_are_compiled_with_stands_in_the_record(specs: Specs, tmp_path: Path) -> None:
+    options = BuildOptions(
+        include_dirs=(tmp_path / "shim",),
+        defines=("A=1", "B"),
+        undefines=("C",),
+        forced=(Path("hip/hip_fp16.h"), tmp_path / "shim/s.h"),
+        std="c++20",
+        dialect="hip",
+    )
+    ran = assemble(specs, replace(result(tmp_path), mode=JudgeGenerated(Tree(tmp_path, options)))).run
+    words = f"-I {tmp_path}/shim -D A=1 -D B -U C --include hip/hip_fp16.h --include {tmp_path}/shim/s.h"
+    assert ("Compiled with", f"{words} --std c++20 --dialect hip") in facts(ran, "candle")
+    built = build_record(specs, Tree(tmp_path, options), "clang", datetime.now(UTC), 1.0, {}, {}, {}, {}).run
+    assert built.options == ran.options
+    assert assemble(specs, result(tmp_path)).run.options == ()
+
+
 def test_a_replay_says_nothing_of_known_failures_of_generated_cases(specs: Specs, tmp_path: Path) -> None:
     row = KnownFailure("uexp_f32", "NaN", case="*values=special*")
     tree = Tree(tmp_path, declared=Declared("F", known_failures=(row,)))

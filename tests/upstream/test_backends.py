@@ -246,6 +246,20 @@ def test_an_unresolved_load_may_ask_for_the_backends_own_names(tmp_path: Path) -
     assert wiring.not_told.keys() == {"toy_u8"}
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("cast_f8e4m3_i64", None),
+        ("cast_f8e4m3_u8", "cast_f8_e4m3_u8"),
+        ("dequantize_blocks_q4_0_f32", "dequantize_block_q4_0_f32"),
+    ],
+)
+def test_a_kernel_of_other_dtypes_is_not_the_one_that_is_meant(tmp_path: Path, name: str, near: str | None) -> None:
+    code = f'fn go(d: &Dev) {{ d.get_or_load_func("{name}", &M); }}\n'
+    wiring = wire(make_tree(tmp_path, code), "cuda_backend", load_specs())
+    assert [(one.name, one.near) for one in wiring.missing] == [(name, near)]
+
+
 def test_a_name_of_candles_for_a_kernel_that_has_another_one_wires_nothing(tmp_path: Path) -> None:
     specs = load_specs(make_specs(tmp_path))
     names = names_of([("toy_u8", "own_u8")], specs.kernels, "F")

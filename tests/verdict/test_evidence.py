@@ -116,9 +116,35 @@ def test_the_neighbours_value_is_known() -> None:
     assert found == ("value of the next element", "value of another lane")
 
 
+def test_an_infinity_that_becomes_the_nan_next_to_it_has_no_neighbours_value() -> None:
+    def changed(expected, inputs):
+        source = inputs["inp"][:65536].astype(np.float32)
+        return written(expected, 65536, np.where(np.isinf(source), np.nan, expected[:65536].astype(np.float32)))
+
+    found = answers_of("cast_f16_f8_e4m3", "shape=[65536],values=exhaustive", changed)
+    assert "ends of 8-bit floats" in found
+    assert "value of the next element" not in found
+
+
 def test_a_factor_is_known() -> None:
     found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, 3 * e))
     assert "factor 3" in found
+    found = answers_of("uneg_f32", "shape=[64],values=unit", lambda e, i: written(e, 64, -e))
+    assert not any(name.startswith("factor") for name in found)
+
+
+@pytest.mark.parametrize(("wrong", "known"), [({0: 0.03, 448: math.nan}, True), ({0: 0.03, 448: 416}, False)])
+def test_conversions_that_differ_at_the_ends_of_8_bit_floats_are_known(wrong: dict[float, float], known: bool) -> None:
+    """0 where a number stands, and the largest number where a NaN stands."""
+
+    def changed(expected, inputs):
+        values = expected.astype(np.float32)
+        for right, other in wrong.items():
+            values[values == right] = other
+        return values
+
+    found = answers_of("uexp_fp8_e4m3", "shape=[256],values=exhaustive", changed)
+    assert ("ends of 8-bit floats" in found) is known
 
 
 def test_a_lost_tail_is_known() -> None:

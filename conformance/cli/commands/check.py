@@ -69,9 +69,10 @@ def command(arguments: argparse.Namespace) -> int:
     print(visible(report_text(report)))
     if defined:
         print(f"{len(defined)} of {len(specs.launchers)} linked launchers are defined")
-    broken: list[Exception] = [*tree.errors.values(), *(error for _, error in unread)]
-    for error in broken:
-        print(f"candle-parity: {one_line(str(error))}", file=sys.stderr)
+    broken = [": ".join(source.told(error)) for source, error in tree.errors.items()]
+    broken += [str(error) for _, error in unread]
+    for sentence in broken:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     return 2 if broken else 1 if report.errors else 0
 
 

@@ -30,6 +30,7 @@ def command(arguments: argparse.Namespace) -> int:
     if called:
         idle = [name for name, places in called.items() if not places]
         more = f"; not named: {', '.join(idle)}" if 0 < len(idle) < len(called) else ""
-        print(f"{len(called) - len(idle)} of {len(called)} linked launchers are named by its Rust{more}")
+        named = f"{len(called) - len(idle)} of {len(called)} linked launchers"
+        print(f"{named} are named by its Rust, of whatever backend{more}")
     counts = summary(wiring)
     return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"]))

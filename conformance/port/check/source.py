@@ -67,10 +67,10 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
 
 def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Sequence[Kernel]) -> list[Finding]:
     """The findings of ``tree`` against ``kernels`` (all of the specs); only ``wanted`` ones can be missing."""
-    findings = [
-        Finding("unreadable", "", error.problem, f"{source.label}{'' if error.line is None else f':{error.line}'}")
-        for source, error in tree.errors.items()
-    ]
+    findings = []
+    for source, error in tree.errors.items():
+        place, problem = source.told(error)
+        findings.append(Finding("unreadable", "", problem, place))
     rows = [
         (definition, tree.place(source, definition))
         for source, found in tree.definitions.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 _ERROR = re.compile(
@@ -21,6 +22,8 @@ _BEFORE = re.compile(r"^(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+)(?::\d+)?:\s+(?:r
 # NVRTC, after it: ... at line 12 of "FILE", or of the same file.
 _AT_LINE = re.compile(r'\bat line (?P<line>\d+)(?: of "?(?P<file>[^"\n]+?)"?)?$')
 _TOO_MANY = "too many errors emitted"
+_BRACKET = re.compile(r"error: expected '[^']+'$")
+_UNKNOWN = re.compile(r"error: (?:use of undeclared identifier|unknown type name) '")
 
 
 class Place(NamedTuple):
@@ -58,6 +61,16 @@ def diagnostics(log: str) -> list[Diagnostic]:
             found.append(Diagnostic(line, ()))
         elif (match := _AT_LINE.search(line)) and found and found[-1].places:
             _add(found, Place(match["file"] or found[-1].places[0].file, int(match["line"])))
+    return _names_first(found)
+
+
+def _names_first(found: list[Diagnostic]) -> list[Diagnostic]:
+    """``found`` with an unknown name before the bracket that clang misses on its line: a launch with a cast to an
+    unknown type is told by both, the bracket first."""
+    for at, (one, then) in enumerate(pairwise(tuple(found))):
+        same = bool(one.places) and one.places[:1] == then.places[:1]
+        if same and _BRACKET.search(one.text) and _UNKNOWN.search(then.text):
+            found[at], found[at + 1] = then, one
     return found
 
 

@@ -26,7 +26,7 @@ from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
 
-PARTS = 2
+PARTS = 3
 """Which version of this decides what is taken out: a part of the key of what is kept."""
 
 _TURNS = 400

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from conformance.record import KernelResult
 from conformance.report.causes.table import Cause
 
-CAUSE = Cause("compile error", "", "Does not compile", "mend the line; each kernel that needs it is lost")
+CAUSE = Cause("compile error", "", "Does not compile", "mend the line; all that needs it is lost")
 
 _LINES = 6
 """Lines of one error that are named."""
-_SEVERAL_LINES = "mend the {:,} lines; each kernel is lost by the one that it needs"
+_SEVERAL_LINES = "mend the {:,} lines; each costs what needs it"
 _SEVERAL_FILES = "mend what these files share, such as a header or an option; else each of the {:,} lines"
 
 _ASSERTED = re.compile(r"static assertion failed(?: due to requirement '[^']*')?: ")

@@ -10,7 +10,7 @@ from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
-from conformance.report.causes.table import CAUSES, Cause
+from conformance.report.causes.table import CAUSES, FIXES_UPSTREAM, Cause
 from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import Specs
 
@@ -117,8 +117,9 @@ def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Sh
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
         variant = kernel.variant
+        line = "" if kernel.fix is None else f'fixes = ["{kernel.fix.name}"]'
         for cause, detail, cases in _assigned(failing, passed, kernel.launch, variant.get("dtype", "")):
-            yield cause, detail, Share(row, cases, passed)
+            yield cause, line if cause.id == FIXES_UPSTREAM else detail, Share(row, cases, passed)
         if not failing:
             yield UNKNOWN, "", Share(row, (), ())
 
@@ -205,10 +206,14 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
 """Conditions on all cases of a kernel, by the names that the table has."""
 
 
+_CHANCE = 1e-3
+"""How likely it may be, for a trait to be told, that as many cases drawn from all of them have it."""
+
+
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     """What all failing cases of ``finding`` have and fewest others: the trait, cases that fail and that pass with it.
 
-    ``None`` where nothing tells them from the cases that pass.
+    ``None`` where nothing tells them from the cases that pass, or where chance would give as many a trait in common.
     """
     failing = [case.traits for share in finding.shares for case in share.cases]
     passed = [case for share in finding.shares for case in share.passed if EMPTY not in case]
@@ -219,4 +224,7 @@ def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     if not ranked:
         return None
     with_it = sum(ranked[0] in case for case in passed)
-    return None if with_it == len(passed) else (ranked[0], len(failing), with_it)
+    share = (with_it + len(failing)) / (len(passed) + len(failing))
+    if with_it == len(passed) or (with_it and share ** len(failing) > _CHANCE):
+        return None
+    return ranked[0], len(failing), with_it

@@ -69,10 +69,13 @@ class Cause:
         return any(name == known or (known.endswith(" ") and name.startswith(known)) for known in self.answers)
 
 
+FIXES_UPSTREAM = "fixes-upstream"
+"""The cause whose detail is a line of candle-parity.toml."""
+
 # fmt: off
 _FAULTS: tuple[Cause, ...] = (
-    Cause("fixes-upstream", "", "The port is right where Candle has a defect",
-          "name the defect under fixes in candle-parity.toml: the right result is judged then",
+    Cause(FIXES_UPSTREAM, "", "The port is right where Candle has a defect",
+          "put this line into candle-parity.toml: the right result is judged then",
           answers=("right where upstream is wrong",), part=True),
     Cause("unwritten-shared", "W06", "The answer depends on shared memory that nothing has written",
           "initialise all of it, and wait before it is read", answers=("unwritten shared memory",), part=True),
@@ -133,7 +136,7 @@ _FAULTS: tuple[Cause, ...] = (
           "each argument is aligned to its size, as in a struct; hidden arguments come behind them",
           faults=("outside of the arguments",), part=True),
     Cause("trap", "", "The kernel stops itself: a trap, unreachable code, or an array's bound that is known",
-          "look for __builtin_trap, a function without its return, and indices into local arrays",
+          "look for __builtin_trap, a missing return, local arrays; on gfx942 HIP's header traps OCP 8-bit floats",
           faults=("trap",), part=True),
     Cause("stack", "", "A thread needs more stack than it has", "no large local arrays and no recursion",
           faults=("stack overflow",), part=True),
@@ -227,7 +230,8 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("truncates", "F01", "The conversion cuts off what does not fit instead of rounding it",
           "round to nearest, ties to even, and keep NaN a NaN", answers=("truncated",), launches=("cast",)),
     Cause("double-rounding", "R10", "The conversion goes through float: it rounds twice",
-          "convert from double directly", answers=("rounded to float first",), launches=("cast",)),
+          "round once, from the source's own value; a 32-bit integer is exact in double",
+          answers=("rounded to float first",), launches=("cast",)),
     Cause("ties", "F01", "Numbers halfway between two are rounded otherwise than to even",
           "round to nearest, ties to even", answers=("halfway between",), launches=("cast",)),
     Cause("float-to-integer", "N15", "NaN and floats beyond the integer's range are converted otherwise",
@@ -242,8 +246,11 @@ _NUMBERS: tuple[Cause, ...] = (
           answers=("operand NaN",), elements=("number for NaN",), dtypes=("f8e4m3",)),
     Cause("fp8-overflow", "F05", "What is too large for an 8-bit float is not held at 448", "saturate when storing",
           elements=("NaN for number", "number for limit"), dtypes=("f8e4m3",)),
+    Cause("fp8-ends", "F05", "Infinity, or what is too small for an 8-bit float, is converted otherwise",
+          "hold at 448, and take 0 up to 2^-10: HIP's header does neither where it converts in code",
+          answers=("ends of 8-bit floats",)),
     Cause("comparison-nan", "N18", "Comparisons with NaN are answered otherwise",
-          "!(a < b) is not a >= b: every comparison with NaN but != is false",
+          "all but != are false: !(a < b) is not a >= b, but HIP's >= and <= of __half are written so",
           answers=("operand NaN",), launches=("compare",)),
     Cause("nan-rows", "R03", "Rows with NaN are answered by another rule",
           "max and min of f16 and bf16 keep a NaN, those of other floats ignore it, wherever in the row it is",
@@ -256,7 +263,8 @@ _NUMBERS: tuple[Cause, ...] = (
           answers=("NaN only from NaN", "operand NaN", "row with NaN"), holds=("both kinds",)),
     Cause("nan-operands", "N01", "Operands that are NaN are answered by another rule", "compare with Candle's formula",
           answers=("operand NaN",)),
-    Cause("sign-of-zero", "N08", "The sign of zero is lost or wrong", "keep it: 0 - x is not -x, x + 0 is not x",
+    Cause("sign-of-zero", "N08", "The sign of zero is lost or wrong",
+          "0 - x is not -x, x + 0 is not x; of +0 and -0 the maximum is +0, the minimum -0, in either order",
           elements=("sign of zero",)),
     Cause("empty-maximum", "R01", "Rows of infinities are answered otherwise: the search starts from a finite number",
           "start from -inf for a maximum and +inf for a minimum", answers=("row of infinities",), launches=_ROWS),
@@ -302,7 +310,7 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("single-precision", "R10", "Results in f64 have the precision of f32 only", "compute in double throughout",
           answers=("precision of f32",), dtypes=("f64",)),
     Cause("cancellation", "N04",
-          "Errors are small against the operand, but not against the result: digits cancel or terms leave the range",
+          "Errors are small against the operand, not against the result: digits cancel or leave the range",
           "use the function that subtracts nothing: erfc for 1 + erf, expm1 for exp - 1",
           answers=("error small against the operand",)),
     Cause("short-constant", "N11", "Results in f64 have 9 to 13 digits: a constant is cut short",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.dtypes import SPELLINGS
+from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -20,6 +20,7 @@ from conformance.upstream.wiring.reach import LOADS, backend_folder, read_source
 from conformance.upstream.wiring.syntax import RustError
 
 _SPELLED = re.compile("|".join(SPELLINGS))
+_DTYPE = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, DTYPES))})(?![a-z0-9])")
 
 
 @dataclass(frozen=True)
@@ -167,12 +168,14 @@ def _module(request: Request, specs: Specs) -> str | None:
 
 
 def _near(name: str, idle: Sequence[Kernel], specs: Specs) -> str | None:
-    """The kernel that is likely meant: one with another spelling of the dtype, else a similar unused one."""
+    """The kernel that is likely meant: one with another spelling of the dtype, else a similar unused one of the same
+    dtypes."""
     plain = _plain(name)
     for kernel in specs.kernels.values():
         if _plain(kernel.name) == plain:
             return kernel.name
-    return next(iter(difflib.get_close_matches(name, [kernel.name for kernel in idle], n=1, cutoff=0.9)), None)
+    alike = [kernel.name for kernel in idle if _DTYPE.findall(_plain(kernel.name)) == _DTYPE.findall(plain)]
+    return next(iter(difflib.get_close_matches(name, alike, n=1, cutoff=0.9)), None)
 
 
 def _plain(name: str) -> str:

@@ -49,6 +49,14 @@ u8 factor_words(std::string_view name, const std::string &target) {
   return static_cast<u8>(std::max(1u, depth / parts * bits / 32));
 }
 
+// How many operands with data an instruction of LDS has.
+u8 data_of_lds(std::string_view name) {
+  if (starts(name, {"ds_read", "ds_load", "ds_swizzle", "ds_append", "ds_consume", "ds_nop"})) return 0;
+  const bool two = starts(
+      name, {"ds_write2", "ds_store_2addr", "ds_wrxchg2", "ds_storexchg_2addr", "ds_cmpst", "ds_mskor", "ds_wrap"});
+  return two ? 2 : 1;
+}
+
 Registers vectors(u16 code, u16 count) {
   return code >= vgpr && code < temporary ? Registers{code, count} : Registers{};
 }
@@ -107,6 +115,12 @@ Kind kind_of(std::string_view name, Encoding e, const std::string &target) {
              hazard_kinds::starts(name, {"v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"})) {
     k.words = 2;
   }
+  if (k.lds) {
+    k.address = name.find("addtid") == name.npos;
+    k.data = hazard_kinds::data_of_lds(name);
+  } else if (k.memory) {
+    k.data = name.find("_load_") == name.npos;
+  }
   if (k.memory && name.find("_store_") != name.npos)
     k.stored = name.ends_with("x4") || name.ends_with("b128")  ? 4
                : name.ends_with("x3") || name.ends_with("b96") ? 3
@@ -138,9 +152,14 @@ Several Classified::read() const {
     hazard_kinds::add_sources(found, both.y, kind);
     return found;
   }
-  if (!kind.vector && !kind.memory && !kind.lds) return found;
-  hazard_kinds::add_sources(found, *inst, kind);
-  if (kind.accumulates) found.add(written());
+  if (kind.vector) {
+    hazard_kinds::add_sources(found, *inst, kind);
+    if (kind.accumulates) found.add(written());
+    return found;
+  }
+  if (!kind.memory && !kind.lds) return found;
+  if (kind.address) found.add(hazard_kinds::vectors(inst->src[0], 1));
+  for (int n = 1; n <= kind.data; ++n) found.add(hazard_kinds::vectors(inst->src[n], 1));
   if (kind.stored && inst->src[1] >= vgpr) found.add(hazard_kinds::vectors(inst->src[1], kind.stored));
   return found;
 }

@@ -45,6 +45,7 @@ struct Kind {
   bool idles = false, waits_for_vectors = false;  // s_nop; a wait for the results of all VALU instructions
   u8 passes = 0, factor = 1;                      // of a matrix instruction; registers of a factor of it
   u8 words = 1, stored = 0;                       // registers of the result; of what is stored
+  u8 address = 1, data = 0;  // operands of an access to memory or LDS; other fields of it name no register
 };
 
 Kind kind_of(std::string_view name, Encoding encoding, const std::string &target);
