@@ -34,6 +34,7 @@ class Doing(IntEnum):
     COPIES_LATER = auto()
     PRINTS = auto()
     CATCHES = auto()
+    ASKS = auto()
 
 
 WRONG = [
@@ -46,7 +47,7 @@ WRONG = [
     (Doing.LEAVES_EARLY, "fail", "for which it does not wait"),
 ]
 
-RIGHT = (Doing.RIGHT, Doing.FORKS, Doing.COPIES_LATER, Doing.PRINTS, Doing.CATCHES)
+RIGHT = (Doing.RIGHT, Doing.FORKS, Doing.COPIES_LATER, Doing.PRINTS, Doing.CATCHES, Doing.ASKS)
 
 
 @pytest.fixture

@@ -32,6 +32,8 @@ __global__ void read(const int *from, char *to) {
   if (*from != 3) *to = 0;
 }
 
+__constant__ int three;
+
 enum Doing {
   RIGHT,
   FREES_TWICE,
@@ -48,6 +50,7 @@ enum Doing {
   COPIES_LATER,
   PRINTS,
   CATCHES,
+  ASKS,
 };
 
 static void check(bool good) {
@@ -108,6 +111,17 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
   const int few[4] = {kx};
   if (now == INDEX && few[beyond] == 12345) abort();
   if (now == PRINTS) printf("a launcher prints\n");
+  if (now == ASKS) {
+    int blocks = 0;
+    hipFuncAttributes attributes;
+    void *address = nullptr;
+    check(hipMemcpyToSymbolAsync(HIP_SYMBOL(three), &stack, sizeof stack, 0, hipMemcpyHostToDevice, s) == hipSuccess);
+    check(hipGetSymbolAddress(&address, HIP_SYMBOL(three)) == hipSuccess);
+    check(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, quantize, 64, 0) == hipSuccess && blocks > 0);
+    check(hipFuncGetAttributes(&attributes, reinterpret_cast<const void *>(&quantize)) == hipSuccess);
+    check(attributes.maxThreadsPerBlock >= 64);
+    read<<<1, 1, 0, s>>>(static_cast<const int *>(address), out);
+  }
   if (now == CATCHES) {
     try {
       check(false);
