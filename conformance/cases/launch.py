@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-POISON_BYTE = 0xA5
-"""Every byte of an output before the launch, as in the recorded traces."""
+POISON_BYTE = 0x7B
+"""Every byte of an output before the launch: a large number in every type, which does not vanish in a sum."""
+
+RECORDED_POISON_BYTE = 0xA5
+"""The same in the recorded traces."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
 from conformance.engine.progress import Progress
-from conformance.engine.scratch import GARBAGE, Scratch
+from conformance.engine.scratch import Scratch, garbage
 from conformance.engine.strays import check_stream
 from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
@@ -123,7 +123,6 @@ class Server:
         The first fault is the last launch, unless the launch is one that has to fault in every order.
         """
         arena = self._arena(link, message)
-        total = message["total"]
         run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
         orders: list[dict[str, Any] | None] = []
         for number, order in enumerate(message["orders"]):
@@ -131,7 +130,7 @@ class Server:
             written_before = _stderr_size()
             self._launched = False
             try:
-                run(arena, message, total * (number + 1))
+                run(arena, message, number)
             except HipError as error:
                 words = fault_line(_decoded(_tail(_STANDARD_ERROR, min(_stderr_size() - written_before, LAST_WORDS))))
                 orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
@@ -150,9 +149,9 @@ class Server:
         """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
         return not (self._device.runtime.guards_memory or error.lacks_memory)
 
-    def _guarded(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
+    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
         """An allocation for each buffer: the runtime itself sees an access outside of one."""
-        device, taken = self._device, []
+        device, taken, out = self._device, [], message["total"] * (number + 1)
         try:
             for offset, size in message["buffers"]:
                 base = device.take(size)
@@ -161,7 +160,7 @@ class Server:
             for size in message["scratch"]:
                 base = device.take(size)
                 taken.append((base, size))
-                device.fill(base, GARBAGE, size)
+                device.fill(base, garbage(number), size)
             self._start(message, [base for base, _ in taken])
             if message["types"]:
                 self._check_freed(message, taken)
@@ -179,9 +178,10 @@ class Server:
             taken[:] = [each for number, each in enumerate(taken) if number not in freed]
             raise Misuse(f"{message['what']} freed what it was given: {names}")
 
-    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], out: int) -> None:
+    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
         """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
         device, total = self._device, message["total"]
+        out = total * (number + 1)
         if self._blob[1] < total:
             if self._blob[0]:
                 device.free(self._blob[0])
@@ -190,7 +190,7 @@ class Server:
         base = self._blob[0]
         device.write(base, arena.address(0, total), total)
         buffers = [base + offset for offset, _ in message["buffers"]]
-        scratch = [Scratch(device, size) for size in message["scratch"]]
+        scratch = [Scratch(device, size, number) for size in message["scratch"]]
         try:
             call = self._start(message, [*buffers, *(one.address for one in scratch)])
             for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):

@@ -227,7 +227,9 @@ class Judge:
         found = self._launchers.find(kernel) if kernel.is_launcher else self._library.find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
             self._progress.begin(f"compiling {found.refused.label}")
-            status, message = self._opinion.on(found.refused, self._library.port_name(kernel), found.message or "")
+            status, message = self._opinion.on(
+                found.refused, self._library.port_name(kernel), found.message or "", kernel.is_launcher
+            )
             return Outcome(kernel.name, status, source=found.source, message=message)
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)

@@ -14,7 +14,7 @@ from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
 from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.kernels import Definition
-from conformance.port.launchers import difference, launchers_in, may_define, spells
+from conformance.port.launchers import difference, launchers_in, mangled_in, may_define, spells
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
@@ -47,6 +47,7 @@ class Launchers:
         self._compiler = compiler
         self._loader = loader
         self._wanted = wanted
+        self._refused: set[int] = set()
         self._candidates: list[int] | None = None
         self._defined: dict[int, dict[str, Definition]] = {}
         self._unread: dict[int, str] = {}
@@ -87,17 +88,24 @@ class Launchers:
             self._load(index)
             if index in self.unavailable:
                 return Found(None, "not_run", place, self.unavailable[index])
+            refused = source if index in self._refused else None
             if index in self.broken:
-                return Found(None, "compile_error", place, self.broken[index])
+                return Found(None, "compile_error", place, self.broken[index], refused)
             function = self._function(index, name)
             if function is None:
                 lacks = self._made[index].broken.get(name)
-                why = lacks.why if lacks is not None else "the compiled source does not export it"
-                return Found(None, "compile_error", place, why)
+                if lacks is not None:
+                    return Found(None, "compile_error", place, lacks.why, source)
+                return Found(None, "compile_error", place, "the compiled source does not export it")
             return Found(function, "pass", place, None, with_places=partial(self._with_places, index))
         for index, why in self._unread.items():
             if spells(self._sources[index], name):
                 return Found(None, "compile_error", self._sources[index].label, why)
+        for index in self._spelling():
+            source, options = self._sources[index], self._port.options
+            if (one := mangled_in(source, options).get(name)) and index not in self._unread:
+                place = f"{source.label_of(str(one.file))}:{one.line}"
+                return Found(None, "missing", None, f'{place} defines it without extern "C": its symbol is mangled')
         return Found(None, "missing", None, None)
 
     def _spelling(self) -> list[int]:
@@ -130,6 +138,7 @@ class Launchers:
             raise LostLoading(index, lost) from None
         except CompileError as error:
             self.broken[index] = first_error(source.labelled(error.log))
+            self._refused.add(index)
         except HipError as error:
             where = self.unavailable if error.code == NOT_SUPPORTED else self.broken
             where[index] = str(error)

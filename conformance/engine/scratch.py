@@ -6,19 +6,28 @@ import ctypes
 
 from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device
 
-GARBAGE = 0xA5
-"""What scratch is filled with."""
+_GARBAGE = (0xFF, 0x7B, 0xFB)
+"""What scratch is filled with, in turns: NaN and -1, then large numbers of either sign, in every type. Nothing of it
+vanishes in a sum, and not all of it in a maximum."""
+
+
+def garbage(number: int) -> int:
+    """What every byte of scratch holds before launch ``number`` of a case."""
+    return _GARBAGE[number % len(_GARBAGE)]
 
 
 class Scratch:
-    """``size`` bytes of garbage at ``address``; raises ``HipError`` where the device has no room."""
+    """``size`` bytes of garbage at ``address``, for launch ``number`` of a case.
 
-    def __init__(self, device: Device, size: int) -> None:
+    Raises ``HipError`` where the device has no room.
+    """
+
+    def __init__(self, device: Device, size: int, number: int) -> None:
         self._device, self._size = device, size
         self._base = device.take(size + 2 * CANARY_BYTES)
         self.address = self._base + CANARY_BYTES
         device.fill(self._base, CANARY, size + 2 * CANARY_BYTES)
-        device.fill(self.address, GARBAGE, size)
+        device.fill(self.address, garbage(number), size)
 
     def damage(self) -> str:
         """How many of the guard bytes were overwritten, in words; empty where none was."""

@@ -54,11 +54,22 @@ def spells(source: KernelSource, name: str) -> bool:
 
 def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
     """The host functions with C linkage that ``source`` defines, by name; raises ``ScanError``."""
+    return {one.name: one for one in _functions(source, options) if one.extern_c}
+
+
+def mangled_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
+    """Its other host functions, whose symbols are mangled; empty where the source cannot be read so."""
+    try:
+        return {one.name: one for one in _functions(source, options) if not one.extern_c}
+    except ScanError:
+        return {}
+
+
+def _functions(source: KernelSource, options: BuildOptions) -> list[Definition]:
     folders: Sequence[Path] = (source.path.parent, *options.include_dirs, source.root)
     own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
     defines = (*own, *options.defines)
-    found = scan_file(source.path, folders, defines, options.forced, options.undefines, options.std).functions
-    return {one.name: one for one in found if one.extern_c}
+    return scan_file(source.path, folders, defines, options.forced, options.undefines, options.std).functions
 
 
 def known_launchers(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:

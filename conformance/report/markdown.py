@@ -13,7 +13,7 @@ from conformance.report.failures import Told, failure_lines, missing_lines
 from conformance.report.families import status_table
 from conformance.report.launchers import launcher_lines
 from conformance.report.remarks import shared_remarks
-from conformance.report.robustness import robustness_lines
+from conformance.report.robustness import failed_robustness, robustness_lines
 from conformance.report.tally import ABSENT, launcher_results, launchers, results, tally, unknown
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain
@@ -64,6 +64,7 @@ def render_markdown(records: Records, specs: Specs) -> str:
         *_sections("Launchers not at parity", names, _failing_launchers(found, names, specs)),
         *_sections("The port's own choices", names, [choice_lines(part) for part in rows]),
         *_sections("Robustness", names, [_robustness(part, specs) for part in rows]),
+        *_sections("Robustness of launchers", names, [_robustness(one.launchers, specs, "launcher") for one in found]),
         *_sections("Remarks", names, [_annotated(part) for part in rows]),
         "",
         "## What upstream gets wrong",
@@ -156,10 +157,9 @@ def _what_was_run(found: Sequence[Record], names: Sequence[str], specs: Specs) -
     return lines
 
 
-def _robustness(part: Sequence[KernelResult], specs: Specs) -> list[str]:
+def _robustness(part: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> list[str]:
     """What failed without a part in the verdict; how many there were is said above."""
-    told = any(row.robustness and (row.robustness.failed or row.robustness.message) for row in part)
-    return robustness_lines(part, specs) if told else []
+    return robustness_lines(part, specs, noun) if failed_robustness(part) else []
 
 
 def _failing_launchers(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[list[str]]:

@@ -10,7 +10,7 @@ from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
 from conformance.record.shards import gaps
 from conformance.report.declared import fixes, known_failures
-from conformance.report.robustness import robustness_note
+from conformance.report.robustness import failed_robustness, robustness_note
 from conformance.spec.load import Specs
 
 _NAMED = 5
@@ -45,10 +45,16 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", _left_out(rows)),
         *(("note", text) for text in _of_passing(rows)),
         ("note", robustness_note(rows, specs)),
+        ("note", _of_launchers(record, specs)),
         *(("warning", text) for text in _refused(record, rows)),
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]
+
+
+def _of_launchers(record: Record, specs: Specs) -> str | None:
+    """What launchers do in launches that Candle's Rust side never makes, where some fail."""
+    return robustness_note(record.launchers, specs, "launcher") if failed_robustness(record.launchers) else None
 
 
 def shared_remarks(

@@ -29,13 +29,14 @@ class Reason:
     """The first failing case of each, with what was wrong."""
 
 
-def robustness_note(rows: Sequence[KernelResult], specs: Specs) -> str | None:
+def robustness_note(rows: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> str | None:
     """One sentence: how many such cases were tried and how many failed; ``None`` where there were none."""
     found = [row.robustness for row in rows if row.robustness is not None]
     planned, ran, failed = (sum(getattr(row, name) for row in found) for name in ("planned", "cases", "failed"))
     if not planned:
         return None
-    what = f"{planned:,} more cases are launches" if planned > 1 else "1 more case is a launch"
+    of_launchers = "" if noun == "kernel" else f" of {noun}s"
+    what = f"{planned:,} more cases{of_launchers} are launches" if planned > 1 else "1 more case is a launch"
     text = (
         f"{what} that Candle's Rust side never makes, or that its own kernels get wrong; "
         f"{'they have' if planned > 1 else 'it has'} no part in any verdict"
@@ -47,7 +48,7 @@ def robustness_note(rows: Sequence[KernelResult], specs: Specs) -> str | None:
         return f"{text}; none{of} failed"
     kernels = sum(row.failed > 0 for row in found)
     by_reason = ", ".join(f"{reason.failed:,} as {reason.why}" for reason in reasons(rows, specs))
-    return f"{text}; {failed:,}{of} failed, in {counted(kernels, 'kernel')} ({by_reason})"
+    return f"{text}; {failed:,}{of} failed, in {counted(kernels, noun)} ({by_reason})"
 
 
 def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
@@ -57,7 +58,7 @@ def reasons(rows: Sequence[KernelResult], specs: Specs) -> list[Reason]:
         if row.robustness is None:
             continue
         for failure in row.robustness.failures:
-            why, where = _reason(specs.kernels[row.name], failure.case)
+            why, where = _reason(specs.entry(row.name), failure.case)
             reason = found.setdefault(why, Reason(why))
             reason.places[where] = None
             reason.failed += 1
@@ -75,9 +76,14 @@ def _reason(kernel: Kernel, text: str) -> NeverLaunched:
         return _OTHER
 
 
-def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
+def failed_robustness(rows: Sequence[KernelResult]) -> bool:
+    """Whether such a case failed, or stopped the others."""
+    return any(row.robustness and (row.robustness.failed or row.robustness.message) for row in rows)
+
+
+def robustness_lines(rows: Sequence[KernelResult], specs: Specs, noun: str = "kernel") -> list[str]:
     """The section of the Markdown report."""
-    note = robustness_note(rows, specs)
+    note = robustness_note(rows, specs, noun)
     if note is None:
         return ["No such case was run."]
     lines = [plain(f"{note}.")]
@@ -85,7 +91,7 @@ def robustness_lines(rows: Sequence[KernelResult], specs: Specs) -> list[str]:
         names = list(reason.kernels)
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
-        about = f"{counted(reason.failed, 'case')} of {counted(len(names), 'kernel')}"
+        about = f"{counted(reason.failed, 'case')} of {counted(len(names), noun)}"
         lines += ["", f"- {plain(reason.why)} ({places}): {about}: {', '.join(map(code, names[:_NAMED]))}{more}."]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]

@@ -62,8 +62,9 @@ class LauncherRuntime(Protocol):
     def symbol(self, loaded: int, name: str) -> int | None:
         """The address of the host function ``name`` of what was loaded; ``None`` where it exports none."""
 
-    def begin_call(self, stream: int) -> None:
-        """A launcher is called next that is to put its work on ``stream``."""
+    def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
+        """A launcher is called next that is to put its work on ``stream``; of its arguments, which are ``pointers`` and
+        ``None`` for numbers, its own code cannot access the memory where the runtime can see to that."""
 
     def end_call(self) -> tuple[int, str]:
         """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong

@@ -10,6 +10,9 @@ IMPOSSIBLE_GEOMETRY = "impossible geometry"
 _KINDS: tuple[tuple[str, str], ...] = (
     (r"ended without a fault, but upstream stops", "no fault"),
     (r"puts? work on (the null|another) stream", "another stream"),
+    (r"frees what it must not", "freed twice"),
+    (r"which is memory of the device", "device memory on the host"),
+    (r"points to memory of the host", "host memory in a kernel"),
     (r"returns with the error \w+ \(\d+\) pending", "pending error"),
     (r"freed what it was given", "freed argument"),
     (r"wrote outside of \w+: \d+ bytes before", "outside of scratch"),

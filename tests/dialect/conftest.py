@@ -22,7 +22,8 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
         )
         err = capfd.readouterr().err
         read = json.loads(record.read_text())
-        return Verdicts(code, err, read["run"]["wave"], {row["name"]: row for row in read["kernels"]})
+        rows = {row["name"]: row for row in (*read["kernels"], *read.get("launchers", ()))}
+        return Verdicts(code, err, read["run"]["wave"], rows)
 
     return call
 

@@ -11,7 +11,8 @@ TREES = Path(__file__).parent / "trees"
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What a run came to: its exit code, standard error, wave size, and the record's row of each kernel by name."""
+    """What a run came to: its exit code, standard error, wave size, and the record's row of each kernel
+    and launcher by name."""
 
     code: int
     err: str

@@ -10,6 +10,7 @@ from judging import Run
 from conformance.port.compiling.choice import NoHipcc, require_hipcc
 from conformance.runtimes import runtime_kind
 from conformance.toolchains.amd import ENVIRONMENT
+from conformance.toolchains.libraries import amd_library_compiler
 
 KEEPS = ("--order", "forward")
 UNARY = """
@@ -33,6 +34,17 @@ UNARY(usqr_f32, float, x *x)
 UNARY(uexp_f32, float, no_such(x))
 """
 
+QUANTIZE = "launch_mmvq_gguf_quantize_q8_1"
+LAUNCHERS = f"""
+#include <hip/hip_runtime.h>
+__global__ void one(const void *, void *) {{}}
+__global__ void two(const void *, void *) {{}}
+extern "C" void {QUANTIZE}_f32(const void *x, void *vy, int kx, int, int, hipStream_t stream) {{
+  auto chosen = kx > 1 ? one : two;
+  chosen<<<1, 1, 0, stream>>>(x, vy);
+}}
+"""
+
 
 def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -> None:
     try:
@@ -49,6 +61,22 @@ def test_what_amds_compiler_takes_is_not_the_ports_fault(run: Run, tree: Path) -
     assert said.rows["uexp_f32"]["message"].startswith("port/unary.hip:19:")
     assert "no_such" in said.rows["uexp_f32"]["message"]
     assert said.code == 2
+
+
+def test_a_launcher_that_amds_compiler_takes_is_not_the_ports_fault(run: Run, tmp_path: Path) -> None:
+    lacking = amd_library_compiler("gfx90a")
+    if isinstance(lacking, str):
+        pytest.skip(f"NOBODY TO ASK: {lacking}")
+    source = tmp_path / "port" / "mmvq.hip"
+    source.parent.mkdir()
+    source.write_text(LAUNCHERS)
+    right = run(source, f"{QUANTIZE}_f32", *KEEPS).rows[f"{QUANTIZE}_f32"]
+    assert right["status"] == "not_run"
+    assert right["message"].startswith("infrastructure: the harness cannot compile this, AMD's compiler does (")
+    source.write_text(LAUNCHERS.replace("chosen<<<", "no_such<<<"))
+    wrong = run(source, f"{QUANTIZE}_f32", *KEEPS).rows[f"{QUANTIZE}_f32"]
+    assert wrong["status"] == "compile_error"
+    assert "no_such" in wrong["message"]
 
 
 def test_where_nobody_can_be_asked_the_message_says_so(run: Run, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

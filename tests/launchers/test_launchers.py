@@ -24,6 +24,7 @@ from tests.commands import answer
 
 TREE = Path(__file__).parent / "tree"
 REFUSED = Path(__file__).parent / "refused"
+ADDS = Path(__file__).parent / "adds"
 LAUNCHER = "launch_mmvq_gguf_quantize_q8_1_f32"
 CASE = f"{LAUNCHER}(kx=32,rows=1,values=unit)"
 
@@ -97,7 +98,11 @@ def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name:
     ("fault", "status", "why"),
     [
         (Fault.CRASHES, "crash", "SIGSEGV"),
-        (Fault.FREES_TWICE, "fail", "pending: free of the 64-byte allocation: it has been freed already"),
+        (
+            Fault.FREES_TWICE,
+            "fail",
+            "frees what it must not: free of the 64-byte allocation",
+        ),
         (Fault.FREES_TWICE_ON_HOST, "crash", "double free"),
         (Fault.FREES_ARGUMENT, "fail", "freed what it was given: vy"),
         (Fault.NULL_STREAM, "fail", "put work on the null stream"),
@@ -175,6 +180,19 @@ def test_a_byte_behind_the_scratch_is_a_fault(judged: Any) -> None:
     assert "past the end of the 16777216-byte allocation" in row["failures"][0]["why"]
 
 
+@pytest.mark.parametrize(
+    ("case", "got"),
+    [
+        ("launch_mmvq_gguf_q8_0_f32_plain(ncols=256,nrows=64,columns=5,values=random)", "(0x7b7b7b7b)"),
+        ("launch_mmq_gguf_q8_0(ncols=256,nrows=33,columns=1,values=random)", "nan (0xffffffff)"),
+    ],
+)
+def test_what_is_added_to_an_output_or_to_scratch_is_wrong(judged: Any, case: str, got: str) -> None:
+    row = judged(case, tree=ADDS)
+    assert row["status"] == "fail"
+    assert got in row["failures"][0]["got"]
+
+
 def test_launchers_with_other_parameters_or_errors_are_not_called(judged: Any) -> None:
     row = judged(LAUNCHER, tree=REFUSED)
     assert (row["status"], row["message"]) == ("signature", "parameter 3 is long, Candle's is i32 kx")
@@ -231,6 +249,28 @@ def test_check_compares_the_parameters_of_launchers_and_names_near_misses(
     said = answer(capsys, "check", "--kernels", tmp_path, "--partial")
     assert "moe_gemm_ggufs" in said.out
     assert "is not a launcher of the specs; moe_gemm_gguf is missing" in said.out
+
+
+def test_c_linkage_may_come_from_a_declaration_and_its_absence_is_named(
+    judged: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    parameters = "(const void *x, void *vy, int kx, int kx_padded, int num_rows, void *stream)"
+    source = tmp_path / "mmvq.hip"
+    source.write_text(
+        "#include <hip/hip_runtime.h>\n"
+        f'extern "C" {{ void {LAUNCHER}{parameters}; }}\n'
+        f"void {LAUNCHER}{parameters} {{}}\n"
+        f"void launch_mmvq_gguf_quantize_q8_1_f16{parameters} {{}}\n"
+    )
+    assert judged(CASE, tree=source)["status"] == "fail"  # found, and it does nothing
+    row = judged("launch_mmvq_gguf_quantize_q8_1_f16", tree=source)
+    assert (row["status"], row["message"].partition(":4 ")[2]) == (
+        "missing",
+        'defines it without extern "C": its symbol is mangled',
+    )
+    said = answer(capsys, "check", "--kernels", source, "--partial").out
+    assert "mmvq.hip:4: launch_mmvq_gguf_quantize_q8_1_f16 extern" in said
+    assert "1 of 49 linked launchers are defined" in said
 
 
 def test_list_has_launchers_by_module_and_counts_them_apart(capsys: pytest.CaptureFixture[str]) -> None:

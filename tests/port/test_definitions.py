@@ -70,6 +70,9 @@ def test_a_kernel_of_an_included_file_is_placed_there(tmp_path: Path) -> None:
         ('extern "C" [[maybe_unused]] __global__ void __launch_bounds__(256) k(int n) {}', True),
         ('struct s { int a[2]; }; extern "C" static __global__ void k(int n) {}', True),
         ('extern "C" __global__ void k(int n);\nextern "C" __global__ void k(int n) {}', True),
+        ('extern "C" __global__ void k(int n);\n__global__ void k(int n) {}', True),
+        ('extern "C" { __global__ void k(int); }\n__global__ void k(int n) {}', True),
+        ('extern "C" void other(int k);\n__global__ void k(int n) {}', False),
     ],
 )
 def test_linkage(tmp_path: Path, text: str, extern_c: bool) -> None:

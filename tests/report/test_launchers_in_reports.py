@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conformance.outcome import Evidence, Failure, Observation
+from conformance.outcome import Evidence, Failure, Observation, Robustness
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report import (
     render_csv,
@@ -140,3 +140,17 @@ def test_the_rows_of_the_map_of_launchers() -> None:
     assert place(entry[PASSING], SPECS) == ("mmvq f16", "q4_0")
     assert place(entry[WRONG], SPECS) == ("mmq", "q4_0")
     assert place(entry["moe_gemm_wmma"], SPECS) == ("moe_gemm_wmma", "")
+
+
+def test_what_launchers_do_in_launches_that_rust_never_makes_is_told_where_it_is_wrong() -> None:
+    case = f"{PASSING}(ncols=256,nrows=5,columns=3,gap=2,values=random)"
+    failed = Robustness(4, 4, 1, (Failure(case, "9 ulp off"),))
+    for robustness, told in ((Robustness(4, 4, 0), False), (failed, True)):
+        found = Record.of(
+            run_info(specs_digest=SPECS.digest), every_kernel(SPECS, []), [row(PASSING, "pass", robustness=robustness)]
+        )
+        text = "4 more cases of launchers are launches that Candle's Rust side never makes"
+        assert (text in " ".join(render_terminal(found, SPECS).split())) is told
+        markdown = render_markdown([found], SPECS)
+        assert ("## Robustness of launchers" in markdown) is told
+        assert ("1 case of 1 launcher: " in markdown) is told

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from conformance.port.check.findings import Finding
 from conformance.port.check.names import nearest
 from conformance.port.declared.names import Names
-from conformance.port.launchers import difference, known_launchers, may_define, stem
+from conformance.port.launchers import difference, known_launchers, mangled_in, may_define, stem
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
@@ -17,7 +17,7 @@ def check_launchers(
     sources: Sequence[KernelSource], options: BuildOptions, launchers: Mapping[str, Kernel], names: Names
 ) -> tuple[frozenset[str], list[Finding]]:
     """Which of ``launchers`` host functions of ``sources`` define, and what is wrong with these: other parameters, a
-    second definition, and a name that is near a launcher's which no source defines."""
+    second definition, no C linkage, and a name that is near a launcher's which no source defines."""
     places: dict[str, str] = {}
     findings: list[Finding] = []
     strange: dict[str, str] = {}
@@ -40,6 +40,16 @@ def check_launchers(
             if said is not None:
                 findings.append(Finding("parameter_type", name, said, place))
     missing = [name for name in launchers if name not in places]
+    mangled: dict[str, str] = {}
+    for source in sources:
+        if missing and may_define(source, [names.port(name) for name in missing], options):
+            for one in mangled_in(source, options).values():
+                mangled.setdefault(one.name, f"{source.label_of(str(one.file))}:{one.line}")
+    findings += [
+        Finding("extern_c", name, 'extern "C" is missing: its symbol is mangled', mangled[names.port(name)])
+        for name in missing
+        if names.port(name) in mangled
+    ]
     for name, place in strange.items():
         near = nearest(name, missing)
         if near:

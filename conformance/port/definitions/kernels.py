@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,6 +87,7 @@ class _Reader:
         self.aliases: dict[str, tuple[str, ...]] = {}
         # One entry per open namespace or linkage block: the block's first token, and whether C linkage holds in it.
         self.blocks: list[tuple[Token, bool]] = []
+        self.declared_in_c: set[str] = set()
 
     def read(self) -> None:
         position = 0
@@ -111,6 +113,7 @@ class _Reader:
             text = self.tokens[position].text
             if text == ";":
                 self._alias(self.tokens[start:position])
+                self._prototype(start, position)
                 self._keep(start, position + 1, opened)
                 return position + 1
             if text == "{":
@@ -195,6 +198,12 @@ class _Reader:
         elif words[:1] == ["using"] and words[2:3] == ["="] and all(token.is_word for token in tokens[3:]):
             self.aliases[words[1]] = tuple(words[3:])
 
+    def _prototype(self, start: int, end: int) -> None:
+        """Remembers the name of a function that is declared with C linkage: its definition has it too."""
+        words = [token.text for token in self.tokens[start:end]]
+        if self._in_c or words[:2] == ["extern", '"C"']:
+            self.declared_in_c |= {before for before, word in pairwise(words) if word == "("}
+
     def _kernel(self, start: int, body: int, end: int) -> bool:
         """Adds the kernel whose declaration is ``start`` to ``body`` and whose body ends at ``end``, if it is one."""
         position, is_global, extern_c, template = start, False, self._in_c, False
@@ -208,6 +217,7 @@ class _Reader:
                     continue
                 if not name.is_word:
                     return False
+                extern_c = extern_c or name.text in self.declared_in_c
                 definition = self._definition(position, close - 1, end, extern_c, template)
                 (self.found if is_global else self.functions).append(definition)
                 return is_global

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 
 class WatchedCalls:
@@ -11,13 +12,16 @@ class WatchedCalls:
     def __init__(self, library: ctypes.CDLL) -> None:
         library.hipcpuBeginCall.restype = None
         library.hipcpuBeginCall.argtypes = [ctypes.c_void_p]
+        library.hipcpuKeepFromHost.restype = None
         library.hipcpuEndCall.restype = ctypes.c_char_p
         library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
         self._watching = library
 
-    def begin_call(self, stream: int) -> None:
+    def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``."""
         self._watching.hipcpuBeginCall(stream)
+        given = (ctypes.c_void_p * len(pointers))(*pointers)
+        self._watching.hipcpuKeepFromHost(given, len(pointers))
 
     def end_call(self) -> tuple[int, str]:
         """See ``LauncherRuntime``."""

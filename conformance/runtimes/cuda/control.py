@@ -6,6 +6,7 @@ import ctypes
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class CudaRuntime(HostLibraries, OnDevice):
             )
         return number
 
-    def begin_call(self, stream: int) -> None:
+    def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``."""
         self._pending_errors()
 

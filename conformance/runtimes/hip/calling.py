@@ -53,6 +53,10 @@ class PreparedCall:
         stream = device.stream()
         self._stream = stream
         given = [stream.to_bytes(SLOT, "little") if slot is None else slot for slot in slots]
+        self._pointers = [
+            int.from_bytes(slot, "little") if name == "*" and slot is not None else None
+            for name, slot in zip(types, slots, strict=True)
+        ]
         self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
 
     def start(self) -> None:
@@ -68,7 +72,7 @@ class PreparedCall:
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
         device.synchronize()  # the stream waits for no copy and no other one
         device.hip.hipGetLastError()  # of whoever came before
-        runtime.begin_call(self._stream)
+        runtime.begin_call(self._stream, self._pointers)
         self._call(*self._values)
         pending = device.hip.hipGetLastError()[0]
         text = device.detail(pending) if int(pending) else ""

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 
@@ -51,7 +52,7 @@ class HostLibraries:
         except AttributeError:
             return None
 
-    def begin_call(self, stream: int) -> None:
+    def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``; what is done with the stream is not seen."""
 
     def end_call(self) -> tuple[int, str]:

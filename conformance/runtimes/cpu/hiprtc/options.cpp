@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <map>
@@ -305,9 +306,15 @@ Words dialect_flags(const Toolchain &toolchain, Dialect dialect) {
   return {"-isystem", toolchain.include + "/nvidia", "-include", "simt/cuda_prelude.h"};
 }
 
+bool compiles_launchers(const Options &options) {
+  return std::any_of(options.preprocess.begin(), options.preprocess.end(),
+                     [](const std::string &word) { return word.rfind("-DSIMT_LAUNCHERS", 0) == 0; });
+}
+
 Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   // -march and -O are here because kernels may ask for __AVX2__ or __OPTIMIZE__.
-  Words flags = {"-std=" + options.standard, "-march=native", "-fno-exceptions", "-fno-rtti", "-O2"};
+  Words flags = {"-std=" + options.standard, "-march=native", "-O2"};
+  if (!compiles_launchers(options)) flags.insert(flags.end(), {"-fno-exceptions", "-fno-rtti"});
   // These instructions flush subnormal floats to zero when they convert to bfloat16.
   if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert"});
   // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts.

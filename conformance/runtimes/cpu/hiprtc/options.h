@@ -46,6 +46,9 @@ Options parse_options(const std::vector<std::string> &words);
 // The prelude of every source of a dialect, and the header folders of that dialect, after the caller's own.
 std::vector<std::string> dialect_flags(const Toolchain &toolchain, Dialect dialect);
 
+// Whether the source is compiled with its host code (simt/host.h).
+bool compiles_launchers(const Options &options);
+
 // Flags of the preprocessing and of the compiling run, the caller's last; without include paths.
 std::vector<std::string> preprocess_flags(const Toolchain &toolchain, const Options &options);
 std::vector<std::string> compile_flags(const Toolchain &toolchain, const Options &options);

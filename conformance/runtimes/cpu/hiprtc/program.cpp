@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
@@ -82,12 +81,6 @@ std::string undefined_by(const Words &options) {
     lines += "#undef " + (alone ? options[i + 1] : options[i].substr(2)) + "\n";
   }
   return lines;
-}
-
-// Whether the source is compiled with its host code (simt/host.h).
-bool compiles_launchers(const Options &options) {
-  return std::any_of(options.preprocess.begin(), options.preprocess.end(),
-                     [](const std::string &word) { return word.rfind("-DSIMT_LAUNCHERS", 0) == 0; });
 }
 
 bool has_host_code(const std::string &source) {
@@ -240,12 +233,12 @@ Program::Outcome Program::attempt(const Words &words) {
   for (size_t i = 0; i < expressions_.size(); ++i) lowered_[expressions_[i]] = names[found.kernels.size() + i];
 
   // 5. Link. libamdhip64 replaces the functions of glibc that exceed HIP's error bounds (runtime/mathematics.cpp).
-  step = run(
-      joined({tools.linker,
-              {"-shared", "-Bsymbolic", "-z", "noexecstack", "--wrap=tanh", "--wrap=tanhf", "--wrap=pow", "--wrap=powf",
-               "-o", folder.file("module.so"), object_file, path_of_library("libm.so.6"), path_of_library("libc.so.6")},
-              tools.libraries}),
-      folder.file("output"));
+  step = run(joined({tools.linker,
+                     {"-shared", "-Bsymbolic", "-z", "noexecstack", "--eh-frame-hdr", "--wrap=tanh", "--wrap=tanhf",
+                      "--wrap=pow", "--wrap=powf", "-o", folder.file("module.so"), object_file,
+                      path_of_library("libm.so.6"), path_of_library("libc.so.6")},
+                     tools.libraries}),
+             folder.file("output"));
   add_to_log(log_, step.output, folder.path());
   if (!step.started || step.status != 0) return Outcome::failed;
   code_ = read_file(folder.file("module.so"));

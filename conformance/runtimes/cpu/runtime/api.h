@@ -26,11 +26,21 @@ struct PointerAttributes {
   unsigned flags;
 };
 
-// Stream handles are validated and otherwise ignored: every call is complete when it returns.
+// Stream handles are validated and otherwise ignored, for every call is complete when it returns; but of a launcher it
+// is watched which work is in order with its stream. A call puts work on `stream`:
 Error check_stream(const char *call, const void *stream);
+// A call that does not.
+Error check_handle(const char *call, const void *stream);
 
 // Work on the null stream, by a call that takes no stream.
 void note_default_stream(const char *call);
+
+// The host waits for a stream, and for all.
+void note_host_waits(const void *stream);
+void note_host_waits_for_all();
+
+// hipFree and related functions were given what is not allocated; the last message says why.
+void note_bad_free();
 
 // The result of a launch by a launcher, which may never look at it: kept where the kernel faulted, or cannot be run.
 void note_fault(Error error);

@@ -150,7 +150,10 @@ SIMT_API int hipGetDeviceFlags(unsigned *flags) {
   return Success;
 }
 SIMT_API int hipSetDeviceFlags(unsigned) { return Success; }
-SIMT_API int hipDeviceSynchronize() { return Success; }
+SIMT_API int hipDeviceSynchronize() {
+  note_host_waits_for_all();
+  return Success;
+}
 SIMT_API int hipDeviceReset() {
   const auto lock = lock_launches();
   unload_all_modules();

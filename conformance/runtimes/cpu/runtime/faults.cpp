@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 
+#include "host_access.h"
 #include "sandbox_handler.h"
 #include "worker.h"
 
@@ -35,6 +36,7 @@ Incident incident_of(Incident::Kind kind, const Worker &worker, const ucontext_t
 // action is taken.
 void forward(int signal, siginfo_t *info, void *context) {
   static thread_local volatile sig_atomic_t forwarding = 0;
+  if (!forwarding) tell_host_access(*info, context);
   const struct sigaction *to = nullptr;
   for (unsigned i = 0; i < std::size(handled); ++i)
     if (handled[i] == signal) to = &previous[i];

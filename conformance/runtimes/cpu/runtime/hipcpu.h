@@ -43,10 +43,15 @@ void hipcpuModuleLoads(unsigned long *total, unsigned long *duplicates);
 // The address of the exported function `name` of a loaded module (hipModule_t); null where it has none.
 void *hipcpuModuleSymbol(void *module, const char *name);
 
-// From now on work is expected on `stream` alone (a hipStream_t), until hipcpuEndCall. That tells of the first kernel
-// that faulted, with its result in *fault; else, with 0 there, of the first call that put work on another stream; null
-// where neither happened. The text is valid until the next hipcpuBeginCall.
+// From now on work is expected on `stream` (a hipStream_t), until hipcpuEndCall. That tells of the first kernel that
+// faulted, with its result in *fault; else, with 0 there, of the first free of what is not allocated, or of work on
+// another stream that does not wait for `stream`, or the other way round; null where none of it happened. The text is
+// valid until the next hipcpuBeginCall.
 void hipcpuBeginCall(void *stream);
+
+// Until hipcpuEndCall a launcher's own code cannot access the device memory that its arguments point to (null for those
+// that are none), nor what it allocates; an access is told on standard error and ends the process with SIGSEGV.
+void hipcpuKeepFromHost(void *const *pointers, unsigned count);
 const char *hipcpuEndCall(int *fault);
 
 // For modules only (simt/host.h): launches a kernel of the module whose table is `rows`, which need not hold `row`.

@@ -195,9 +195,11 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   unsigned pointers = 0;
   const Memory::Argument *memory_arguments = arguments.memory_arguments(kernel, pointers);
   if (const Error error = memory().check_arguments(kernel.name, memory_arguments, pointers)) return error;
+  if (const Error error = memory().check_not_of_host(kernel.name, memory_arguments, pointers)) return error;
 
   static Orders &orders = *new Orders;
   const std::lock_guard lock(launch_mutex());
+  const Memory::Opened opened;
   install_fault_handlers();
   const Options &settings = options();
   const Order order = settings.order();

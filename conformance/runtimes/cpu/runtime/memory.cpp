@@ -85,6 +85,7 @@ Memory::Block *Memory::acquire(std::size_t body) {
 
 void Memory::recycle(Block *block) {
   block->live = false;
+  if (block->kept) admit(*block);
   live_[block->live_index] = live_.back();
   live_[block->live_index]->live_index = block->live_index;
   live_.pop_back();
@@ -120,6 +121,7 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
   live_.push_back(block);
   if (poison) std::memset(block->base, 0xff, bytes);
   if (guarded) set_canaries(*block);
+  if (keeps_) keep(*block, none);
   *out = block->base;
   return Success;
 }
@@ -151,6 +153,7 @@ Error Memory::check(Block &block, const std::string &culprit) {
 
 Error Memory::release(void *pointer) {
   if (!pointer) return Success;
+  const Opened opened;
   const std::lock_guard lock(mutex_);
   Block *block = block_at(pointer);
   if (!block || block->base != pointer)

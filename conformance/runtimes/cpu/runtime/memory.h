@@ -50,10 +50,28 @@ class Memory {
   };
   // Before a launch: no argument points into memory that has been freed.
   Error check_arguments(const char *kernel, const Argument *arguments, unsigned count);
+  // Before a launch by a launcher: no argument points to a stack or heap of the host, which a GPU does not have.
+  Error check_not_of_host(const char *kernel, const Argument *arguments, unsigned count);
   // After a launch: the canaries of what the arguments point to, and of a few others in turn, so that every live
   // allocation is checked sooner or later. All damage is repaired, the first is reported.
   Error check_canaries(const char *kernel, const Argument *arguments, unsigned count);
   void repair_canaries();
+
+  // From now on host code cannot access the allocations that the pointers lie in, nor those that are made later, as it
+  // cannot access a GPU's; until `admit_host`, and but for the time of an `Opened`.
+  void keep_from_host(void *const *pointers, unsigned count);
+  void admit_host();
+  // Whether that is why an access to `address` faulted; for the text it is "the 64-byte allocation of argument 2".
+  bool kept_from_host(const void *address, std::string &text);
+
+  // The runtime itself accesses memory.
+  class Opened {
+   public:
+    Opened();
+    ~Opened();
+    Opened(const Opened &) = delete;
+    Opened &operator=(const Opened &) = delete;
+  };
 
   // Describes a faulting address without its value, which differs from run to run: "12 bytes past the end of
   // the 4096-byte allocation of argument 3 (float*)".
@@ -69,6 +87,8 @@ class Memory {
     Kind kind = Kind::Device;
     bool live = false;
     bool canaries = false;
+    bool kept = false;      // from the host
+    unsigned argument = 0;  // of the launcher, none for what it allocates
 
     ~Block();
     Block() = default;
@@ -85,6 +105,10 @@ class Memory {
   void recycle(Block *block);
   static void set_canaries(Block &block);
   std::string name(const Block &block, const Argument *arguments, unsigned count);
+  static constexpr unsigned none = ~0u;
+  void keep(Block &block, unsigned argument);
+  void admit(Block &block);
+  void set_access(int protection) const;          // of all that is kept
   static std::string damage(const Block &block);  // "" if none
   Error check(Block &block, const std::string &culprit);
 
@@ -95,6 +119,9 @@ class Memory {
   std::vector<Block *> live_;
   std::size_t sweep_ = 0;
   std::map<const char *, Global> globals_;
+  std::vector<Block *> kept_;
+  bool keeps_ = false;
+  unsigned opened_ = 0;
 };
 
 Memory &memory();

@@ -10,14 +10,34 @@ using Kind = Memory::Kind;
 
 namespace {
 
-int copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
-              std::size_t width, std::size_t height, int kind) {
+Error move_bytes(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
+  if (kind < HostToHost || kind > AnyToAny)
+    return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
+  if (bytes == 0) return Success;
+  const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
+  const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
+  if (const Error error = memory().check_range(call, "destination", to, bytes, to_device)) return error;
+  if (const Error error = memory().check_range(call, "source", from, bytes, from_device)) return error;
+  const Memory::Opened opened;
+  std::memmove(to, from, bytes);
+  return Success;
+}
+
+// A copy that has ended when the call returns is on the null stream.
+void note_blocking(const char *call, int kind) {
+  if (kind == HostToHost) return;
+  note_default_stream(call);
+  note_host_waits(nullptr);
+}
+
+Error copy_rows(const char *call, void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,
+                std::size_t width, std::size_t height, int kind) {
   if (width > to_pitch || width > from_pitch)
     return fail(InvalidValue, "%s: rows of %zu bytes do not fit the pitch %zu or %zu", call, width, to_pitch,
                 from_pitch);
   for (std::size_t row = 0; row < height; ++row) {
-    const int error = copy(call, static_cast<char *>(to) + row * to_pitch,
-                           static_cast<const char *>(from) + row * from_pitch, width, kind);
+    const Error error = move_bytes(call, static_cast<char *>(to) + row * to_pitch,
+                                   static_cast<const char *>(from) + row * from_pitch, width, kind);
     if (error) return error;
   }
   return Success;
@@ -28,6 +48,7 @@ Error fill(const char *call, void *to, T value, std::size_t count, bool on_defau
   if (on_default_stream) note_default_stream(call);
   if (count == 0) return Success;
   if (const Error error = memory().check_range(call, "destination", to, count * sizeof(T), true)) return error;
+  const Memory::Opened opened;
   if constexpr (sizeof(T) == 1) {
     std::memset(to, value, count);
   } else {
@@ -39,7 +60,9 @@ Error fill(const char *call, void *to, T value, std::size_t count, bool on_defau
 
 Error release(void *p) {
   const auto lock = lock_launches();
-  return memory().release(p);
+  const Error error = memory().release(p);
+  if (error == InvalidValue) note_bad_free();
+  return error;
 }
 
 }  // namespace
@@ -47,20 +70,13 @@ Error release(void *p) {
 namespace simt {
 
 int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
-  if (kind < HostToHost || kind > AnyToAny)
-    return fail(InvalidMemcpyDirection, "%s: %d is not a copy direction", call, kind);
-  if (bytes == 0) return Success;
-  const bool to_device = kind == HostToDevice || kind == DeviceToDevice;
-  const bool from_device = kind == DeviceToHost || kind == DeviceToDevice;
-  if (const Error error = memory().check_range(call, "destination", to, bytes, to_device)) return error;
-  if (const Error error = memory().check_range(call, "source", from, bytes, from_device)) return error;
-  std::memmove(to, from, bytes);
-  return Success;
+  note_blocking(call, kind);
+  return move_bytes(call, to, from, bytes, kind);
 }
 
 int copy_async(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream) {
   const Error error = check_stream(call, stream);
-  return error ? error : copy(call, to, from, bytes, kind);
+  return error ? error : move_bytes(call, to, from, bytes, kind);
 }
 
 }  // namespace simt
@@ -92,6 +108,7 @@ SIMT_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, 
 }
 SIMT_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
                          std::size_t height, int kind) {
+  note_blocking("hipMemcpy2D", kind);
   return copy_rows("hipMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind);
 }
 SIMT_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,

@@ -20,8 +20,8 @@ void write_all(const char *text, unsigned long bytes) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void simt_print(const char *text, unsigned long bytes) {
-  simt::Worker &worker = *simt::Worker::current();
-  worker.set_busy(true);
+  simt::Worker *worker = simt::Worker::current();  // none where the host code of a launcher prints
+  if (worker) worker->set_busy(true);
   const std::uint64_t limit = simt::options().print_bytes(), before = simt::options().count_printed(bytes);
   const std::uint64_t left = before < limit ? limit - before : 0;
   write_all(text, bytes < left ? bytes : left);
@@ -30,5 +30,5 @@ extern "C" __attribute__((visibility("default"))) void simt_print(const char *te
         "\n[the output of kernels has reached the option print_bytes; the rest is left out]\n";
     write_all(notice, sizeof notice - 1);
   }
-  worker.set_busy(false);
+  if (worker) worker->set_busy(false);
 }

@@ -2,12 +2,15 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "api.h"
 #include "hipcpu.h"
+#include "memory.h"
+#include "sandbox_handler.h"
+#include "stream_order.h"
 
 using namespace simt;
 
@@ -61,20 +64,13 @@ Error create(const char *call, void **out) {
   return Success;
 }
 
-// While a launcher runs: the stream that it was given, the first call that put work on another one, and the first
-// kernel that faulted.
+// While a launcher runs: what it puts on which stream, what it frees that it must not, and the first kernel that
+// faulted.
 struct Expected {
-  bool active = false;
-  const void *stream = nullptr;
-  std::string stray;
+  std::optional<StreamOrder> order;
+  std::string misuse;
   Error fault = Success;
   std::string fault_text;
-
-  void note(const char *call, const void *given) {
-    if (!active || given == stream || !stray.empty()) return;
-    stray = std::string(call) + " put work on " + (given ? "another stream" : "the null stream") +
-            ", and not on the one that the launcher was given";
-  }
 };
 
 Expected &expected_work() {
@@ -91,17 +87,35 @@ Error check_event(const char *call, const void *event) {
 
 namespace simt {
 
-void note_default_stream(const char *call) { expected_work().note(call, nullptr); }
+void note_default_stream(const char *call) {
+  if (auto &order = expected_work().order) order->work(call, nullptr);
+}
+void note_host_waits(const void *stream) {
+  if (auto &order = expected_work().order) order->host_waits(stream);
+}
+void note_host_waits_for_all() {
+  if (auto &order = expected_work().order) order->host_waits_for_all();
+}
+
+void note_bad_free() {
+  if (expected_work().order && expected_work().misuse.empty())
+    expected_work().misuse = std::string("frees what it must not: ") + last_message();
+}
 
 void note_fault(Error error) {
   const bool tells = (error >= IllegalAddress && error <= LaunchFailure) || error == NotSupported;
-  if (!tells || !expected_work().active || expected_work().fault) return;
+  if (!tells || !expected_work().order || expected_work().fault) return;
   expected_work().fault = error;
   expected_work().fault_text = last_message();
 }
 
 Error check_stream(const char *call, const void *stream) {
-  expected_work().note(call, stream);
+  if (const Error error = check_handle(call, stream)) return error;
+  if (auto &order = expected_work().order) order->work(call, stream);
+  return Success;
+}
+
+Error check_handle(const char *call, const void *stream) {
   constexpr std::uintptr_t last_special = 2;  // null, hipStreamLegacy, hipStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(stream) <= last_special || live<Stream>().find(stream)) return Success;
   return fail(InvalidHandle, "%s: %s is not a stream", call, pointer_text(stream).c_str());
@@ -111,15 +125,20 @@ Error check_stream(const char *call, const void *stream) {
 
 SIMT_API void hipcpuBeginCall(void *stream) {
   expected_work() = {};
-  expected_work().active = true;
-  expected_work().stream = stream;
+  expected_work().order.emplace(stream);
+}
+SIMT_API void hipcpuKeepFromHost(void *const *pointers, unsigned count) {
+  install_fault_handlers();
+  memory().keep_from_host(pointers, count);
 }
 SIMT_API const char *hipcpuEndCall(int *fault) {
+  memory().admit_host();
   Expected &work = expected_work();
-  work.active = false;
+  if (work.order && work.misuse.empty()) work.misuse = work.order->wrong();
+  work.order.reset();
   if (fault) *fault = work.fault;
   if (work.fault) return work.fault_text.c_str();
-  return work.stray.empty() ? nullptr : work.stray.c_str();
+  return work.misuse.empty() ? nullptr : work.misuse.c_str();
 }
 
 SIMT_API int hipStreamCreate(void **s) { return create<Stream>("hipStreamCreate", s); }
@@ -132,19 +151,25 @@ SIMT_API int hipStreamDestroy(void *s) {
              ? Success
              : fail(InvalidHandle, "hipStreamDestroy: %s is not a stream", pointer_text(s).c_str());
 }
-SIMT_API int hipStreamSynchronize(void *s) { return check_stream("hipStreamSynchronize", s); }
-SIMT_API int hipStreamQuery(void *s) { return check_stream("hipStreamQuery", s); }
+SIMT_API int hipStreamSynchronize(void *s) {
+  if (const Error error = check_handle("hipStreamSynchronize", s)) return error;
+  note_host_waits(s);
+  return Success;
+}
+SIMT_API int hipStreamQuery(void *s) { return check_handle("hipStreamQuery", s); }
 SIMT_API int hipStreamWaitEvent(void *s, void *event, unsigned) {
-  const Error error = check_stream("hipStreamWaitEvent", s);
-  return error ? error : check_event("hipStreamWaitEvent", event);
+  if (const Error error = check_handle("hipStreamWaitEvent", s)) return error;
+  if (const Error error = check_event("hipStreamWaitEvent", event)) return error;
+  if (auto &order = expected_work().order) order->wait(s, event);
+  return Success;
 }
 SIMT_API int hipStreamGetFlags(void *s, unsigned *flags) {
   if (flags) *flags = 0;
-  return check_stream("hipStreamGetFlags", s);
+  return check_handle("hipStreamGetFlags", s);
 }
 SIMT_API int hipStreamGetPriority(void *s, int *priority) {
   if (priority) *priority = 0;
-  return check_stream("hipStreamGetPriority", s);
+  return check_handle("hipStreamGetPriority", s);
 }
 SIMT_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
   if (least) *least = 0;
@@ -159,14 +184,19 @@ SIMT_API int hipEventDestroy(void *e) {
                                   : fail(InvalidHandle, "hipEventDestroy: %s is not an event", pointer_text(e).c_str());
 }
 SIMT_API int hipEventRecord(void *e, void *stream) {
-  if (const Error error = check_stream("hipEventRecord", stream)) return error;
+  if (const Error error = check_handle("hipEventRecord", stream)) return error;
   Event *event = live<Event>().find(e);
   if (!event) return fail(InvalidHandle, "hipEventRecord: %s is not an event", pointer_text(e).c_str());
   event->recorded = true;
+  if (auto &order = expected_work().order) order->record(e, stream);
   event->time = Clock::now();
   return Success;
 }
-SIMT_API int hipEventSynchronize(void *e) { return check_event("hipEventSynchronize", e); }
+SIMT_API int hipEventSynchronize(void *e) {
+  if (const Error error = check_event("hipEventSynchronize", e)) return error;
+  if (auto &order = expected_work().order) order->host_waits_for_event(e);
+  return Success;
+}
 SIMT_API int hipEventQuery(void *e) { return check_event("hipEventQuery", e); }
 SIMT_API int hipEventElapsedTime(float *milliseconds, void *from, void *to) {
   const Event *a = live<Event>().find(from), *b = live<Event>().find(to);

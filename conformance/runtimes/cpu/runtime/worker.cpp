@@ -1,6 +1,8 @@
 #include "worker.h"
 
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -348,6 +350,20 @@ void Worker::check_barrier_counts() {
 
 // ---- what kernels and fiber.cpp call
 
+namespace {
+
+// The worker whose kernel calls. Host code of a launcher that gets here ends the process.
+simt::Worker &trapped(const char *what, const char *file, int line) {
+  simt::Worker *worker = simt::Worker::current();
+  if (worker && worker->in_kernel()) return *worker;
+  std::fprintf(stderr, "host code: %s", what);
+  if (line) std::fprintf(stderr, " at %s:%d", file, line);
+  std::fputc('\n', stderr);
+  std::abort();
+}
+
+}  // namespace
+
 extern "C" {
 
 __attribute__((visibility("hidden"), used)) simt::Resume simt_on_barrier(const char *file, int location, void *sp) {
@@ -363,7 +379,7 @@ __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, un
 __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {
-  simt::Worker &worker = *simt::Worker::current();
+  simt::Worker &worker = trapped("an index is out of bounds of its array", check->file, static_cast<int>(check->line));
   simt::Incident i = worker.incident_here(simt::Incident::OutOfBounds);
   i.bounds = check;
   i.index = index;
@@ -371,7 +387,7 @@ __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds
 }
 
 __attribute__((visibility("default"))) void simt_trap(const char *what, const char *file, int location) {
-  simt::Worker &worker = *simt::Worker::current();
+  simt::Worker &worker = trapped(what, file, simt::SourceLocation{file, location}.line());
   simt::Incident i = worker.incident_here(simt::Incident::Trap);
   i.what = what;
   i.here = {file, location};

@@ -210,6 +210,7 @@ void fill_otherwise(Unwritten what) { otherwise = what; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
+  const simt::Memory::Opened opened;
   const u32 lds_bytes = static_cast<u32>(std::min<u64>(u64{kernel.lds_bytes} + dynamic_bytes, ~0u));
   if (const Error error = check_shape(kernel, grid, block, lds_bytes)) return error;
   if ((kernel.rsrc1 & float_mode) != keeps_subnormals)

@@ -47,15 +47,22 @@ int attribute_of(const isa::Kernel &kernel, int attribute) {
   return static_cast<int>(found);
 }
 
+using Copy = int (*)(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *stream);
+
+int copy_at_once(const char *call, void *to, const void *from, std::size_t bytes, int kind, void *) {
+  return copy(call, to, from, bytes, kind);
+}
+
 int copy_symbol(const char *call, const void *symbol, const void *other, std::size_t bytes, std::size_t offset,
-                int kind, bool to_symbol) {
+                int kind, bool to_symbol, Copy made = copy_at_once, void *stream = nullptr) {
   isa::Window variable;
   if (const Error error = registry().find(call, symbol, variable)) return error;
   const std::size_t size = variable.end - variable.begin;
   if (offset > size || bytes > size - offset)
     return fail(InvalidValue, "%s: %zu bytes from byte %zu of a variable of %zu", call, bytes, offset, size);
   char *at = reinterpret_cast<char *>(variable.begin + offset);
-  return to_symbol ? copy(call, at, other, bytes, kind) : copy(call, const_cast<void *>(other), at, bytes, kind);
+  return to_symbol ? made(call, at, other, bytes, kind, stream)
+                   : made(call, const_cast<void *>(other), at, bytes, kind, stream);
 }
 
 }  // namespace
@@ -186,11 +193,9 @@ SIMT_API int hipMemcpyFromSymbol(void *to, const void *symbol, std::size_t bytes
 }
 SIMT_API int hipMemcpyToSymbolAsync(const void *symbol, const void *from, std::size_t bytes, std::size_t offset,
                                     int kind, void *stream) {
-  const Error error = check_stream("hipMemcpyToSymbolAsync", stream);
-  return error ? error : copy_symbol("hipMemcpyToSymbolAsync", symbol, from, bytes, offset, kind, true);
+  return copy_symbol("hipMemcpyToSymbolAsync", symbol, from, bytes, offset, kind, true, copy_async, stream);
 }
 SIMT_API int hipMemcpyFromSymbolAsync(void *to, const void *symbol, std::size_t bytes, std::size_t offset, int kind,
                                       void *stream) {
-  const Error error = check_stream("hipMemcpyFromSymbolAsync", stream);
-  return error ? error : copy_symbol("hipMemcpyFromSymbolAsync", symbol, to, bytes, offset, kind, false);
+  return copy_symbol("hipMemcpyFromSymbolAsync", symbol, to, bytes, offset, kind, false, copy_async, stream);
 }

@@ -65,3 +65,17 @@ typedef hipFuncAttribute cudaFuncAttribute;
 #define cudaEventRecord hipEventRecord
 #define cudaEventSynchronize hipEventSynchronize
 #define cudaFuncSetAttribute hipFuncSetAttribute
+#define cudaFuncAttributes hipFuncAttributes
+#define cudaFuncGetAttributes hipFuncGetAttributes
+#define cudaEventQuery hipEventQuery
+#define cudaEventElapsedTime hipEventElapsedTime
+#define cudaMallocManaged hipMallocManaged
+#define cudaMemcpy2DAsync hipMemcpy2DAsync
+#define cudaMemcpyToSymbol hipMemcpyToSymbol
+#define cudaMemcpyToSymbolAsync hipMemcpyToSymbolAsync
+#define cudaMemcpyFromSymbol hipMemcpyFromSymbol
+#define cudaMemcpyFromSymbolAsync hipMemcpyFromSymbolAsync
+#define cudaGetSymbolAddress hipGetSymbolAddress
+#define cudaOccupancyMaxActiveBlocksPerMultiprocessor hipOccupancyMaxActiveBlocksPerMultiprocessor
+#define cudaOccupancyMaxPotentialBlockSize hipOccupancyMaxPotentialBlockSize
+#define cudaStreamCreateWithPriority hipStreamCreateWithPriority

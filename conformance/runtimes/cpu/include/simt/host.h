@@ -66,6 +66,13 @@ typedef enum hipFuncAttribute {
   hipFuncAttributePreferredSharedMemoryCarveout = 9
 } hipFuncAttribute;
 
+typedef struct hipFuncAttributes {
+  int binaryVersion, cacheModeCA;
+  size_t constSizeBytes, localSizeBytes;
+  int maxDynamicSharedSizeBytes, maxThreadsPerBlock, numRegs, preferredShmemCarveout, ptxVersion;
+  size_t sharedSizeBytes;
+} hipFuncAttributes;
+
 typedef struct ihipStream_t *hipStream_t;
 typedef struct ihipEvent_t *hipEvent_t;
 typedef simt::DeviceProperties hipDeviceProp_t;
@@ -73,6 +80,8 @@ typedef simt::DeviceProperties hipDeviceProp_t;
 #define hipStreamNonBlocking 0x1
 #define hipEventDefault 0x0
 #define hipEventDisableTiming 0x2
+#define hipMemAttachGlobal 0x1
+#define HIP_SYMBOL(x) x
 
 extern "C" {
 hipError_t hipGetLastError();
@@ -92,11 +101,14 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
 hipError_t hipHostFree(void *pointer);
 hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes, hipMemcpyKind kind, hipStream_t stream = nullptr);
+hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+                            hipMemcpyKind kind, hipStream_t stream = nullptr);
 hipError_t hipMemset(void *to, int value, size_t bytes);
 hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t stream = nullptr);
 
 hipError_t hipStreamCreate(hipStream_t *stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags);
+hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int priority);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
@@ -106,6 +118,8 @@ hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags);
 hipError_t hipEventDestroy(hipEvent_t event);
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream);
 hipError_t hipEventSynchronize(hipEvent_t event);
+hipError_t hipEventQuery(hipEvent_t event);
+hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t from, hipEvent_t to);
 
 // The runtime's own (runtime/hipcpu.h).
 int hipcpuLaunch(const simt_kernel *rows, const simt_kernel *row, simt_index grid, simt_index block, size_t shared,
@@ -115,6 +129,7 @@ int hipcpuSetKernelAttribute(const void *kernel, int attribute, int value);
 // Typed below.
 int simt_malloc(void **pointer, size_t bytes) __asm__("hipMalloc");
 int simt_malloc_async(void **pointer, size_t bytes, hipStream_t stream) __asm__("hipMallocAsync");
+int simt_malloc_managed(void **pointer, size_t bytes, unsigned flags) __asm__("hipMallocManaged");
 int simt_host_malloc(void **pointer, size_t bytes, unsigned flags) __asm__("hipHostMalloc");
 }
 
@@ -130,6 +145,68 @@ template <class T>
 SIMT_INLINE hipError_t hipHostMalloc(T **pointer, size_t bytes, unsigned flags = 0) {
   return static_cast<hipError_t>(simt_host_malloc(reinterpret_cast<void **>(pointer), bytes, flags));
 }
+namespace simt {
+template <class T>
+SIMT_INLINE char *bytes_of(const T &variable) {
+  return const_cast<char *>(reinterpret_cast<const volatile char *>(&variable));
+}
+}  // namespace simt
+
+template <class T>
+SIMT_INLINE hipError_t hipMallocManaged(T **pointer, size_t bytes, unsigned flags = hipMemAttachGlobal) {
+  return static_cast<hipError_t>(simt_malloc_managed(reinterpret_cast<void **>(pointer), bytes, flags));
+}
+
+// Variables of the source lie where its host code finds them, too: copies need no direction.
+template <class T>
+SIMT_INLINE hipError_t hipGetSymbolAddress(void **address, const T &symbol) {
+  *address = simt::bytes_of(symbol);
+  return hipSuccess;
+}
+template <class T>
+SIMT_INLINE hipError_t hipMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
+                                              hipMemcpyKind, hipStream_t stream = nullptr) {
+  char *to = simt::bytes_of(symbol) + offset;
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream);
+}
+template <class T>
+SIMT_INLINE hipError_t hipMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                         hipMemcpyKind = hipMemcpyHostToDevice) {
+  char *to = simt::bytes_of(symbol) + offset;
+  return hipMemcpy(to, from, bytes, hipMemcpyDefault);
+}
+template <class T>
+SIMT_INLINE hipError_t hipMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset, hipMemcpyKind,
+                                                hipStream_t stream = nullptr) {
+  return hipMemcpyAsync(to, simt::bytes_of(symbol) + offset, bytes, hipMemcpyDefault, stream);
+}
+template <class T>
+SIMT_INLINE hipError_t hipMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                           hipMemcpyKind = hipMemcpyDeviceToHost) {
+  return hipMemcpy(to, simt::bytes_of(symbol) + offset, bytes, hipMemcpyDefault);
+}
+
+// Two blocks of the largest size fit a multiprocessor, as in device_api.cpp.
+template <class F>
+SIMT_INLINE hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F, int threads, size_t) {
+  if (threads < 1 || threads > SIMT_MAX_THREADS) return hipErrorInvalidValue;
+  *blocks = 2 * SIMT_MAX_THREADS / threads;
+  return hipSuccess;
+}
+template <class F>
+SIMT_INLINE hipError_t hipOccupancyMaxPotentialBlockSize(int *grid, int *block, F, size_t, int limit = 0) {
+  *grid = 2;
+  *block = limit > 0 && limit < SIMT_MAX_THREADS ? limit : SIMT_MAX_THREADS;
+  return hipSuccess;
+}
+template <class F>
+SIMT_INLINE hipError_t hipFuncGetAttributes(hipFuncAttributes *found, F) {
+  *found = {};
+  found->maxDynamicSharedSizeBytes = SIMT_MAX_DYNAMIC_SHARED;
+  found->maxThreadsPerBlock = SIMT_MAX_THREADS;
+  return hipSuccess;
+}
+
 SIMT_INLINE hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int device) {
   return hipGetDevicePropertiesR0600(properties, device);
 }
@@ -185,3 +262,5 @@ struct launched<Kernel> {
 
 #define hipLaunchKernelGGL(kernel, grid, block, shared, stream, ...) \
   ::simt::launched<&kernel>(grid, block, shared, stream)(__VA_ARGS__)
+#define hipExtLaunchKernelGGL(kernel, grid, block, shared, stream, begin, end, flags, ...) \
+  hipLaunchKernelGGL(kernel, grid, block, shared, stream, __VA_ARGS__)
