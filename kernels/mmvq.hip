@@ -38,8 +38,8 @@ void launch_teams(const VectorOperands &o, hipStream_t stream) {
       <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: two waves for a row, or four where rows are few for their length; these load two blocks of weights
-// at a time where a thread has more than three. The limits are from an H100.
+// A single column: two waves for a row, or four where rows are few for their length; these load four blocks of
+// weights at a time where a thread has more than three. The limits are from an H100.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
   constexpr int few_rows = is_same<F, Q8_0> ? 30 : 5, short_row = 3 * 4 * logical_wave_size;
@@ -49,7 +49,7 @@ void launch_column(const VectorOperands &o, hipStream_t stream) {
   } else if (lanes <= short_row) {
     launch_teams<F, 1, WaveTeams<4, 1, 1, 1>>(o, stream);
   } else {
-    launch_teams<F, 1, WaveTeams<4, 1, 1, 2>>(o, stream);
+    launch_teams<F, 1, WaveTeams<4, 1, 1, 4>>(o, stream);
   }
 }
 
