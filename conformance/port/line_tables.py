@@ -90,8 +90,8 @@ class LineTable:
         """The place of the instruction at ``address``, then those of the calls that were inlined around it."""
         return [(frame.file, frame.line) for frame in self.frames(address) if frame.line]
 
-    def own(self, address: int, root: Path) -> Place | None:
-        """The innermost of these places that is below ``root`` or in no header of a compiler or of ROCm."""
+    def own(self, address: int, root: Path | None = None) -> Place | None:
+        """The innermost of these places that is below ``root``, if given, or in no header of a compiler or of ROCm."""
         places = self.stack(address)
         return next((p for p in places if p[0].startswith(f"{root}/") or not _OF_VENDORS.search(p[0])), None)
 

@@ -16,6 +16,7 @@ from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
+from conformance.record.lines import with_lines
 from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
 from conformance.record.shards import elsewhere
 from conformance.runtimes import known_kind
@@ -39,6 +40,8 @@ def assemble(
     """
     reasons = result.settled(specs.kernels, specs.launchers).reasons
     rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
+    if result.mode.trees and not result.interrupted:
+        rows = with_lines(rows, result.mode.trees[0])
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.entry(name), result) for name in selected if name not in result.outcomes]
     waiting += [KernelResult.not_run(specs.entry(name), message=elsewhere(its)) for name, its in others.items()]

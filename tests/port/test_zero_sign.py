@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import elf
 import pytest
 
@@ -9,6 +11,9 @@ from conformance.port.check.objects import ObjectFile, check_objects, object_und
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.names import names_of
+from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import target as target_of
 
 MIX = {"gfx90a": 0xD3A10002, "gfx942": 0xD3A10002, "gfx1030": 0xCC210002, "gfx1100": 0xCC210002, "gfx1201": 0xCC210002}
 """The first word of v_fma_mixlo_f16 v2, ..."""
@@ -81,3 +86,18 @@ def test_the_warning_has_candles_name(candle: str | None, told: str) -> None:
     names = names_of(lines, ("uexp_f16", "usin_f16"), "F")
     named = object_under_candles_names(ObjectFile("port/unary.hsaco", parse(file, "unary")), names)
     assert [warning.kernel for warning in check_objects([named], {}, [])] == [told]
+
+
+def test_the_place_is_a_line_of_the_port_and_not_of_hips_header(tmp_path: Path) -> None:
+    try:
+        toolchain = find_toolchain([target_of("gfx942")], HIPCC_KINDS)
+    except AmdError as missing:
+        pytest.skip(f"NOTHING COMPILED FOR AMD TARGETS: {missing}")
+    source, code = tmp_path / "k.hip", tmp_path / "code"
+    source.write_text(
+        "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n"
+        'extern "C" __global__ void k(__half *p, const float *a) {\n  p[0] = __float2half(a[0] * a[1]);\n}\n'
+    )
+    toolchain.compile(source, target_of("gfx942"), code, ["-gline-tables-only"])
+    (lost,) = lost_signs(parse(code.read_bytes(), "k"))
+    assert lost.place == f"{source}:4"

@@ -83,6 +83,28 @@ def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
     assert record_text(made).startswith('{\n "schema": 1,')
 
 
+def test_a_kernel_that_fails_has_its_line_where_the_code_object_says_none(specs: Specs, tmp_path: Path) -> None:
+    folder = tmp_path / "port"
+    folder.mkdir()
+    (folder / "kernels.h").write_text('#define K(NAME) extern "C" __global__ void NAME(float *p) {}\n')
+    (folder / "unary.hip").write_text('#include "kernels.h"\n\nK(uexp_f32)\nK(ulog_f32)\nK(usin_f32)\n')
+    made = assemble(
+        specs,
+        result(
+            folder,
+            Outcome("uexp_f32", "pass", 5, 0, 10, 1.0, 0.5, "port/unary.hip"),
+            Outcome("ulog_f32", "crash", 5, 1, 10, 1.0, 0.5, "port/unary.hip"),
+            Outcome("usin_f32", "signature", source="port/unary.hsaco"),
+        ),
+    )
+    sources = {kernel.name: kernel.source for kernel in made.kernels if kernel.source}
+    assert sources == {
+        "uexp_f32": "port/unary.hip",
+        "ulog_f32": "port/unary.hip:4",
+        "usin_f32": "port/unary.hsaco",
+    }
+
+
 def test_a_device_chooses_its_own_order(specs: Specs, tmp_path: Path) -> None:
     made = assemble(specs, result(tmp_path, runtime="rocm", orders=("forward",)))
     assert made.run.orders == ()

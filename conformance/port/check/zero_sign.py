@@ -6,8 +6,7 @@ instruction for two, but -0 + +0 is +0 (llvm-project pull request 214544).
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +19,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from conformance.port.code_objects import CodeObject
 from conformance.port.instructions import generation, instructions
+from conformance.port.line_tables import LineTable, read_line_table
 
 _PREFIX = {9: 0xD3800000, 10: 0xCC000000, 11: 0xCC000000, 12: 0xCC000000}
 """VOP3P with opcode 0."""
@@ -67,8 +67,8 @@ def lost_signs(code: CodeObject) -> list[LostSign]:
         lines = None
         counts: dict[tuple[str, str, str | None], int] = {}
         for function, address, mnemonic in _found(elf, gen):
-            lines = lines or _Lines(elf)
-            key = (function, mnemonic, lines.place(address))
+            lines = lines or read_line_table(code.elf)
+            key = (function, mnemonic, _place(lines, address))
             counts[key] = counts.get(key, 0) + 1
     except _DAMAGE:
         return []
@@ -120,40 +120,11 @@ def _functions(elf: ELFFile) -> Iterator[tuple[str, int, bytes]]:
             yield symbol.name, address, section.data()[start : start + size]
 
 
-def _file(name: str, folders: Sequence[str], index: int) -> str:
-    """A file of a line table, relative to the current folder where it lies in that."""
-    path = Path(folders[index], name) if 0 <= index < len(folders) else Path(name)
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-class _Lines:
-    """The line table of a code object; empty where it has none."""
-
-    def __init__(self, elf: ELFFile) -> None:
-        rows: list[tuple[int, str | None]] = []
-        if elf.has_dwarf_info():
-            dwarf = elf.get_dwarf_info()
-            for unit in dwarf.iter_CUs():
-                program = dwarf.line_program_for_CU(unit)
-                if program is None:
-                    continue
-                first = 0 if program["version"] > 4 else 1
-                folders = [name.decode(errors="replace") for name in program["include_directory"]]
-                names = [
-                    _file(entry.name.decode(errors="replace"), folders, entry.dir_index - first)
-                    for entry in program["file_entry"]
-                ]
-                for entry in program.get_entries():
-                    state = entry.state
-                    if state is not None:
-                        ended = state.end_sequence or not state.line
-                        rows.append((state.address, None if ended else f"{names[state.file - first]}:{state.line}"))
-        rows.sort(key=lambda row: row[0])
-        self._addresses = [address for address, _ in rows]
-        self._places = [place for _, place in rows]
-
-    def place(self, address: int) -> str | None:
-        """The source line of the instruction at ``address``."""
-        index = bisect_right(self._addresses, address)
-        return self._places[index - 1] if index else None
+def _place(table: LineTable, address: int) -> str | None:
+    """The port's own line that the instruction at ``address`` comes from, its file relative to the current folder where
+    it lies in that."""
+    found = table.own(address)
+    if found is None:
+        return None
+    path, here = Path(found[0]), Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{found[1]}"
