@@ -122,6 +122,17 @@ def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
     assert_complete(parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module), module)
 
 
+@pytest.mark.parametrize("module", LAUNCHERS)
+def test_zigs_clang_reads_the_kernels_of_launchers_too(module: str) -> None:
+    """Not their host code, so that none is instantiated: the header of this package declares what they name."""
+    try:
+        toolchain = find_toolchain(targets_of("gfx942"), ["zig"])
+    except AmdError as missing:
+        pytest.skip(f"NOT COMPILED BY ZIG'S CLANG: {missing}")
+    (wanted,) = targets_of("gfx942")
+    assert parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module).target == "gfx942"
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_parameters_are_called_as_in_the_specs(module: str) -> None:
     """Names and order of the parameters; their types are for ``check``. Needs no compiler for AMD targets."""

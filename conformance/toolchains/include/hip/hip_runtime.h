@@ -65,6 +65,15 @@ __device__ inline void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+extern "C" __device__ __attribute__((convergent)) int __ockl_wgred_add_i32(int);
+extern "C" __device__ __attribute__((convergent)) int __ockl_wgred_and_i32(int);
+extern "C" __device__ __attribute__((convergent)) int __ockl_wgred_or_i32(int);
+
+// Barriers that tell in how many threads of the thread block a predicate holds, in all or in any.
+__device__ inline int __syncthreads_count(int predicate) { return __ockl_wgred_add_i32(predicate != 0); }
+__device__ inline int __syncthreads_and(int predicate) { return __ockl_wgred_and_i32(predicate != 0); }
+__device__ inline int __syncthreads_or(int predicate) { return __ockl_wgred_or_i32(predicate != 0); }
+
 __device__ inline unsigned __lane_id() { return __builtin_amdgcn_mbcnt_hi(-1, __builtin_amdgcn_mbcnt_lo(-1, 0)); }
 
 __device__ inline int __ffs(unsigned value) { return value == 0 ? 0 : __builtin_ctz(value) + 1; }
