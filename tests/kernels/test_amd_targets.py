@@ -122,7 +122,7 @@ def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
     assert_complete(parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module), module)
 
 
-@pytest.mark.parametrize("module", LAUNCHERS)
+@pytest.mark.parametrize("module", tuple(SPECS.launcher_modules))
 def test_zigs_clang_reads_the_kernels_of_launchers_too(module: str) -> None:
     """Not their host code, so that none is instantiated: the header of this package declares what they name."""
     try:
