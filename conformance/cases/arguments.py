@@ -118,8 +118,8 @@ def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, stream: Ran
     return operand(kernel, name, placed, fields.located(lambda: values(distribution, kind, placed.length, stream)))
 
 
-def poisoned(kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:
-    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned.
+def poisoned(kernel: Kernel, name: str, length: int, start: int = 0, byte: int = POISON_BYTE) -> Buffer:
+    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned with ``byte``.
 
     Raises ``ValueError`` above ``MAX_ELEMENTS``.
     """
@@ -127,7 +127,7 @@ def poisoned(kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:
     if start + length > MAX_ELEMENTS:
         raise ValueError(f"{name} would have {start + length} elements, more than {MAX_ELEMENTS}")
     kind = dtype(parameter.dtype)
-    data = np.full((start + length + TAIL) * kind.size, POISON_BYTE, dtype=np.uint8).view(kind.numpy)
+    data = np.full((start + length + TAIL) * kind.size, byte, dtype=np.uint8).view(kind.numpy)
     return Buffer(name, parameter.dtype, "out" if parameter.role == "in" else parameter.role, data, start)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-POISON_BYTE = 0x7B
-"""Every byte of an output before the launch: a large number in every type, which does not vanish in a sum."""
+POISON_BYTE = 0xA5
+"""Every byte of an output before the launch, as in the recorded traces."""
 
-RECORDED_POISON_BYTE = 0xA5
-"""The same in the recorded traces."""
+LAUNCHER_POISON_BYTE = 0x7B
+"""The same of launchers: a large number in every type. 0xa5a5a5a5 is -3e-16 as a float, which vanishes in a sum."""
 
 
 @dataclass(frozen=True)

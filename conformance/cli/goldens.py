@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Null, Scalar, Stream
+from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE, Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.usage import UsageError
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
@@ -41,7 +41,7 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
         "parameters": _json([{"name": p.name, "dtype": p.dtype, "role": p.role} for p in kernel.params]),
         "ulp": str(kernel.tolerance.ulp),
         "tolerance_source": kernel.tolerance.source,
-        "poison_byte": f"0x{POISON_BYTE:02x}",
+        "poison_byte": f"0x{LAUNCHER_POISON_BYTE if kernel.is_launcher else POISON_BYTE:02x}",
         "seed_salt": salt,
     }
     count = 0

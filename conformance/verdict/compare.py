@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import POISON_BYTE, RECORDED_POISON_BYTE
+from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE
 from conformance.dtypes import DType
 from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.verdict.ordinals import distance, is_nan, ordinals
@@ -166,7 +166,7 @@ def wrong_elements(
 
 
 def _is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
-    known = [int.from_bytes(bytes([byte]) * dtype.size, "little") for byte in (POISON_BYTE, RECORDED_POISON_BYTE)]
+    known = [int.from_bytes(bytes([byte]) * dtype.size, "little") for byte in (POISON_BYTE, LAUNCHER_POISON_BYTE)]
     return np.isin(bits, np.array(known, bits.dtype))
 
 

@@ -35,6 +35,7 @@ class Doing(IntEnum):
     PRINTS = auto()
     CATCHES = auto()
     ASKS = auto()
+    UPLOADS = auto()
 
 
 WRONG = [
@@ -47,7 +48,7 @@ WRONG = [
     (Doing.LEAVES_EARLY, "fail", "for which it does not wait"),
 ]
 
-RIGHT = (Doing.RIGHT, Doing.FORKS, Doing.COPIES_LATER, Doing.PRINTS, Doing.CATCHES, Doing.ASKS)
+RIGHT = (Doing.RIGHT, Doing.FORKS, Doing.COPIES_LATER, Doing.PRINTS, Doing.CATCHES, Doing.ASKS, Doing.UPLOADS)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from conformance.cases.families.packed import (
     padded,
     weights,
 )
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
+from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
@@ -196,7 +196,7 @@ def _bytes(name: str, data: NDArray[np.uint8]) -> Buffer:
 
 
 def _unwritten(name: str, size: int) -> Buffer:
-    return Buffer(name, "void*", "out", np.full(size + TAIL, POISON_BYTE, np.uint8))
+    return Buffer(name, "void*", "out", np.full(size + TAIL, LAUNCHER_POISON_BYTE, np.uint8))
 
 
 def _multiple(fields: Fields, name: str, unit: int) -> int:
@@ -235,7 +235,7 @@ def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
         _bytes("vy", np.concatenate([y, behind], 1).reshape(-1)),
-        poisoned(kernel, "dst", columns * (rows + gap)),
+        poisoned(kernel, "dst", columns * (rows + gap), byte=LAUNCHER_POISON_BYTE),
         *_numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
         *_numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
     )
@@ -272,7 +272,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
         _bytes("x", weights(qtype, rows * ncols // length, distribution, stream, behind=True)),
         _bytes("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
-        poisoned(kernel, "dst", columns * (rows + gap)),
+        poisoned(kernel, "dst", columns * (rows + gap), byte=LAUNCHER_POISON_BYTE),
         *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=ncols // length),
         *_numbers(kernel, stride_col_dst=rows + gap),
         *_device(kernel, fields),
@@ -315,7 +315,7 @@ class _Routing:
     def output(self, kind: str) -> Buffer:
         """Poisoned, with a tail."""
         row: Any = dtype(kind)
-        data = np.full((self.pairs * self.n + TAIL) * row.size, POISON_BYTE, np.uint8).view(row.numpy)
+        data = np.full((self.pairs * self.n + TAIL) * row.size, LAUNCHER_POISON_BYTE, np.uint8).view(row.numpy)
         return Buffer("output", kind, "out", data)
 
     def packed(self, code: int, stream: RandomStream) -> NDArray[np.uint8]:
@@ -369,8 +369,8 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         _floats(kind, "weights", routed.experts * routed.n * routed.k, stream),
         *routed.arguments(),
         routed.output(kind),
-        poisoned(kernel, "expert_counts", routed.experts),
-        poisoned(kernel, "expert_offsets", routed.experts + 1),
+        poisoned(kernel, "expert_counts", routed.experts, byte=LAUNCHER_POISON_BYTE),
+        poisoned(kernel, "expert_offsets", routed.experts + 1, byte=LAUNCHER_POISON_BYTE),
         *routed.sizes(),
         *_numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
     )

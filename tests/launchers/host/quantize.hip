@@ -51,6 +51,7 @@ enum Doing {
   PRINTS,
   CATCHES,
   ASKS,
+  UPLOADS,
 };
 
 static void check(bool good) {
@@ -121,6 +122,13 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
     check(hipFuncGetAttributes(&attributes, reinterpret_cast<const void *>(&quantize)) == hipSuccess);
     check(attributes.maxThreadsPerBlock >= 64);
     read<<<1, 1, 0, s>>>(static_cast<const int *>(address), out);
+  }
+  if (now == UPLOADS) {
+    int *room = nullptr;
+    check(hipMalloc(&room, 4) == hipSuccess);
+    check(hipMemcpy(room, &stack, 4, hipMemcpyHostToDevice) == hipSuccess);
+    read<<<1, 1, 0, s>>>(room, out);
+    check(hipFreeAsync(room, s) == hipSuccess);
   }
   if (now == CATCHES) {
     try {

@@ -32,8 +32,8 @@ Error check_stream(const char *call, const void *stream);
 // A call that does not.
 Error check_handle(const char *call, const void *stream);
 
-// Work on the null stream, by a call that takes no stream.
-void note_default_stream(const char *call);
+// Work on the null stream, by a call that takes no stream; `fresh` is as in stream_order.h.
+void note_default_stream(const char *call, bool fresh);
 
 // The host waits for a stream, and for all.
 void note_host_waits(const void *stream);

@@ -66,6 +66,12 @@ bool Memory::kept_from_host(const void *address, std::string &text) {
   return true;
 }
 
+bool Memory::is_fresh(const void *pointer) {
+  const std::lock_guard lock(mutex_);
+  const Block *block = block_at(pointer);
+  return !block || (block->kept && block->argument == none);
+}
+
 Memory::Opened::Opened() {
   const std::lock_guard lock(memory().mutex_);
   if (memory().opened_++ == 0) memory().set_access(accessible);

@@ -64,6 +64,9 @@ class Memory {
   // Whether that is why an access to `address` faulted; for the text it is "the 64-byte allocation of argument 2".
   bool kept_from_host(const void *address, std::string &text);
 
+  // Whether no earlier work can be about `pointer`: host memory, or what the launcher that is called has allocated.
+  bool is_fresh(const void *pointer);
+
   // The runtime itself accesses memory.
   class Opened {
    public:

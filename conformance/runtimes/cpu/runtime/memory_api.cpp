@@ -24,9 +24,9 @@ Error move_bytes(const char *call, void *to, const void *from, std::size_t bytes
 }
 
 // A copy that has ended when the call returns is on the null stream.
-void note_blocking(const char *call, int kind) {
+void note_blocking(const char *call, const void *to, const void *from, int kind) {
   if (kind == HostToHost) return;
-  note_default_stream(call);
+  note_default_stream(call, memory().is_fresh(to) && memory().is_fresh(from));
   note_host_waits(nullptr);
 }
 
@@ -45,7 +45,7 @@ Error copy_rows(const char *call, void *to, std::size_t to_pitch, const void *fr
 
 template <class T>
 Error fill(const char *call, void *to, T value, std::size_t count, bool on_default_stream = true) {
-  if (on_default_stream) note_default_stream(call);
+  if (on_default_stream) note_default_stream(call, memory().is_fresh(to));
   if (count == 0) return Success;
   if (const Error error = memory().check_range(call, "destination", to, count * sizeof(T), true)) return error;
   const Memory::Opened opened;
@@ -70,7 +70,7 @@ Error release(void *p) {
 namespace simt {
 
 int copy(const char *call, void *to, const void *from, std::size_t bytes, int kind) {
-  note_blocking(call, kind);
+  note_blocking(call, to, from, kind);
   return move_bytes(call, to, from, bytes, kind);
 }
 
@@ -108,7 +108,7 @@ SIMT_API int hipMemcpyWithStream(void *to, const void *from, std::size_t bytes, 
 }
 SIMT_API int hipMemcpy2D(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width,
                          std::size_t height, int kind) {
-  note_blocking("hipMemcpy2D", kind);
+  note_blocking("hipMemcpy2D", to, from, kind);
   return copy_rows("hipMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind);
 }
 SIMT_API int hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch,

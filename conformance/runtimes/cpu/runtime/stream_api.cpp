@@ -87,8 +87,8 @@ Error check_event(const char *call, const void *event) {
 
 namespace simt {
 
-void note_default_stream(const char *call) {
-  if (auto &order = expected_work().order) order->work(call, nullptr);
+void note_default_stream(const char *call, bool fresh) {
+  if (auto &order = expected_work().order) order->work(call, nullptr, fresh);
 }
 void note_host_waits(const void *stream) {
   if (auto &order = expected_work().order) order->host_waits(stream);

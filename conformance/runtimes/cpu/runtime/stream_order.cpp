@@ -8,10 +8,11 @@ void StreamOrder::join(Clock &clock, const Clock &other) {
   for (const auto &[stream, works] : other) clock[stream] = std::max(clock[stream], works);
 }
 
-void StreamOrder::work(const char *call, const void *stream) {
+void StreamOrder::work(const char *call, const void *stream, bool fresh) {
   Stream &on = streams_[stream];
   join(on.before, host_);
-  if (early_.empty() && !on.before.contains(given_)) early_ = text(call, stream, "which does not wait for it");
+  if (!fresh && early_.empty() && !on.before.contains(given_))
+    early_ = text(call, stream, "which does not wait for it");
   on.last_call = call;
   on.before[stream] = ++on.works;
 }

@@ -11,7 +11,8 @@ class StreamOrder {
  public:
   explicit StreamOrder(const void *given) : given_(given) { streams_[given] = {{{given, 1}}, "", 1}; }
 
-  void work(const char *call, const void *stream);
+  // `fresh`: on memory that only this call of the launcher knows, which need not wait for the caller's work.
+  void work(const char *call, const void *stream, bool fresh = false);
   void record(const void *event, const void *stream);
   void wait(const void *stream, const void *event);
   void host_waits(const void *stream);
