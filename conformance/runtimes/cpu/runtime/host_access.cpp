@@ -58,7 +58,8 @@ void Memory::set_access(int protection) const {
 
 bool Memory::kept_from_host(const void *address, std::string &text) {
   const char *a = static_cast<const char *>(address);
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;  // the fault is of code that has the lock, which this thread would wait for
   const Block *block = block_at(address);
   if (!block || !block->kept || opened_ || a < block->start || a >= block->start + block->body) return false;
   text = "the " + std::to_string(block->bytes) + "-byte allocation";
