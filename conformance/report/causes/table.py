@@ -105,8 +105,7 @@ _FAULTS: tuple[Cause, ...] = (
           faults=(*_READS, *_WRITES), traits=("ids that mean none",), launches=_INDEXED,
           holds=("not without the trait",), part=True),
     Cause("stream", "", "A launcher puts work on another stream than the one that it is given",
-          "pass that stream to every launch, hipMemsetAsync and hipMemcpyAsync; another one has to wait for it, and it "
-          "for the other, by events",
+          "pass that stream to every call; another has to wait for it by an event, and it for the other",
           faults=("another stream",), part=True),
     Cause("pending-error", "", "A launcher returns with an error pending",
           "look at the result of each call, and for a launch that the device refuses",
