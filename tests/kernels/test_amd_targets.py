@@ -111,26 +111,26 @@ def test_launchers_compile_for_the_target(compiled: Compile, module: str, arch: 
     assert {name: row for name, row in used.items() if any(row)} == {}
 
 
-@pytest.mark.parametrize("module", MODULES if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ZIGS)
-def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
-    """Where no compiler is installed: with the header of this package, for one target."""
+def by_zig(module: str) -> CodeObject:
+    """What zig's clang makes of ``module`` with the header of this package, for one target."""
     try:
         toolchain = find_toolchain(targets_of("gfx942"), ["zig"])
     except AmdError as missing:
         pytest.skip(f"NOT COMPILED BY ZIG'S CLANG: {missing}")
     (wanted,) = targets_of("gfx942")
-    assert_complete(parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module), module)
+    return parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module)
+
+
+@pytest.mark.parametrize("module", MODULES if os.environ.get("CANDLE_PARITY_AMD_TARGETS") == "all" else ZIGS)
+def test_zigs_clang_compiles_the_kernels_too(module: str) -> None:
+    """Where no compiler is installed."""
+    assert_complete(by_zig(module), module)
 
 
 @pytest.mark.parametrize("module", tuple(SPECS.launcher_modules))
 def test_zigs_clang_reads_the_kernels_of_launchers_too(module: str) -> None:
     """Not their host code, so that none is instantiated: the header of this package declares what they name."""
-    try:
-        toolchain = find_toolchain(targets_of("gfx942"), ["zig"])
-    except AmdError as missing:
-        pytest.skip(f"NOT COMPILED BY ZIG'S CLANG: {missing}")
-    (wanted,) = targets_of("gfx942")
-    assert parse(compile_cached(toolchain, KERNELS / f"{module}.hip", wanted).code, module).target == "gfx942"
+    assert by_zig(module).target == "gfx942"
 
 
 @pytest.mark.parametrize("module", MODULES)
