@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.cases.case import Case
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.cases.layouts import MAX_ELEMENTS, Layout, info_array, layout
 from conformance.cases.values import RandomStream, scalar, values
 from conformance.dtypes import dtype
@@ -118,8 +118,8 @@ def drawn(fields: Fields, kernel: Kernel, name: str, placed: Layout, stream: Ran
     return operand(kernel, name, placed, fields.located(lambda: values(distribution, kind, placed.length, stream)))
 
 
-def poisoned(kernel: Kernel, name: str, length: int, start: int = 0, byte: int = POISON_BYTE) -> Buffer:
-    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte poisoned with ``byte``.
+def poisoned(fields: Fields, kernel: Kernel, name: str, length: int, start: int = 0) -> Buffer:
+    """Output ``name``: ``length`` elements from ``start`` on and a tail, every byte the case's poison.
 
     Raises ``ValueError`` above ``MAX_ELEMENTS``.
     """
@@ -127,13 +127,13 @@ def poisoned(kernel: Kernel, name: str, length: int, start: int = 0, byte: int =
     if start + length > MAX_ELEMENTS:
         raise ValueError(f"{name} would have {start + length} elements, more than {MAX_ELEMENTS}")
     kind = dtype(parameter.dtype)
-    data = np.full((start + length + TAIL) * kind.size, byte, dtype=np.uint8).view(kind.numpy)
+    data = np.full((start + length + TAIL) * kind.size, fields.case.poison_byte, dtype=np.uint8).view(kind.numpy)
     return Buffer(name, parameter.dtype, "out" if parameter.role == "in" else parameter.role, data, start)
 
 
-def in_place(kernel: Kernel, name: str, content: NDArray[Any]) -> Buffer:
+def in_place(fields: Fields, kernel: Kernel, name: str, content: NDArray[Any]) -> Buffer:
     """Output ``name`` that the kernel also reads: ``content``, then a poisoned tail."""
-    buffer = poisoned(kernel, name, len(content))
+    buffer = poisoned(fields, kernel, name, len(content))
     buffer.data[: len(content)] = content
     return Buffer(name, buffer.dtype, "inout", buffer.data)
 

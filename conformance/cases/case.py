@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from conformance.cases.launch import OUTPUT_POISON_BYTES
 from conformance.reading import shortened
 
 _ID = re.compile(r"(?P<kernel>\w+)\((?P<fields>.*)\)")
@@ -57,6 +58,11 @@ class Case:
     def seed(self, salt: str = "") -> int:
         """A 128-bit seed made of the id (and of ``--seed-salt``): the same bytes on any machine."""
         return int.from_bytes(hashlib.sha256(f"{salt}|{self.id}".encode()).digest()[:16], "little")
+
+    @cached_property
+    def poison_byte(self) -> int:
+        """What every byte of an output holds before the launch: by the id alone, whatever the salt."""
+        return OUTPUT_POISON_BYTES[self.seed() % len(OUTPUT_POISON_BYTES)]
 
     @classmethod
     def parse(cls, text: str) -> Case:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 POISON_BYTE = 0xA5
-"""Every byte of an output before the launch, as in the recorded traces."""
+"""Every byte that nothing was put into: behind operands, and, in recorded traces, of outputs before the launch."""
 
-LAUNCHER_POISON_BYTE = 0x7B
-"""The same of launchers: a large number in every type. 0xa5a5a5a5 is -3e-16 as a float, which vanishes in a sum."""
+OUTPUT_POISON_BYTES = (0x7B, 0xFB)
+"""Every byte of an output before the launch is one of them, by the case: in every floating-point type a large number
+and a large negative one, which a kernel that adds to what was there, or compares with it, does not get rid of."""
 
 
 @dataclass(frozen=True)

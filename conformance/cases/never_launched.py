@@ -48,6 +48,7 @@ _ELEMENTWISE = {
     "where": 1103,
 }
 _FILLS = {"copy2d": 2325, "const_set": 1508}
+_ZEROED = {"quantize_q8_1": 387, "mmvq": 405, "mmq": 477, "indexed_moe_forward": 540}
 _GRIDS = {**_ELEMENTWISE, **_INDEXED, **_CONVOLVED, **_FILLS}
 
 
@@ -110,6 +111,7 @@ _NOTHING_TO_COPY = "there is nothing to copy, and Rust returns before it launche
 _BAD_IDS = "an id out of range is the caller's error, which Rust does not look for; Candle's kernel stops at an assert"
 _OWN_INFO = "Rust passes the layout of the ids as info, never that of the source, which has to be contiguous"
 _FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
+_ZEROED_OUTPUT = "Rust fills the output with zeros before the launch"
 _OWN_STRIDES = "Rust passes the strides of tightly packed columns"
 _FEW_COLUMNS = "Rust calls this launcher for 8 columns at most"
 _OWN_DEVICE = "Rust passes the compute capability of the device itself; Candle's kernels of another one fault"
@@ -138,6 +140,7 @@ ROWS = (
     Row("trace", _any_of("inplace"), _NO_NULL_INPUT, _IN_PLACE),
     Row("y_start", _given, _FRESH_OUTPUT, {"dequantize_block": 137}, _QUANTIZED),
     Row("dst_start", _given, _FRESH_OUTPUT, {"get_rows": 290}, _QUANTIZED),
+    Row("output", _any_of("poison"), _ZEROED_OUTPUT, _ZEROED, _QUANTIZED),
     Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
     Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("cc", _given, _OWN_DEVICE, {"mmq_launcher": 235}, "candle-core/src/quantized/fast_mmq.rs"),

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE, Argument, Buffer, Null, Scalar, Stream
+from conformance.cases.launch import Argument, Buffer, Null, Scalar, Stream
 from conformance.cli.usage import UsageError
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import is_poison
 from conformance.verdict.trials import TrialCase
 from reference.expected import Expected
 
-FORMAT = "candle-parity goldens 1"
+FORMAT = "candle-parity goldens 2"
 """The value of ``format`` in the metadata; docs/goldens.md describes it."""
 
 
@@ -41,7 +42,6 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
         "parameters": _json([{"name": p.name, "dtype": p.dtype, "role": p.role} for p in kernel.params]),
         "ulp": str(kernel.tolerance.ulp),
         "tolerance_source": kernel.tolerance.source,
-        "poison_byte": f"0x{LAUNCHER_POISON_BYTE if kernel.is_launcher else POISON_BYTE:02x}",
         "seed_salt": salt,
     }
     count = 0
@@ -50,9 +50,8 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
         arguments = [
             _argument(f"{number}.{one.name}", one, case.expected.get(one.name), tensors) for one in launch.args
         ]
-        about[f"case.{number}"] = _json(
-            {"id": case.id, "grid": launch.grid, "block": launch.block, "shared": launch.shared, "args": arguments}
-        )
+        row = {"id": case.id, "grid": launch.grid, "block": launch.block, "shared": launch.shared}
+        about[f"case.{number}"] = _json({**row, "poison_byte": f"0x{case.case.poison_byte:02x}", "args": arguments})
         count += 1
     about["cases"] = str(count)
     return _sorted(save(tensors, about))
@@ -87,9 +86,8 @@ def _written(argument: Buffer, value: NDArray[Any]) -> list[list[int]]:
     """The ranges [first, end) of the elements that a kernel may write: all but those before ``start`` and those that
     hold the poison before and after, which is the rule of the verdict."""
     row = dtype(argument.dtype)
-    poison = row.bits.type(int.from_bytes(bytes([POISON_BYTE]) * row.size, "little"))
     before, after = argument.data.view(row.bits), np.ascontiguousarray(value).view(row.bits)
-    written = (before != after) | (after != poison)
+    written = (before != after) | ~is_poison(after, row)
     written[: argument.start] = False
     edges = np.flatnonzero(np.diff(np.concatenate([[False], written, [False]]).astype(np.int8)))
     return [[int(first), int(end)] for first, end in edges.reshape(-1, 2)]

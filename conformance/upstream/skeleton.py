@@ -150,8 +150,10 @@ def _spec(module: Module, families: Mapping[str, Mapping[str, str]], params: lis
 def _family(module: Module, families: Mapping[str, object], params: list[_Param]) -> str:
     calls: dict[str, Callable[[str], str]] = {
         "in": lambda name: f'drawn(fields, kernel, "{name}", placed, stream)',
-        "out": lambda name: f'poisoned(kernel, "{name}", numel)',
-        "inout": lambda name: f'in_place(kernel, "{name}", drawn(fields, kernel, "{name}", placed, stream).data)',
+        "out": lambda name: f'poisoned(fields, kernel, "{name}", numel)',
+        "inout": lambda name: (
+            f'in_place(fields, kernel, "{name}", drawn(fields, kernel, "{name}", placed, stream).data)'
+        ),
         "numel": lambda name: f'size_t("{name}", numel)',
         "scalar": lambda name: f'fields.scalar(kernel, "{name}", "{name}", "1")',
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE
+from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE
 from conformance.dtypes import DType
 from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.verdict.ordinals import distance, is_nan, ordinals
@@ -140,7 +140,7 @@ def wrong_elements(
     at = np.flatnonzero(differs)
     value, actual = expected.value[at], got[at]
     nan_value, nan_actual = is_nan(value, dtype), is_nan(actual, dtype)
-    untouched = (value_bits[at] == before.view(dtype.bits)[at]) & _is_poison(value_bits[at], dtype)
+    untouched = (value_bits[at] == before.view(dtype.bits)[at]) & is_poison(value_bits[at], dtype)
     right_nan = nan_value & nan_actual & ~untouched
     value_ord, actual_ord = ordinals(value, dtype), ordinals(actual, dtype)
     low = value_ord if expected.low is None else np.minimum(ordinals(expected.low[at], dtype), value_ord)
@@ -153,7 +153,7 @@ def wrong_elements(
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
     compared = right & ~right_nan
     if expected.free is not None:
-        right |= expected.free[at] & ~untouched & ~_is_poison(got_bits[at], dtype)
+        right |= expected.free[at] & ~untouched & ~is_poison(got_bits[at], dtype)
     largest = float(steps[compared].max()) if compared.any() else 0.0
     if margins is not None and largest:
         allowed = distance(value_ord, np.where(actual_ord < value_ord, low, high)) + ulp
@@ -165,8 +165,10 @@ def wrong_elements(
     return Wrong(at[bad], actual[bad], value[bad], untouched[bad], steps[bad], bounds), largest
 
 
-def _is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
-    known = [int.from_bytes(bytes([byte]) * dtype.size, "little") for byte in (POISON_BYTE, LAUNCHER_POISON_BYTE)]
+def is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
+    """Which elements, given as unsigned integers of ``dtype``'s size, hold what outputs hold before a launch."""
+    bytes_ = (POISON_BYTE, *OUTPUT_POISON_BYTES)
+    known = [int.from_bytes(bytes([byte]) * dtype.size, "little") for byte in bytes_]
     return np.isin(bits, np.array(known, bits.dtype))
 
 

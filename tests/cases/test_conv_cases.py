@@ -346,14 +346,14 @@ def test_every_written_element_is_expected_and_the_tail_is_not(family: str) -> N
             launch = launch_for(k, case)
             (dst,) = (a for a in launch.args if a.name == "dst")
             assert isinstance(dst, Buffer)
-            assert (dst.data.view(np.uint8) == POISON_BYTE).all(), case.id
+            assert (dst.data.view(np.uint8) == case.poison_byte).all(), case.id
             block = int(case.get("block", "1024"))
             needed = -(-_threads(k, launch) // block)
             assert launch.grid == (int(case.get("grid", str(needed))), 1, 1), case.id
             (expected,) = reference.evaluate(k.module, k.family, k.variant, 0, launch.reference_arguments()).values()
             assert expected.value.dtype == dst.data.dtype
             assert expected.value.size == dst.data.size - dst.start
-            assert (expected.value[-9:].view(np.uint8) == POISON_BYTE).all(), case.id
+            assert (expected.value[-9:].view(np.uint8) == case.poison_byte).all(), case.id
             assert dtype(dst.dtype).numpy == dst.data.dtype
 
 

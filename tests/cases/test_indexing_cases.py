@@ -12,7 +12,7 @@ from listed import kernel, of
 import reference
 from conformance.cases import Case, cases_for, launch_for
 from conformance.cases.families.indexing import FAULTING
-from conformance.cases.launch import POISON_BYTE, Buffer, Launch
+from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 from reference.expected import Faults
@@ -192,7 +192,7 @@ def test_destinations_hold_values_and_a_poisoned_tail() -> None:
             left, dim, right = case.integers("shape")
             tail = out.data[out.start + left * dim * right :]
             assert tail.size == 9
-            assert (tail.view(np.uint8) == POISON_BYTE).all(), case.id
+            assert (tail.view(np.uint8) == case.poison_byte).all(), case.id
 
 
 def test_threads_are_candle_s() -> None:

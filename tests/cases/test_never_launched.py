@@ -105,4 +105,5 @@ def test_how_many_cases_there_are_for_each_reason() -> None:
         "rows of a quantized": 5,
         "Rust launches for as": 313,
         "Rust passes the sizes": 182,
+        "Rust fills the output": 80 + 10 + 6 + 1,
     }

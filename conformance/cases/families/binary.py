@@ -182,7 +182,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         **indexed(fields, (left, right), "dims_and_strides"),
         "lhs": operand(kernel, "lhs", left, lhs),
         "rhs": operand(kernel, "rhs", right, rhs),
-        "out": poisoned(kernel, "out", numel),
+        "out": poisoned(fields, kernel, "out", numel),
     }
     return launch(kernel, fields, numel, given)
 

@@ -297,7 +297,7 @@ def _col2im1d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     given: dict[str, Argument] = {
         **_size_arguments(named),
         "src": operand(kernel, "src", placed, data),
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
+        "dst": poisoned(fields, kernel, "dst", numel, fields.number("dst_start", 0)),
     }
     return launch(kernel, fields, numel, given, strides=False)
 

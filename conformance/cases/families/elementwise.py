@@ -110,10 +110,10 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         fields.choice("inp", "null", ("null",))
         content = drawn(fields, kernel, "out", layout("contiguous", shape), stream)
         given["inp"] = Null("inp")
-        given["out"] = in_place(kernel, "out", content.data[: placed.numel])
+        given["out"] = in_place(fields, kernel, "out", content.data[: placed.numel])
     else:
         given["inp"] = drawn(fields, kernel, "inp", placed, stream)
-        given["out"] = poisoned(kernel, "out", placed.numel, fields.number("out_start", 0))
+        given["out"] = poisoned(fields, kernel, "out", placed.numel, fields.number("out_start", 0))
     return launch(kernel, fields, placed.numel, given)
 
 

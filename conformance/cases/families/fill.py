@@ -123,7 +123,7 @@ def _fill(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     fields = Fields(case, _FILL_FIELDS)
     (n,) = fields.shape(rank=1)
     given: dict[str, Argument] = {
-        "buf": poisoned(kernel, "buf", n),
+        "buf": poisoned(fields, kernel, "buf", n),
         "value": fields.scalar(kernel, "value", "value", "pattern"),
         "numel": size_t("numel", n),
     }
@@ -137,7 +137,7 @@ def _const_set(kernel: Kernel, case: Case, _: RandomStream) -> Launch:
     given: dict[str, Argument] = {
         **indexed(fields, (placed,)),
         "inp": fields.scalar(kernel, "inp", "value", "pattern"),
-        "out": poisoned(kernel, "out", placed.length - placed.start, placed.start),
+        "out": poisoned(fields, kernel, "out", placed.length - placed.start, placed.start),
     }
     return launch(kernel, fields, placed.numel, given)
 
@@ -155,7 +155,7 @@ def _copy2d(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     source = Layout("rows", (d1, d2), (src_s, 1), src_start, length, src_s == d2)
     given: dict[str, Argument] = {
         "src": drawn(fields, kernel, "src", source, stream),
-        "dst": poisoned(kernel, "dst", 0 if empty else (d1 - 1) * dst_s + d2, dst_start),
+        "dst": poisoned(fields, kernel, "dst", 0 if empty else (d1 - 1) * dst_s + d2, dst_start),
     }
     for name, value in (("d1", d1), ("d2", d2), ("src_s", src_s), ("dst_s", dst_s)):
         given[name] = Scalar(name, "u32", scalar("u32", str(value)))

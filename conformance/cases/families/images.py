@@ -95,7 +95,7 @@ def image_launch(
         **named,
         "info": info_of(*sources),
         **{one.buffer.name: one.buffer for one in sources},
-        "dst": poisoned(kernel, "dst", numel, fields.number("dst_start", 0)),
+        "dst": poisoned(fields, kernel, "dst", numel, fields.number("dst_start", 0)),
     }
     return launch(kernel, fields, numel if threads is None else threads, given, strides=False)
 

@@ -319,7 +319,7 @@ def _index_select(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "info": Buffer("info", "size_t", "in", info_array(described.shape, described.strides)),
         "ids": _drawn_ids(fields, kernel, count, dim, stream, given_ids),
         "inp": drawn(fields, kernel, "inp", source, stream),
-        "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
+        "out": poisoned(fields, kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
     return launch(kernel, fields, numel, given)
@@ -335,7 +335,7 @@ def _gather(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "numel": size_t("numel", numel),
         "ids": _drawn_ids(fields, kernel, numel, dim, stream),
         "inp": drawn(fields, kernel, "inp", _flat(fields, left * dim * right, "inp_start"), stream),
-        "out": poisoned(kernel, "out", numel, fields.number("out_start", 0)),
+        "out": poisoned(fields, kernel, "out", numel, fields.number("out_start", 0)),
         **_size_arguments(left_size=left, src_dim_size=told_dim, ids_dim_size=told_count, right_size=told_right),
     }
     return launch(kernel, fields, numel, given)
@@ -347,7 +347,7 @@ def _put(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     left, dim, right, count = _sizes(fields)
     add = kernel.launch == "index_add"
     n = left * count * right
-    out = poisoned(kernel, "out", left * dim * right, fields.number("out_start", 0))
+    out = poisoned(fields, kernel, "out", left * dim * right, fields.number("out_start", 0))
     distribution = fields.text("values", "unit")
     content = fields.located(lambda: values(distribution, dtype(out.dtype), left * dim * right, stream))
     out.data[out.start : out.start + len(content)] = np.roll(content, 1)  # not the value that a table puts there

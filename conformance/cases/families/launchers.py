@@ -27,7 +27,7 @@ from conformance.cases.families.packed import (
     padded,
     weights,
 )
-from conformance.cases.launch import LAUNCHER_POISON_BYTE, POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
@@ -195,8 +195,8 @@ def _bytes(name: str, data: NDArray[np.uint8]) -> Buffer:
     return Buffer(name, "void*", "in", data)
 
 
-def _unwritten(name: str, size: int) -> Buffer:
-    return Buffer(name, "void*", "out", np.full(size + TAIL, LAUNCHER_POISON_BYTE, np.uint8))
+def _unwritten(fields: Fields, name: str, size: int) -> Buffer:
+    return Buffer(name, "void*", "out", np.full(size + TAIL, fields.case.poison_byte, np.uint8))
 
 
 def _multiple(fields: Fields, name: str, unit: int) -> int:
@@ -219,7 +219,7 @@ def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     largest = np.asarray(kind.floating.largest, kind.bits).view(kind.numpy).astype(np.float32)
     x = np.clip(x, -largest, largest).astype(kind.numpy)
     width = padded(kx)
-    blocks = _unwritten("vy", rows * width // GROUP * FORMATS["q8_1"].size)
+    blocks = _unwritten(fields, "vy", rows * width // GROUP * FORMATS["q8_1"].size)
     given = _numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
     return _call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
 
@@ -235,7 +235,7 @@ def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
         _bytes("vy", np.concatenate([y, behind], 1).reshape(-1)),
-        poisoned(kernel, "dst", columns * (rows + gap), byte=LAUNCHER_POISON_BYTE),
+        poisoned(fields, kernel, "dst", columns * (rows + gap)),
         *_numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
         *_numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
     )
@@ -251,7 +251,7 @@ def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         Buffer("x", "f32", "in", x),
         Null("ids"),
-        _unwritten("vy", columns * room // 128 * 144),
+        _unwritten(fields, "vy", columns * room // 128 * 144),
         *_numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
     )
     return _call(kernel, arguments)
@@ -272,7 +272,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
         _bytes("x", weights(qtype, rows * ncols // length, distribution, stream, behind=True)),
         _bytes("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
-        poisoned(kernel, "dst", columns * (rows + gap), byte=LAUNCHER_POISON_BYTE),
+        poisoned(fields, kernel, "dst", columns * (rows + gap)),
         *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=ncols // length),
         *_numbers(kernel, stride_col_dst=rows + gap),
         *_device(kernel, fields),
@@ -312,10 +312,10 @@ class _Routing:
         given = {"num_experts": self.experts, "topk": self.topk, "size_m": self.pairs}
         return _numbers(self.kernel, **given, size_n=self.n, size_k=self.k)
 
-    def output(self, kind: str) -> Buffer:
+    def output(self, fields: Fields, kind: str) -> Buffer:
         """Poisoned, with a tail."""
         row: Any = dtype(kind)
-        data = np.full((self.pairs * self.n + TAIL) * row.size, LAUNCHER_POISON_BYTE, np.uint8).view(row.numpy)
+        data = np.full((self.pairs * self.n + TAIL) * row.size, fields.case.poison_byte, np.uint8).view(row.numpy)
         return Buffer("output", kind, "out", data)
 
     def packed(self, code: int, stream: RandomStream) -> NDArray[np.uint8]:
@@ -336,7 +336,7 @@ def _moe_gguf(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         _floats("f32", "input", routed.inputs * routed.k, stream),
         _bytes("weights", fields.located(lambda: routed.packed(code, stream))),
         *routed.arguments(),
-        routed.output("f32"),
+        routed.output(fields, "f32"),
         *routed.sizes(),
         *_numbers(kernel, gguf_dtype=code),
     )
@@ -352,7 +352,7 @@ def _moe_prefill(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         _floats(kind, "input", routed.inputs * routed.k, stream),
         Buffer("weights", "u8", "in", packed),
         *routed.arguments(),
-        routed.output("f32"),
+        routed.output(fields, "f32"),
         *routed.sizes(),
         *_numbers(kernel, input_dtype=int(kind == "bf16"), gguf_dtype=code),
     )
@@ -368,9 +368,9 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         _floats(kind, "input", routed.inputs * routed.k, stream),
         _floats(kind, "weights", routed.experts * routed.n * routed.k, stream),
         *routed.arguments(),
-        routed.output(kind),
-        poisoned(kernel, "expert_counts", routed.experts, byte=LAUNCHER_POISON_BYTE),
-        poisoned(kernel, "expert_offsets", routed.experts + 1, byte=LAUNCHER_POISON_BYTE),
+        routed.output(fields, kind),
+        poisoned(fields, kernel, "expert_counts", routed.experts),
+        poisoned(fields, kernel, "expert_offsets", routed.experts + 1),
         *routed.sizes(),
         *_numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
     )

@@ -107,7 +107,7 @@ def _rows_of(fields: Fields, kernel: Kernel, stream: RandomStream) -> tuple[int,
     placed = layout("contiguous", (rows, columns), fields.number("start", 0))
     src = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), columns)
     scalar = Scalar("n_cols", "int", np.int32(columns))
-    return rows, columns, {"src": src, "dst": poisoned(kernel, "dst", rows * columns), "n_cols": scalar}
+    return rows, columns, {"src": src, "dst": poisoned(fields, kernel, "dst", rows * columns), "n_cols": scalar}
 
 
 def _softmax(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import TAIL, Family, Fields, Row, poisoned
+from conformance.cases.arguments import Family, Fields, Row, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, weights
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Scalar
+from conformance.cases.launch import Argument, Buffer, Launch, Scalar
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
@@ -79,6 +79,7 @@ _QUANTIZE: tuple[str, ...] = (
     "kx=256,rows=2,values=subnormal",  # N13
     "kx=256,rows=2,values=least",  # a scale that rounds to few bits or to 0: quants beyond a byte
     "kx=256,rows=2,values=one_inf",
+    "kx=33,rows=2,values=large,output=poison",  # Q10: the blocks that fill the row
 )
 
 _DMMV: tuple[str, ...] = (
@@ -105,6 +106,7 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows=4,values=huge",
     "ncols=256,nrows=1,values=random",  # S10: half of a block has no row, of the only one
     "ncols=256,nrows=33,values=random",  # S10
+    "ncols=512,nrows=4,values=random,output=poison",
 )
 
 # Of one column.
@@ -130,6 +132,7 @@ _MMQ: tuple[str, ...] = (
     "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=6,columns=4,values=subnormal",  # N13
     "ncols=512,nrows=6,columns=4,values=huge",
+    "ncols=512,nrows=6,columns=4,values=random,output=poison",
 )
 
 _MMQ_SMALL: tuple[str, ...] = ("ncols=160,nrows=11,columns=7,values=random",)  # Q10: no whole number of steps
@@ -144,6 +147,7 @@ _MOE: tuple[str, ...] = (
     "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
     "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
     "n=8,k=512,batch=2,topk=2,experts=3,values=huge",
+    "n=8,k=512,batch=2,topk=2,experts=3,values=random,output=poison",
 )
 
 _MOE_SMALL: tuple[str, ...] = ("n=6,k=96,batch=2,topk=2,experts=5,values=random",)  # Q12: the distance is rounded down
@@ -203,6 +207,17 @@ def _multiple(fields: Fields, name: str, default: int, unit: int) -> int:
     return value
 
 
+def _zeroed(fields: Fields, kernel: Kernel, name: str, length: int) -> Buffer:
+    """Output ``name`` as Candle's Rust side allocates it for these families: zeros, which a kernel may add to.
+
+    Field ``output=poison`` is what another caller may give it.
+    """
+    buffer = poisoned(fields, kernel, name, length)
+    if fields.choice("output", "zeros", ("zeros", "poison")) == "zeros":
+        buffer.data[:length] = 0
+    return buffer
+
+
 def _values(fields: Fields) -> str:
     return fields.choice("values", "random", VALUES)
 
@@ -213,7 +228,7 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
     length = FORMATS[qtype].length
     total = count * length
     vx = weights(qtype, count, _values(fields), stream)
-    arguments: list[Argument] = [_bytes("vx", vx), poisoned(kernel, "y", total, fields.number("y_start", 0))]
+    arguments: list[Argument] = [_bytes("vx", vx), poisoned(fields, kernel, "y", total, fields.number("y_start", 0))]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
     if qtype in ("q5_0", "q5_1"):  # k counts weights
@@ -244,7 +259,7 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         source,
         Buffer("src1", "u32", "in", np.array(ids, np.uint32)),
-        poisoned(kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
+        poisoned(fields, kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
         _int("ne00", hidden, "i64"),
         _int("nb01", row_bytes, "size_t"),
     )
@@ -252,14 +267,13 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("kx", "rows", "values"))
+    fields = Fields(case, ("kx", "rows", "values", "output"))
     kx, rows = fields.number("kx", 1, 1), fields.number("rows", 1, 1, 65535)
     x = fields.located(lambda: f32_values(fields.text("values", "unit"), rows, kx, stream))
     width = padded(kx)
-    out = np.full(rows * width // GROUP * 36 + TAIL, POISON_BYTE, np.uint8)
     arguments = (
         Buffer("x", "f32", "in", x),
-        Buffer("vy", "void*", "out", out),
+        _zeroed(fields, kernel, "vy", rows * width // GROUP * 36),
         _int("kx", kx),
         _int("kx_padded", width),
     )
@@ -278,7 +292,7 @@ def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments: list[Argument] = [
         _bytes("vx", data),
         Buffer(kernel.params[1].name, "f32", "in", vector, start),
-        poisoned(kernel, "dst", rows),
+        poisoned(fields, kernel, "dst", rows),
         _int("ncols", ncols),
     ]
     return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
@@ -292,14 +306,14 @@ def _product(
     return (
         _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
         _bytes("vy", activations(columns, ncols, distribution, stream)),
-        poisoned(kernel, "dst", columns * rows),
+        _zeroed(fields, kernel, "dst", columns * rows),
         _int("ncols_x", ncols),
         _int("nrows_x", rows),
     )
 
 
 def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "values"))
+    fields = Fields(case, ("ncols", "nrows", "values", "output"))
     qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
     rows = fields.number("nrows", 2, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
@@ -323,7 +337,7 @@ _TILES: dict[str, tuple[int, int]] = {
 
 
 def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "columns", "values"))
+    fields = Fields(case, ("ncols", "nrows", "columns", "values", "output"))
     qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
     ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
     tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
@@ -338,7 +352,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 def _indexed_moe_forward(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """Every expert is drawn; the last task always takes the last expert."""
-    fields = Fields(case, ("n", "k", "batch", "topk", "experts", "inputs", "values"))
+    fields = Fields(case, ("n", "k", "batch", "topk", "experts", "inputs", "values", "output"))
     qtype, distribution = _qtype(kernel), _values(fields)
     n, batch, topk, experts = (fields.number(name, 1, 1) for name in ("n", "batch", "topk", "experts"))
     k = _multiple(fields, "k", 256, FORMATS[qtype].length)
@@ -352,7 +366,7 @@ def _indexed_moe_forward(kernel: Kernel, case: Case, stream: RandomStream) -> La
         ),
         _bytes("all_inputs", activations(tasks if own else batch, k, distribution, stream)),
         Buffer("indices", "u32", "in", ids.astype(np.uint32)),
-        poisoned(kernel, "all_outputs", tasks * n),
+        _zeroed(fields, kernel, "all_outputs", tasks * n),
         *(_int(name, value) for name, value in (("n", n), ("k", k), ("batch", batch), ("topk", topk))),
         _int("k_padded", padded(k)),
         _int("input_dim1", topk if own else 1),

@@ -196,7 +196,7 @@ def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "num_dims": size_t("num_dims", len(shape)),
         "info": Buffer("info", "size_t", "in", info_array(shape, placed.strides)),
         "src": source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), length),
-        "dst": poisoned(kernel, "dst", kept),
+        "dst": poisoned(fields, kernel, "dst", kept),
     }
     threads = 1 << (min(MAX_THREADS, max(1, length)) - 1).bit_length()
     args = tuple(given[parameter.name] for parameter in kernel.params)
@@ -224,7 +224,7 @@ def _sum(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "num_sum_dims": size_t("num_sum_dims", len(summed)),
         "info": Buffer("info", "size_t", "in", words_of_info),
         "inp": source(fields, kernel, "inp", drawn(fields, kernel, "inp", placed, stream), shape[-1] if shape else 1),
-        "out": in_place(kernel, "out", before),
+        "out": in_place(fields, kernel, "out", before),
     }
     return launch(kernel, fields, placed.numel, given)
 

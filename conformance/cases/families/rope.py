@@ -78,7 +78,7 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     given["src"] = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), width)
     given["cos"] = drawn(fields, kernel, "cos", table, stream)
     given["sin"] = drawn(fields, kernel, "sin", table, stream)
-    given["dst"] = poisoned(kernel, "dst", elements)
+    given["dst"] = poisoned(fields, kernel, "dst", elements)
     args = tuple(given[parameter.name] for parameter in kernel.params)
     return Launch(kernel.name, (-(-elements // 2 // BLOCK), 1, 1), (BLOCK, 1, 1), 0, args)
 

@@ -84,7 +84,7 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     placed = layout("contiguous", (rows, columns), fields.number("start", 0))
     given: dict[str, Argument] = {
         "x": source(fields, kernel, "x", drawn(fields, kernel, "x", placed, stream), columns),
-        "dst": poisoned(kernel, "dst", rows * columns),
+        "dst": poisoned(fields, kernel, "dst", rows * columns),
         "ncols": Scalar("ncols", "int", np.int32(columns)),
         "ncols_pad": Scalar("ncols_pad", "int", np.int32(padded)),
     }

@@ -144,7 +144,7 @@ def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "ids": operand(kernel, "ids", ids, _ids(dtype(kernel.param("ids").dtype), mask, ids.length, stream)),
         "t": true,
         "f": false,
-        "out": poisoned(kernel, "out", ids.numel),
+        "out": poisoned(fields, kernel, "out", ids.numel),
     }
     return launch(kernel, fields, ids.numel, given)
 
