@@ -36,6 +36,7 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
     tensors: dict[str, NDArray[Any]] = {}
     about = {
         "format": FORMAT,
+        "entry": kernel.entry,
         "kernel": kernel.name,
         "module": kernel.module,
         "upstream": f"candle-kernels/src/{kernel.upstream} at {upstream}",
@@ -50,7 +51,8 @@ def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt
         arguments = [
             _argument(f"{number}.{one.name}", one, case.expected.get(one.name), tensors) for one in launch.args
         ]
-        row = {"id": case.id, "grid": launch.grid, "block": launch.block, "shared": launch.shared}
+        geometry = {"grid": launch.grid, "block": launch.block, "shared": launch.shared}
+        row = {"id": case.id, **({} if kernel.is_launcher else geometry)}
         about[f"case.{number}"] = _json({**row, "poison_byte": f"0x{case.case.poison_byte:02x}", "args": arguments})
         count += 1
     about["cases"] = str(count)
@@ -69,6 +71,8 @@ def _argument(
         return {"name": argument.name, "kind": "scalar", "dtype": argument.dtype, "value": value}
     if isinstance(argument, Stream):
         return {"name": argument.name, "kind": "stream"}
+    if argument.role == "scratch":
+        return {"name": argument.name, "kind": "scratch", "bytes": argument.data.nbytes}
     tensors[name] = argument.data
     about = {"name": argument.name, "kind": "buffer", "dtype": argument.dtype, "start": argument.start}
     if expected is None:

@@ -75,3 +75,22 @@ def test_without_the_package_it_says_what_to_install(cli, tmp_path, monkeypatch)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     refused(cli("export", "--safetensors", tmp_path / "out", "fill_u8"), "pip install 'candle-parity[export]'")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_call_of_a_launcher_has_no_geometry(cli, tmp_path):
+    text = "launch_mmq_gguf_q8_0(ncols=256,nrows=5,columns=2,gap=3,values=random)"
+    metadata, case, arrays = exported(cli, tmp_path, text)
+    assert (metadata["entry"], metadata["module"], "grid" in case) == ("launcher", "mmq", False)
+    kinds = {one["name"]: one for one in case["args"]}
+    assert kinds["tmp_fixup"] == {"name": "tmp_fixup", "kind": "scratch", "bytes": 16 * 1024 * 1024}
+    assert kinds["stream"]["kind"] == "stream"
+    assert kinds["dst"]["written"] == [[0, 10]]  # upstream ignores stride_col_dst
+    assert set(arrays["0.dst"]["data"]) == {int(case["poison_byte"], 16)}
+    assert not any(name.startswith("0.tmp_fixup") for name in arrays)
+
+
+def test_gaps_between_columns_are_not_to_be_written(cli, tmp_path):
+    _, case, _ = exported(
+        cli, tmp_path, "launch_mmvq_gguf_q8_0_f32_plain(ncols=256,nrows=5,columns=2,gap=3,values=random)"
+    )
+    assert next(one["written"] for one in case["args"] if one["name"] == "dst") == [[0, 5], [8, 13]]

@@ -21,7 +21,7 @@ def command(arguments: argparse.Namespace) -> int:
     Raises ``UsageError`` where nothing is left to write.
     """
     specs = load_specs(arguments.specs)
-    kernels, chosen = select(specs, arguments.patterns, arguments.module)
+    kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
     files = cases = size = faults = 0
     with progress() as on_progress, np.errstate(all="ignore"):
