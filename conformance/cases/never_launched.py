@@ -113,6 +113,7 @@ _OWN_INFO = "Rust passes the layout of the ids as info, never that of the source
 _FRESH_OUTPUT = "Rust allocates the output, so it starts where an allocation does"
 _ZEROED_OUTPUT = "Rust fills the output with zeros before the launch"
 _OWN_STRIDES = "Rust passes the strides of tightly packed columns"
+_PACKED_ROWS = "Rust passes the stride of tightly packed rows of weights"
 _FEW_COLUMNS = "Rust calls this launcher for 8 columns at most"
 _OWN_DEVICE = "Rust passes the compute capability of the device itself; Candle's kernels of another one fault"
 _SORTED = "Rust sorts the experts of all tokens, each of which has one that exists"
@@ -143,6 +144,7 @@ ROWS = (
     Row("output", _any_of("poison"), _ZEROED_OUTPUT, _ZEROED, _QUANTIZED),
     Row("gap", _given, _OWN_STRIDES, {"mmvq_launcher": 208}, _MMVQ),
     Row("gap", _given, _OWN_STRIDES, {"mmq_launcher": 345}, "candle-core/src/quantized/fast_mmq.rs"),
+    Row("row_gap", _given, _PACKED_ROWS, {"mmq_launcher": 341}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("cc", _given, _OWN_DEVICE, {"mmq_launcher": 235}, "candle-core/src/quantized/fast_mmq.rs"),
     Row("columns", _more_than_eight, _FEW_COLUMNS, {"mmvq_launcher": 189}, _MMVQ),
     Row("kx", _splits_a_block, _WHOLE_BLOCKS, {"mmvq_quantize_launcher": 523}, "candle-core/src/quantized/mod.rs"),

@@ -54,6 +54,11 @@ def why(kernel: str, fields: str) -> str | None:
             "ncols=256,nrows=20,columns=10,cc=800,values=random",
             "Rust passes the compute capability of the device itself; Candle's kernels of another one fault",
         ),
+        (
+            "launch_mmq_gguf_q4_0",
+            "ncols=512,nrows=20,columns=10,row_gap=1,values=random",
+            "Rust passes the stride of tightly packed rows of weights",
+        ),
         ("launch_mmq_gguf_q4_0", "ncols=256,nrows=20,columns=10,nsm=132,values=random", None),
         # No Rust calls these two, so that no launch of theirs is Candle's.
         ("sum_f32", "shape=[9,100],sum=[1],values=ties,block=96,grid=2", None),

@@ -101,9 +101,11 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=130,columns=290,values=random",  # S10
     "ncols=256,nrows=20,columns=10,nsm=132,values=random",
     "ncols=256,nrows=20,columns=10,cc=800,values=random",  # cc must not choose the answer
+    "ncols=256,nrows=20,columns=10,cc=1100,values=random",  # what a gfx1100 says of itself
     "ncols=512,nrows=31,columns=12,values=zeros",  # N08
     "ncols=512,nrows=31,columns=12,values=extremes",  # Q02, Q08, Q09
     "ncols=256,nrows=6,columns=9,gap=3,values=random",  # the stride of dst
+    "ncols=512,nrows=20,columns=10,row_gap=1,values=random",  # the stride of x
 )
 
 _MOE_GGUF: tuple[str, ...] = (
@@ -262,18 +264,19 @@ LAYOUTS = {**dict.fromkeys(("q4_0", "q4_1", "q5_1", "q4_K", "q5_K"), "DS4"), "q2
 
 
 def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
-    fields = Fields(case, ("ncols", "nrows", "columns", "gap", *_DEVICE, "values"))
+    fields = Fields(case, ("ncols", "nrows", "columns", "gap", "row_gap", *_DEVICE, "values"))
     qtype, distribution = _qtype(kernel), fields.choice("values", "random", VALUES)
     length = FORMATS[qtype].length
     ncols, rows = _multiple(fields, "ncols", length), fields.number("nrows", 1, 1)
     columns, gap = fields.number("columns", 1, 1, 4096), fields.number("gap", 0, 0, 64)
+    row_stride = ncols // length + fields.number("row_gap", 0, 0, 64)
     y = mmq_activations(LAYOUTS.get(qtype, "D4"), columns, ncols, stream)
     arguments = (
         Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
-        _bytes("x", weights(qtype, rows * ncols // length, distribution, stream, behind=True)),
+        _bytes("x", weights(qtype, rows * row_stride, distribution, stream, behind=True)),
         _bytes("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
         poisoned(fields, kernel, "dst", columns * (rows + gap)),
-        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=ncols // length),
+        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=row_stride),
         *_numbers(kernel, stride_col_dst=rows + gap),
         *_device(kernel, fields),
     )
