@@ -32,13 +32,21 @@ def stem(name: str) -> str:
 
 
 def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions) -> bool:
-    """Whether ``source`` or a header that it includes spells the beginning of one of ``names``."""
+    """Whether ``source`` or a header that it includes spells the beginning of one of ``names``.
+
+    Of one whose headers no compiler can read, the file itself decides: what is wrong is told where it is compiled.
+    """
     if source.is_code_object:
         return False
     stems = [stem(name).encode() for name in dict.fromkeys(names)]
     places = (source.path.parent, *options.include_dirs, source.root)
     try:
         files = {source.path, *reached([source.path], places).files}
+    except ScanError:
+        files = {source.path}
+    except OSError:
+        return False
+    try:
         return any(any(one in read_bytes(file, _MOST) for one in stems) for file in files if file.is_file())
     except OSError:
         return False

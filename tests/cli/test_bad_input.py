@@ -133,6 +133,14 @@ def test_a_source_that_cannot_be_used_costs_its_own_kernels(kind, cli, port):
     assert said.kernel("fill_u8")["status"] == "pass"
 
 
+def test_a_header_that_is_a_fifo_does_not_end_a_run_of_everything(cli, port):
+    """`run` without patterns looks for launchers first, in headers too."""
+    folder = port('#include "pipe.h"\n' + NEG % "")
+    os.mkfifo(folder / "pipe.h")
+    said = cli("run", "--runtime", "cpu", "--kernels", folder)
+    assert (said.code, said.kernel("uneg_f32")["status"]) == (1, "compile_error")
+
+
 def test_a_missing_symbol(cli, port):
     said = cli("run", "uneg_f64", "--runtime", "cpu", "--kernels", port(NEG % ""))
     assert (said.code, said.kernel("uneg_f64")["status"]) == (2, "missing")
