@@ -22,6 +22,7 @@ from typing import Any
 from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
 from conformance.engine.last_words import fault_line
+from conformance.engine.leaks import Counts, Leaks
 from conformance.engine.progress import Progress
 from conformance.engine.scratch import Scratch, garbage
 from conformance.engine.strays import check_stream
@@ -61,6 +62,7 @@ class Server:
         self._functions: list[Any] = []
         self._blob = (0, 0)
         self._untold: set[int] = set()
+        self._leaks = Leaks()
         self._launched = False
 
     def run(self) -> None:
@@ -125,12 +127,13 @@ class Server:
         arena = self._arena(link, message)
         run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
         orders: list[dict[str, Any] | None] = []
+        calls: list[PreparedCall | None] = []
         for number, order in enumerate(message["orders"]):
             self._device.runtime.set_order(order)
             written_before = _stderr_size()
             self._launched = False
             try:
-                run(arena, message, number)
+                calls.append(run(arena, message, number))
             except HipError as error:
                 words = fault_line(_decoded(_tail(_STANDARD_ERROR, min(_stderr_size() - written_before, LAST_WORDS))))
                 orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
@@ -143,14 +146,40 @@ class Server:
                 break
             else:
                 orders.append(None)
-        return {"orders": orders}
+        if message["types"] and len(calls) == len(message["orders"]):
+            lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
+            if lost is not None:
+                return {"orders": [*orders[:-1], _plain(lost)], "context lost": True}
+        return {"orders": orders, "leak": self._leaks.known(message["function"])}
+
+    def _look_for_leak(
+        self, link: int, arena: Arena, message: Mapping[str, Any], left: list[Counts | None]
+    ) -> HipError | None:
+        """Whether the launcher, whose calls ``left`` this behind, leaks; the error that cost the device meanwhile."""
+
+        def again() -> Counts | None:
+            self._page.begin(f"{link} {message['id']}")
+            run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
+            call = run(arena, message, len(message["orders"]) - 1, again=True)
+            return None if call is None else call.left
+
+        try:
+            self._leaks.look(message["function"], left, again)
+        except HipError as error:
+            return error if self._device_is_lost(error) else None
+        except Misuse:
+            pass  # of a call that is no case
+        return None
 
     def _device_is_lost(self, error: HipError) -> bool:
         """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
         return not (self._device.runtime.guards_memory or error.lacks_memory)
 
-    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
-        """An allocation for each buffer: the runtime itself sees an access outside of one."""
+    def _guarded(
+        self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False
+    ) -> PreparedCall | None:
+        """An allocation for each buffer: the runtime itself sees an access outside of one. What is launched ``again``
+        is not read back."""
         device, taken, out = self._device, [], message["total"] * (number + 1)
         try:
             for offset, size in message["buffers"]:
@@ -161,11 +190,14 @@ class Server:
                 base = device.take(size)
                 taken.append((base, size))
                 device.fill(base, garbage(number), size)
-            self._start(message, [base for base, _ in taken])
+            call = self._start(message, [base for base, _ in taken])
             if message["types"]:
                 self._check_freed(message, taken)
+            if again:
+                return call
             for (base, size), (offset, _) in zip(taken, message["buffers"], strict=False):
                 device.read(arena.address(out + offset, size), base, size)
+            return call
         finally:
             for base, size in taken:
                 device.give_back(base, size)
@@ -178,8 +210,11 @@ class Server:
             taken[:] = [each for number, each in enumerate(taken) if number not in freed]
             raise Misuse(f"{message['what']} freed what it was given: {names}")
 
-    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
-        """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
+    def _in_one_piece(
+        self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False
+    ) -> PreparedCall | None:
+        """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way. What
+        is launched ``again`` is not read back."""
         device, total = self._device, message["total"]
         out = total * (number + 1)
         if self._blob[1] < total:
@@ -197,10 +232,13 @@ class Server:
                 damage = one.damage()
                 if damage:
                     raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+            if again:
+                return call
             device.read(arena.address(out, total), base, total)
             if call is not None and message["function"] not in self._untold:
                 told = check_stream(device, call, message["what"], base, arena, total)
                 self._untold |= set() if told else {message["function"]}
+            return call
         finally:
             for one in scratch:
                 one.give_back()

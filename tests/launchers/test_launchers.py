@@ -45,6 +45,7 @@ class Fault(IntEnum):
     WRONG = auto()
     FORBIDDEN = auto()
     WAITS = auto()
+    LEAKS = auto()
 
 
 @pytest.fixture
