@@ -210,6 +210,16 @@ def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
     assert (row["status"], "vy[" in row["failures"][0]["why"]) == ("fail", True)
 
 
+def test_a_launcher_that_calls_into_another_source_is_not_run(judged: Any, tmp_path: Path) -> None:
+    """The port's own build links the two; here each source is a library."""
+    parameters = "(const void *, void *, int, int, int, void *)"
+    (tmp_path / "helper.hip").write_text("void helper() {}\n")
+    (tmp_path / "mmvq.hip").write_text(f'void helper();\nextern "C" void {LAUNCHER}{parameters} {{ helper(); }}\n')
+    row = judged(CASE, tree=tmp_path)
+    assert row["status"] == "not_run"
+    assert row["message"].startswith(f"it calls helper, which is in {tmp_path.name}/helper.hip, and each source is")
+
+
 def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:
     source = tmp_path / "moe.hip"
     source.write_text('#include "gone.h"\nextern "C" void moe_gemm_gguf() {}\n')
