@@ -167,7 +167,7 @@ class Outcome:
     expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
     failing case and ``passed`` every other one that was judged. ``profile`` says where over its input a unary kernel is
     how far off (``conformance.verdict.profile``), ``sites`` how much of its machine code was executed, where that was
-    asked for.
+    asked for. ``leak`` says what every call of a launcher leaves behind.
     """
 
     kernel: str
@@ -197,6 +197,7 @@ class Outcome:
     nearest_ulp_bound: Ulp = None
     sites: Sites | None = None
     profile: str | None = None
+    leak: str | None = None
 
     @property
     def failed_cases(self) -> list[str]:

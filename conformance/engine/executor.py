@@ -21,7 +21,8 @@ from typing import Any
 
 from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
-from conformance.engine.last_words import fault_line
+from conformance.engine.last_words import KEPT, decoded, fault_line, stderr_size, tail, words_since
+from conformance.engine.leaks import Counts, Leaks
 from conformance.engine.progress import Progress
 from conformance.engine.scratch import Scratch, garbage
 from conformance.engine.strays import check_stream
@@ -36,16 +37,13 @@ from conformance.runtimes.hip.errors import HipError
 SECONDS_TO_OPEN = 30.0
 """For the first message of the process that started us."""
 
-LAST_WORDS = 64 * 1024
 PRINTED = 64 * 1024
-"""Bytes of a child's standard error and standard output that are handed on."""
+"""Bytes of a child's standard output that are handed on."""
 
 CONTEXT_LOST = 7
 """Exit code of a child whose device context did not survive a fault."""
 
 _KEPT_ERROR = 2000
-
-_STANDARD_ERROR = 2
 
 
 class Server:
@@ -61,6 +59,7 @@ class Server:
         self._functions: list[Any] = []
         self._blob = (0, 0)
         self._untold: set[int] = set()
+        self._leaks = Leaks()
         self._launched = False
 
     def run(self) -> None:
@@ -123,16 +122,16 @@ class Server:
         The first fault is the last launch, unless the launch is one that has to fault in every order.
         """
         arena = self._arena(link, message)
-        run = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
         orders: list[dict[str, Any] | None] = []
+        calls: list[PreparedCall | None] = []
         for number, order in enumerate(message["orders"]):
             self._device.runtime.set_order(order)
-            written_before = _stderr_size()
+            written_before = stderr_size()
             self._launched = False
             try:
-                run(arena, message, number)
+                calls.append(self._run(arena, message, number))
             except HipError as error:
-                words = fault_line(_decoded(_tail(_STANDARD_ERROR, min(_stderr_size() - written_before, LAST_WORDS))))
+                words = fault_line(words_since(written_before))
                 orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
                 if self._device_is_lost(error):
                     return {"orders": orders, "context lost": True}
@@ -143,13 +142,40 @@ class Server:
                 break
             else:
                 orders.append(None)
-        return {"orders": orders}
+        if message["types"] and len(calls) == len(message["orders"]):
+            lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
+            if lost is not None:
+                return {"orders": [*orders[:-1], _plain(lost)], "context lost": True}
+        return {"orders": orders, "leak": self._leaks.known(message["function"])}
+
+    def _look_for_leak(
+        self, link: int, arena: Arena, message: Mapping[str, Any], left: list[Counts | None]
+    ) -> HipError | None:
+        """Whether the launcher, whose calls ``left`` this behind, leaks; the error that cost the device meanwhile."""
+
+        def again() -> Counts | None:
+            self._page.begin(f"{link} {message['id']}")
+            call = self._run(arena, message, len(message["orders"]) - 1, again=True)
+            return None if call is None else call.left
+
+        try:
+            self._leaks.look(message["function"], left, again)
+        except HipError as error:
+            return error if self._device_is_lost(error) else None
+        except Misuse:
+            pass  # of a call that is no case
+        return None
 
     def _device_is_lost(self, error: HipError) -> bool:
         """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
         return not (self._device.runtime.guards_memory or error.lacks_memory)
 
-    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
+    def _run(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False) -> PreparedCall | None:
+        """Launch in order ``number``; a launcher's call. What is launched ``again`` is not read back."""
+        way = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
+        return way(arena, message, number, again)
+
+    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
         """An allocation for each buffer: the runtime itself sees an access outside of one."""
         device, taken, out = self._device, [], message["total"] * (number + 1)
         try:
@@ -161,11 +187,14 @@ class Server:
                 base = device.take(size)
                 taken.append((base, size))
                 device.fill(base, garbage(number), size)
-            self._start(message, [base for base, _ in taken])
+            call = self._start(message, [base for base, _ in taken])
             if message["types"]:
                 self._check_freed(message, taken)
+            if again:
+                return call
             for (base, size), (offset, _) in zip(taken, message["buffers"], strict=False):
                 device.read(arena.address(out + offset, size), base, size)
+            return call
         finally:
             for base, size in taken:
                 device.give_back(base, size)
@@ -178,7 +207,7 @@ class Server:
             taken[:] = [each for number, each in enumerate(taken) if number not in freed]
             raise Misuse(f"{message['what']} freed what it was given: {names}")
 
-    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int) -> None:
+    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
         """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
         device, total = self._device, message["total"]
         out = total * (number + 1)
@@ -197,10 +226,13 @@ class Server:
                 damage = one.damage()
                 if damage:
                     raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+            if again:
+                return call
             device.read(arena.address(out, total), base, total)
             if call is not None and message["function"] not in self._untold:
                 told = check_stream(device, call, message["what"], base, arena, total)
                 self._untold |= set() if told else {message["function"]}
+            return call
         finally:
             for one in scratch:
                 one.give_back()
@@ -340,26 +372,12 @@ class Template:
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        words, printed = _tail(err, LAST_WORDS), os.pread(out, PRINTED, 0)
+        words, printed = tail(err, KEPT), os.pread(out, PRINTED, 0)
         for descriptor in (pidfd, out, err):
             os.close(descriptor)
         self._control.send(
-            {"say": "ended", "child": number, "how": how, "words": _decoded(words), "printed": _decoded(printed)}
+            {"say": "ended", "child": number, "how": how, "words": decoded(words), "printed": decoded(printed)}
         )
-
-
-def _tail(file: int, size: int) -> bytes:
-    length = os.fstat(file).st_size
-    return os.pread(file, size, max(0, length - size))
-
-
-def _stderr_size() -> int:
-    """The bytes of this process's standard error so far; 0 where it is not a file."""
-    return os.fstat(_STANDARD_ERROR).st_size
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode(errors="replace")
 
 
 def main() -> None:

@@ -246,6 +246,7 @@ class Judge:
         if not outcome.poisoned:
             executor.drain()
         outcome.source = found.source
+        outcome.leak = launching.leak
         return outcome
 
     def _process_lost(self, kernel: Kernel, lost: Lost, how: str) -> Outcome:

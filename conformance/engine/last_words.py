@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+
+KEPT = 64 * 1024
+"""Bytes of a process's standard error that are handed on."""
+
+_STANDARD_ERROR = 2
 
 SHOWN = 300
 """Characters of a line that are shown."""
@@ -19,6 +25,27 @@ _NOISE = re.compile(
     r"^Aborted\b|^Segmentation fault\b|core ?dump|gpucore|^Failed to (write|read GPU memory|fetch queues)",
     re.IGNORECASE,
 )
+
+
+def stderr_size() -> int:
+    """The bytes of this process's standard error so far; 0 where it is not a file."""
+    return os.fstat(_STANDARD_ERROR).st_size
+
+
+def words_since(size: int) -> str:
+    """What this process has written to standard error since its size was ``size``, or the end of it."""
+    return decoded(tail(_STANDARD_ERROR, min(stderr_size() - size, KEPT)))
+
+
+def tail(file: int, size: int) -> bytes:
+    """The last ``size`` bytes of an open ``file``."""
+    length = os.fstat(file).st_size
+    return os.pread(file, size, max(0, length - size))
+
+
+def decoded(data: bytes) -> str:
+    """What a process printed, as text whatever it is."""
+    return data.decode(errors="replace")
 
 
 def fault_line(text: str) -> str:

@@ -17,6 +17,7 @@ from conformance.port.definitions.kernels import Definition
 from conformance.port.launchers import difference, launchers_in, mangled_in, may_define, spells
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import SourceError, find_sources
+from conformance.port.unlinked import explained
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
@@ -137,15 +138,23 @@ class Launchers:
         except Lost as lost:
             raise LostLoading(index, lost) from None
         except CompileError as error:
-            self.broken[index] = first_error(source.labelled(error.log))
-            self._refused.add(index)
+            self._lack(index, first_error(source.labelled(error.log)))
+            if index in self.broken:
+                self._refused.add(index)
         except HipError as error:
-            where = self.unavailable if error.code == NOT_SUPPORTED else self.broken
-            where[index] = str(error)
+            if error.code == NOT_SUPPORTED:
+                self.unavailable[index] = str(error)
+            else:
+                self._lack(index, str(error))
         except SourceError as error:
             self.broken[index] = str(error)
         except InfrastructureError as error:
             self.unavailable[index] = f"{INFRASTRUCTURE}{error}"
+
+    def _lack(self, index: int, why: str) -> None:
+        """Remember that the library of source ``index`` was not linked or loaded."""
+        found = explained(why, self._sources[index], self._sources, self._port.options)
+        (self.broken if found.of_the_port else self.unavailable)[index] = found.why
 
     def _with_places(self, index: int, message: str) -> str:
         """``message`` of a fault in a kernel of source ``index``, with lines where its code has line tables."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from conformance.engine.leaks import described
 from conformance.engine.remote import Executor, Function, Submitted
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
@@ -38,6 +39,8 @@ class Launching:
         self._function = function
         self._with_places = with_places
         self._submitted: dict[int, Submitted] = {}
+        self.leak: str | None = None
+        """What every call of a launcher leaves behind, in words."""
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
         """``cases``, each launched before the one before it is handed out. Raises ``Lost``."""
@@ -64,6 +67,9 @@ class Launching:
             del self._submitted[id(case)]
         try:
             buffers, damaged = self._executor.result(submitted, order)
+            if submitted.leak is not None and self.leak is None:
+                calls, *left = submitted.leak
+                self.leak = described(tuple(left), calls, case.id)
         except HipError as error:
             raise error.with_places(self._with_places) from None
         except Misuse as misuse:

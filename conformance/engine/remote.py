@@ -91,6 +91,7 @@ class _Misuse(_Shape):
 class _Launched(_Shape):
     id: int
     orders: list[_Error | _Misuse | None] = []
+    leak: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=7, max_length=7)] | None = None
     error: _Error | None = None
 
 
@@ -108,7 +109,10 @@ class Function:
 
 @dataclass
 class Submitted:
-    """A launch on its way: its number, its arena, and what was said of it so far."""
+    """A launch on its way: its number, its arena, and what was said of it so far.
+
+    ``leak`` says how many calls of its launcher left how much behind, where each did (``conformance.engine.leaks``).
+    """
 
     id: int
     slot: int
@@ -116,6 +120,7 @@ class Submitted:
     orders: tuple[str, ...]
     limit: str = ""
     errors: list[HipError | Misuse | None] | None = None
+    leak: list[int] | None = None
     lost: Lost | None = None
     first: tuple[dict[str, NDArray[Any]], dict[str, str]] | None = None
 
@@ -309,6 +314,7 @@ class Executor:
         if answer.error is not None:
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
         submitted.errors = [_told(error) for error in answer.orders]
+        submitted.leak = answer.leak
 
     def _answer(self, number: int, shape: type[_Answer]) -> _Answer:
         try:

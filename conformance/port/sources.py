@@ -20,6 +20,7 @@ CODE_OBJECT_SUFFIXES = (".hsaco", ".co")
 MOST_CODE = 1024 * MIB
 """Bytes of the largest code object."""
 
+_LIBRARIES = (".so", ".a")
 _WANTED = (*SOURCE_SUFFIXES, *CODE_OBJECT_SUFFIXES)
 _CODE_OBJECTS = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
 
@@ -111,7 +112,7 @@ def find_sources(path: Path) -> list[KernelSource]:
         raise SourceError(f"kernels path {path} is {kind}; give a folder or a file with one of {kinds}")
     if kind is None:
         if path.suffix not in _WANTED:
-            raise SourceError(f"kernels path {path} is not a kernel file; expected one of {kinds}")
+            raise SourceError(f"kernels path {path} is not a kernel file; expected one of {kinds}{_built(path)}")
         return [KernelSource(path.resolve(), path.resolve().parent)]
     root = path.resolve()
     try:
@@ -120,8 +121,17 @@ def find_sources(path: Path) -> list[KernelSource]:
         where = error.filename or path
         raise SourceError(f"kernels path {path} cannot be read ({where}: {error.strerror})") from error
     if not files:
-        raise SourceError(f"kernels path {path} holds no kernel file; expected one of {kinds}")
+        raise SourceError(f"kernels path {path} holds no kernel file; expected one of {kinds}{_built(root)}")
     return [KernelSource(file, root) for file in files]
+
+
+def _built(path: Path) -> str:
+    """What to do about a library of kernels that is all that ``path`` is, or holds."""
+    files = [path] if path.is_file() else [file for suffix in _LIBRARIES for file in path.rglob(f"*{suffix}")]
+    library = next((file for file in files if file.suffix in _LIBRARIES), None)
+    if library is None:
+        return ""
+    return f"; {library.name} is built already: give its sources, or its code objects (clang's --offload-device-only)"
 
 
 def _below(root: Path) -> Iterator[Path]:

@@ -125,6 +125,7 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         nearest_ulp_bound=outcome.nearest_ulp_bound,
         sites=outcome.sites,
         profile=outcome.profile,
+        leak=outcome.leak,
         wired_at=kernel.wired_at if kernel.is_launcher else None,
     )
 

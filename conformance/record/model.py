@@ -77,7 +77,9 @@ class KernelResult(Row):
     port's own and not Candle's. ``sites`` says how much of its machine code was executed (null: nobody asked, or
     nothing was launched). ``profile`` is of a unary kernel of floats that is not bit-equal: 64 characters for the
     powers of two of its input, from the largest negative ones over 0 to the largest positive ones, each the worst
-    element there: "." none, "0" to "k" twentieths of its bound, "x" wrong.
+    element there: "." none, "0" to "k" twentieths of its bound, "x" wrong. ``leak`` says what every call of a launcher
+    leaves behind: memory, streams or events that it allocates or creates each time and does not give back (null:
+    nothing, or it cannot be told); it has no part in the status.
     """
 
     name: str
@@ -111,6 +113,7 @@ class KernelResult(Row):
     nearest_ulp_bound: Ulp = None
     sites: Sites | None = None
     profile: Annotated[str, Field(pattern="^[.0-9a-kx]{64}$")] | None = None
+    leak: str | None = None
 
     @property
     def counts(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.outcome import Outcome
 from conformance.record.model import KernelResult
 from conformance.report.declared import choices
+from conformance.report.leaks import leak_of
 from conformance.text import visible
 
 
@@ -16,7 +17,7 @@ def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
     counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
     lines = [f"{name}: {result.status}{counts}"]
     if isinstance(result, KernelResult):
-        lines += [f"  {line}" for line in choices(result)]
+        lines += [f"  {line}" for line in (*choices(result), leak_of(result)) if line]
     if result.message:
         lines.append(f"  {result.message}")
     for failure in result.failures[:shown]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record
+from conformance.report.leaks import leak_of
 from conformance.text import code, plain
 
 _NOTE = "Host functions that Candle's Rust side is linked with. They are in no figure of the kernels."
@@ -27,7 +28,8 @@ def _cells(row: KernelResult) -> list[str]:
 
 def _verdict(row: KernelResult) -> str:
     if row.status == "pass":
-        return f"✅ {row.cases} cases" + (", fixed here, wrong upstream" if row.fixed else "")
+        fixed, leak = ", fixed here, wrong upstream" if row.fixed else "", leak_of(row)
+        return f"✅ {row.cases} cases{fixed}{f'; {plain(leak)}' if leak else ''}"
     first: Failure | None = next(iter(row.failures), None)
     why = row.message or (first.why if first is not None else "")
     counts = f", {row.counts}" if row.failed else ""

@@ -10,6 +10,7 @@ from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
 from conformance.record.shards import gaps
 from conformance.report.declared import fixes, known_failures
+from conformance.report.leaks import leak_note
 from conformance.report.robustness import failed_robustness, robustness_note
 from conformance.spec.load import Specs
 
@@ -37,6 +38,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in gaps([record])),
         ("warning", lost),
         *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
+        ("warning", leak_note(record.launchers)),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),

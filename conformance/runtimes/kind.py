@@ -70,6 +70,10 @@ class LauncherRuntime(Protocol):
         """The HIP result of the first launch that faulted since, and its message; 0 with what the launcher did wrong
         otherwise, such as work on another stream, or with an empty text, also where the runtime cannot tell."""
 
+    def live(self) -> tuple[int, ...] | None:
+        """What is allocated or created and not yet freed or destroyed: allocations of the device and their bytes, of
+        the host and their bytes, streams, events. ``None`` where the runtime cannot tell."""
+
 
 @runtime_checkable
 class HoldingRuntime(Protocol):

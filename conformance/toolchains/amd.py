@@ -166,15 +166,19 @@ def rocm_roots() -> list[Path]:
 
 def _rocm(_targets: Sequence[Target]) -> Toolchain | str:
     names = ("llvm/bin/amdclang++", "lib/llvm/bin/amdclang++", "llvm/bin/clang++", "bin/amdclang++", "bin/hipcc")
+    bare: list[str] = []
     for root in rocm_roots():
-        for name in names:
-            if os.access(root / name, os.X_OK) and (root / "include/hip/hip_runtime.h").is_file():
-                return _rocm_toolchain(root / name, (f"--rocm-path={root}", *_headers_of(root / "include")))
+        compiler = next((root / name for name in names if os.access(root / name, os.X_OK)), None)
+        if compiler is not None and (root / "include/hip/hip_runtime.h").is_file():
+            return _rocm_toolchain(compiler, (f"--rocm-path={root}", *_headers_of(root / "include")))
+        bare += [] if compiler is None else [str(compiler)]
     for name in ("amdclang++", "hipcc"):
         found = shutil.which(name)
         # A distribution's hipcc in /usr/bin drives the distribution's clang, which is found below, with newer targets.
         if found is not None and Path(found).resolve().parent != Path("/usr/bin"):
             return _rocm_toolchain(Path(found), ())
+    if bare:
+        return f"there is {bare[0]}, without HIP's headers (ROCm's package hip-dev has them)"
     return "no ROCm in ROCM_PATH or /opt/rocm, no amdclang++ or hipcc on PATH"
 
 

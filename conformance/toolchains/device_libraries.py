@@ -37,6 +37,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, int]] = {
 
 _GLOBS = (
     "amdgcn/bitcode",
+    "lib/llvm/amdgcn/bitcode",
     "lib/llvm/lib/clang/*/lib/amdgcn/bitcode",
     "llvm/lib/clang/*/lib/amdgcn/bitcode",
     "lib/x86_64-linux-gnu/amdgcn/bitcode",

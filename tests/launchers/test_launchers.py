@@ -45,6 +45,7 @@ class Fault(IntEnum):
     WRONG = auto()
     FORBIDDEN = auto()
     WAITS = auto()
+    LEAKS = auto()
 
 
 @pytest.fixture
@@ -207,6 +208,16 @@ def test_a_launcher_that_does_not_compile_costs_no_other(judged: Any) -> None:
     assert "use of undeclared identifier 'nowhere' (in broken, which it uses)" in row["message"]
     row = judged("launch_mmq_quantize_q8_1_D4(ne00=32,columns=1,values=unit)", tree=REFUSED)
     assert (row["status"], "vy[" in row["failures"][0]["why"]) == ("fail", True)
+
+
+def test_a_launcher_that_calls_into_another_source_is_not_run(judged: Any, tmp_path: Path) -> None:
+    """The port's own build links the two; here each source is a library."""
+    parameters = "(const void *, void *, int, int, int, void *)"
+    (tmp_path / "helper.hip").write_text("void helper() {}\n")
+    (tmp_path / "mmvq.hip").write_text(f'void helper();\nextern "C" void {LAUNCHER}{parameters} {{ helper(); }}\n')
+    row = judged(CASE, tree=tmp_path)
+    assert row["status"] == "not_run"
+    assert row["message"].startswith(f"it calls helper, which is in {tmp_path.name}/helper.hip, and each source is")
 
 
 def test_a_launcher_in_a_source_that_cannot_be_read_is_not_missing(judged: Any, tmp_path: Path) -> None:

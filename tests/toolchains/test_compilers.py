@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from conformance.port.amd_cache import compile_cached
 from conformance.port.code_objects import parse, read_code_objects
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
-from conformance.toolchains.device_libraries import llvm_version
+from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import Target, target
 
@@ -254,6 +255,33 @@ def test_rocm_is_found_in_its_python_packages_and_where_rocm_home_says(
     made_up_rocm(package)
     monkeypatch.syspath_prepend(tmp_path / "packages")
     assert find_toolchain([GFX942], ["rocm"]).options[0] == f"--rocm-path={package}"
+
+
+def test_a_compiler_without_hips_headers_is_named_and_a_whole_rocm_behind_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare, whole = tmp_path / "bare", tmp_path / "opt/rocm-6.4.1"
+    compiler = made_up_rocm(bare)
+    (bare / "include/hip/hip_runtime.h").unlink()
+    monkeypatch.setenv("ROCM_PATH", str(bare))
+    monkeypatch.setattr("conformance.toolchains.search.OPT", tmp_path / "opt")
+    said = re.escape(f"there is {compiler}, without HIP's headers (ROCm's package hip-dev")
+    with pytest.raises(AmdError, match=said):
+        find_toolchain([GFX942], ["rocm"])
+    made_up_rocm(whole)
+    assert find_toolchain([GFX942], ["rocm"]).options[0] == f"--rocm-path={whole}"
+
+
+@pytest.mark.parametrize("place", ["amdgcn/bitcode", "lib/llvm/amdgcn/bitcode", "llvm/lib/clang/19/lib/amdgcn/bitcode"])
+def test_device_libraries_are_found_as_packages_and_wheels_lay_them_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.delenv("HIP_DEVICE_LIB_PATH", raising=False)
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    for library in ("ocml.bc", "ockl.bc"):
+        (folder / library).touch()
+    assert find_device_libraries([tmp_path]) == folder
 
 
 def test_the_headers_of_the_installation_come_before_those_of_another_release(

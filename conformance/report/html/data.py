@@ -16,6 +16,7 @@ from conformance.report.declared import choices
 from conformance.report.failures import SHOWN_MESSAGE, upstream_url
 from conformance.report.html.grid import place
 from conformance.report.html.matrix import Matrices
+from conformance.report.leaks import leak_of
 from conformance.report.tally import margin, share, tally
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -156,7 +157,7 @@ def _result(
         "missed": max(row.planned - row.cases, 0) if row.cases else 0,
         "source": row.source,
         "seconds": None if row.seconds is None else round(row.seconds, 3),
-        "said": choices(row),
+        "said": [*choices(row), *filter(None, [leak_of(row)])],
         "causes": causes.get(row.name, []),
         "left_out": row.left_out,
         "compiler": row.compiler,

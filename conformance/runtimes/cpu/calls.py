@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
+_LIVE = 6
+"""The numbers that ``hipcpuLive`` gives."""
+
 
 class WatchedCalls:
     """A part of ``LauncherRuntime``, over the ``library`` of the runtime."""
@@ -15,6 +18,7 @@ class WatchedCalls:
         library.hipcpuKeepFromHost.restype = None
         library.hipcpuEndCall.restype = ctypes.c_char_p
         library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
+        library.hipcpuLive.restype = None
         self._watching = library
 
     def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
@@ -28,3 +32,9 @@ class WatchedCalls:
         code = ctypes.c_int()
         said = self._watching.hipcpuEndCall(ctypes.byref(code))
         return code.value, (said or b"").decode(errors="replace")
+
+    def live(self) -> tuple[int, ...]:
+        """See ``LauncherRuntime``."""
+        values = (ctypes.c_ulong * _LIVE)()
+        self._watching.hipcpuLive(values)
+        return tuple(values)

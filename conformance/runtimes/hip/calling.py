@@ -57,6 +57,8 @@ class PreparedCall:
             int.from_bytes(slot, "little") if name == "*" and slot is not None else None
             for name, slot in zip(types, slots, strict=True)
         ]
+        self.left: tuple[int, ...] | None = None
+        """What the call left behind, in the numbers of ``LauncherRuntime.live``; ``None`` where that cannot be told."""
         self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
 
     def start(self) -> None:
@@ -72,6 +74,7 @@ class PreparedCall:
         device, runtime = self._device, cast(LauncherRuntime, self._device.runtime)
         device.synchronize()  # the stream waits for no copy and no other one
         device.hip.hipGetLastError()  # of whoever came before
+        before = runtime.live()
         runtime.begin_call(self._stream, self._pointers)
         self._call(*self._values)
         pending = device.hip.hipGetLastError()[0]
@@ -80,6 +83,9 @@ class PreparedCall:
         if fault:
             raise HipError("hipLaunchKernel", fault, device.hip.hipError_t(fault).name, self._function.name, said)
         device.synchronize(self._what)
+        after = runtime.live()
+        if before is not None and after is not None:
+            self.left = tuple(late - early for early, late in zip(before, after, strict=True))
         if said:
             raise Misuse(f"{self._function.name}: {said}")
         if int(pending):

@@ -59,6 +59,10 @@ class HostLibraries:
         """See ``LauncherRuntime``."""
         return 0, ""
 
+    def live(self) -> tuple[int, ...] | None:
+        """See ``LauncherRuntime``; what a library allocates is not seen."""
+        return None
+
 
 def _refusal(why: str, what: str) -> HipError:
     found = _UNDEFINED.search(why)

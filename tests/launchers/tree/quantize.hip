@@ -53,7 +53,8 @@ enum Fault {
   WRITES_OUTSIDE,
   WRONG,
   FORBIDDEN,
-  WAITS  // for its stream, which is right
+  WAITS,  // for its stream, which is right
+  LEAKS
 };
 static Fault fault() {
   const char *text = getenv("LAUNCHER_FAULT");
@@ -89,6 +90,10 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
   if (now == WRONG) (void)hipMemsetAsync(out, 0, 4, s);
   if (now == FORBIDDEN) (void)socket(AF_INET, SOCK_STREAM, 0);
   if (now == WAITS) (void)hipStreamSynchronize(s);
+  if (now == LEAKS) {
+    void *room = nullptr;
+    (void)hipMallocAsync(&room, 64, s);
+  }
 }
 
 // The other spelling of a launch, and facts about the device.

@@ -85,6 +85,8 @@ Memory::Block *Memory::acquire(std::size_t body) {
 
 void Memory::recycle(Block *block) {
   block->live = false;
+  --held_like(*block).count;
+  held_like(*block).bytes -= block->bytes;
   if (block->kept) admit(*block);
   live_[block->live_index] = live_.back();
   live_[block->live_index]->live_index = block->live_index;
@@ -119,6 +121,8 @@ Error Memory::allocate(std::size_t bytes, Kind kind, void **out) {
   block->canaries = guarded;
   block->live_index = live_.size();
   live_.push_back(block);
+  ++held_like(*block).count;
+  held_like(*block).bytes += bytes;
   if (poison) std::memset(block->base, 0xff, bytes);
   if (guarded) set_canaries(*block);
   if (keeps_) keep(*block, none);
@@ -168,6 +172,11 @@ Error Memory::release(void *pointer) {
 void Memory::release_all() {
   const std::lock_guard lock(mutex_);
   while (!live_.empty()) recycle(live_.back());
+}
+
+Memory::Held Memory::held(bool of_host) {
+  const std::lock_guard lock(mutex_);
+  return held_[of_host];
 }
 
 // The mapping, guards included, that holds the address.

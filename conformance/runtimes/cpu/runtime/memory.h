@@ -28,6 +28,12 @@ class Memory {
   Error release(void *pointer);
   void release_all();
 
+  struct Held {
+    std::size_t count, bytes;
+  };
+  // The live allocations of the device, managed ones included, or of the host.
+  Held held(bool of_host);
+
   // Module globals: known to the range checks, never allocated or freed here.
   void add_global(const void *base, std::size_t bytes, std::string name);
   void remove_globals(const std::vector<const void *> &bases);
@@ -106,6 +112,7 @@ class Memory {
   Block *block_at(const void *address);
   Block *acquire(std::size_t body);
   void recycle(Block *block);
+  Held &held_like(const Block &block) { return held_[block.kind == Kind::Host]; }
   static void set_canaries(Block &block);
   std::string name(const Block &block, const Argument *arguments, unsigned count);
   static constexpr unsigned none = ~0u;
@@ -120,6 +127,7 @@ class Memory {
   std::unordered_map<std::size_t, std::vector<Block *>> free_;  // by body
   std::size_t free_bytes_ = 0;
   std::vector<Block *> live_;
+  Held held_[2]{};  // of the device, of the host
   std::size_t sweep_ = 0;
   std::map<const char *, Global> globals_;
   std::vector<Block *> kept_;

@@ -39,6 +39,10 @@ class Handles {
     const std::lock_guard lock(mutex_);
     return objects_.erase(handle) != 0;
   }
+  std::size_t count() {
+    const std::lock_guard lock(mutex_);
+    return objects_.size();
+  }
   // Null where there is none.
   T *find(const void *handle) {
     const std::lock_guard lock(mutex_);
@@ -139,6 +143,16 @@ SIMT_API const char *hipcpuEndCall(int *fault) {
   if (fault) *fault = work.fault;
   if (work.fault) return work.fault_text.c_str();
   return work.misuse.empty() ? nullptr : work.misuse.c_str();
+}
+
+SIMT_API void hipcpuLive(unsigned long *values) {
+  for (const bool of_host : {false, true}) {
+    const Memory::Held held = memory().held(of_host);
+    *values++ = held.count;
+    *values++ = held.bytes;
+  }
+  *values++ = live<Stream>().count();
+  *values = live<Event>().count();
 }
 
 SIMT_API int hipStreamCreate(void **s) { return create<Stream>("hipStreamCreate", s); }
