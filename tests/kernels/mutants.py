@@ -110,6 +110,22 @@ MUTANTS: tuple[Mutant, ...] = (
         "sum_f16(shape=[40,5],sum=[0],values=unit)",
     ),
     _mutant(
+        "an addition that is not atomic",
+        "reduce",
+        "SUM(f32)",
+        ("atomic_add.h", "atomic_add(f32 *p, f32 x) { atomicAdd(p, x); }", "atomic_add(f32 *p, f32 x) { *p += x; }"),
+        "sum_f32(shape=[17,19],sum=[0],layout=transposed,values=ties)",
+        "sum_f32(shape=[3,7,11],sum=[1],values=ties)",
+    ),
+    _mutant(
+        "a place of 16 bits in a row",
+        "reduce",
+        "FAST(argmax, f32, u32, ArgMax<f32>) FAST(argmin, f32, u32, ArgMin<f32>)",
+        ("reduction.h", "is_better ? index : best.index}", "is_better ? u16(index) : best.index}"),
+        "fast_argmax_f32(shape=[1,70000],values=unit,mark=ends)",
+        "fast_argmin_f32(shape=[1,70000],values=unit,mark=ends)",
+    ),
+    _mutant(
         "a row too many in the last block",
         "quantized",
         "MMVQ(Q4_0, q4_0, 2)",
