@@ -127,7 +127,6 @@ _MMQ: tuple[str, ...] = (
     "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=1280,nrows=40,columns=4,values=random",  # W06
-    "ncols=16640,nrows=2,columns=2,values=random",  # W11
     "ncols={b},nrows=80,columns=127,values=random",  # S10: a part of a tile of 128 rows
     "ncols={b},nrows=104,columns=127,values=random",  # S10: a part of a tile of 64 rows
     "ncols={b},nrows=600,columns=3,values=random",  # S12
