@@ -99,7 +99,8 @@ def _rotated(
     of pairs that share a head, whatever the length of the tables: Candle's rule, wrong for longer tables.
 
     Which of the two products is rounded before the addition is the compiler's choice, and whether one is fused at all;
-    the value has the product with the second element rounded, as recorded on an H100, the interval covers all three.
+    the value has the product with the second element rounded, as recorded on an H100, the interval covers all three,
+    and of the 16-bit types float32 arithmetic that is rounded once at the end.
     """
     a = arithmetic(variant["dtype"])
     if stride_b:
@@ -115,7 +116,11 @@ def _rotated(
     return {"dst": Expected(*content)}
 
 
-def _forms(a: Arithmetic, x: Array, c: Array, y: Array, s: Array) -> tuple[Array, Array, Array]:
-    """``x * c + y * s``: the second product rounded, the first one rounded, both rounded."""
+def _forms(a: Arithmetic, x: Array, c: Array, y: Array, s: Array) -> list[Array]:
+    """``x * c + y * s``: the second product rounded, the first one rounded, both rounded; of 16 bits also none of them,
+    for products of two such numbers are exact in float32."""
     left, right = a.mul(x, c), a.mul(y, s)
-    return a.fma(x, c, right), a.fma(y, s, left), a.add(left, right)
+    forms = [a.fma(x, c, right), a.fma(y, s, left), a.add(left, right)]
+    if a.storage.itemsize == 2:
+        forms.append(a.settle(((x * c).astype(np.float32) + (y * s).astype(np.float32)).astype(a.carrier)))
+    return forms

@@ -68,6 +68,12 @@ def _limit(upper: bool) -> RowPattern:
     return write
 
 
+def _ends(rows: Array, kind: DType) -> None:
+    """The finite limits of the type in the last two places, the greatest in the last."""
+    for place, text in ((-2, "min"), (-1, "max")):
+        rows[:, place:][:, :1] = scalar(kind.name, text)
+
+
 def _far_below(rows: Array, kind: DType) -> None:
     """Numbers near -200."""
     rows[...] = (rows.astype(np.float64) - 200).astype(kind.numpy)
@@ -114,6 +120,7 @@ _PATTERNS: dict[str, RowPattern] = {
     "high": _high,
     "lowest": _limit(upper=False),
     "greatest": _limit(upper=True),
+    "ends": _ends,
 }
 
 ROW_PATTERN_NAMES: tuple[str, ...] = (*_PATTERNS, *_FLOAT_PATTERNS)

@@ -61,6 +61,16 @@ def near(function: Callable[[float], float]) -> Callable[[int], np.float32]:
     return lambda i: np.float32(function(float(number(i))))
 
 
+def fast_exp(i: int) -> np.float32:
+    return np.float32(2.0 ** float(4 * number(i) * np.float32(math.log2(math.e))))
+
+
+def fast_wave(i: int, function: Callable[[float], float]) -> np.float32:
+    """Of a number of turns that is rounded to float32, and has no fraction left."""
+    turns = float((number(i) + np.float32(2**24)) * np.float32(1 / (2 * math.pi)))
+    return np.float32(function(2 * math.pi * (turns - math.floor(turns))))
+
+
 def part(value: int, at: int, bits: int, signed: bool = False) -> int:
     found = value >> at & (1 << bits) - 1
     return found - (1 << bits) if signed and found >> bits - 1 else found
@@ -112,6 +122,18 @@ ROWS: list[tuple[str, Callable[[int], Any]]] = [
     ("sqrtf(x)", lambda i: np.sqrt(number(i))),
     ("own_rsqrt(x)", near(lambda x: 1 / math.sqrt(x))),
     ("own_rcp(x)", lambda i: np.float32(1) / number(i)),
+    ("__expf(4 * x)", fast_exp),
+    ("__ocml_native_exp_f32(4 * x)", fast_exp),
+    ("__sinf(x + 0x1p24f)", lambda i: fast_wave(i, math.sin)),
+    ("__cosf(x + 0x1p24f)", lambda i: fast_wave(i, math.cos)),
+    # Subnormal numbers are zero.
+    ("__builtin_amdgcn_rcpf(x * 0x1p-133f)", lambda i: np.float32(np.inf)),
+    ("__builtin_amdgcn_rcpf(x * 0x1p126f) > 0", lambda i: int(number(i) <= 1)),
+    ("__builtin_amdgcn_sqrtf(x * 0x1p-133f)", lambda i: np.float32(0)),
+    ("__fsqrt_rn(x * 0x1p-133f)", lambda i: np.float32(0)),
+    ("__frsqrt_rn(x * 0x1p-133f)", lambda i: np.float32(np.inf)),
+    ("__builtin_amdgcn_exp2f(-127 - x)", lambda i: np.float32(0)),
+    ("__builtin_amdgcn_logf(x * 0x1p-133f)", lambda i: np.float32(-np.inf)),
     ("__ocml_pow_f64(x, 2.5)", near(lambda x: x**2.5)),
     ("__ocml_exp2_f32(x)", near(lambda x: 2.0**x)),
     ("__builtin_amdgcn_sbfe((int)u, 5, 9)", lambda i: part(word(i), 5, 9, True) % WORD),

@@ -102,6 +102,18 @@ GLOBAL sums_by_exchange(unsigned *out) {
   atomicExch(out, seen + 1);
 }
 
+// Adds without an atomic operation: to what all threads share in global and in shared memory, and to what is their own.
+GLOBAL sums_by_addition(unsigned *out) {
+  __shared__ unsigned shared;
+  if (threadIdx.x == 0) shared = 0;
+  __syncthreads();
+  out[0] = out[0] + 1;
+  shared += 1;
+  out[2 + threadIdx.x] += 1;
+  __syncthreads();
+  if (threadIdx.x == 0) out[1] = shared;
+}
+
 // Reads through info where it is null, but uses what it reads only where it is not.
 GLOBAL reads_null_info(const unsigned long *info, unsigned *out) {
   bool contiguous = info == nullptr && info[0] == 1;

@@ -78,6 +78,17 @@ def test_a_compare_and_swap_without_a_retry_is_seen_in_shuffled_orders(machine: 
     assert wrong == [(order.startswith("shuffle"),) * 2 for order in ORDERS]
 
 
+@pytest.mark.parametrize("threads", [2, 32, 1000])
+def test_an_addition_that_is_not_atomic_is_seen_in_shuffled_orders(machine: Remote, threads: int) -> None:
+    wrong = []
+    for order in ORDERS:
+        machine.set(order=order)
+        (out,) = machine.good("sums_by_addition", [np.zeros(2 + threads, np.uint32)], (1,), (threads,))
+        wrong.append((bool(out[0] != threads), bool(out[1] != threads)))
+        assert (out[2:] == 1).all(), order
+    assert wrong == [(order.startswith("shuffle"),) * 2 for order in ORDERS]
+
+
 def test_poison_can_be_turned_off(machine: Remote) -> None:
     machine.set(poison=0, threads=1)
     (out,) = machine.good("read_unwritten_shared", [np.zeros(2 * 50, np.uint32)], (50,), (1,), 256)

@@ -251,6 +251,22 @@ def test_the_interval_of_a_rotation_is_three_roundings() -> None:
     assert (half_width(found) <= 1.5 * HALF_ULP["f32"] * allowed).all()
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_a_rotation_of_16_bits_may_be_computed_in_f32(dtype: str) -> None:
+    stream = np.random.default_rng(6)
+    src, cos, sin = (stream.normal(size=n).astype(KINDS[dtype]) for n in (2048, 1024, 1024))
+    arguments = {"src": src, "cos": cos, "sin": sin, "dst": np.zeros_like(src), "bh": 1, "td": 2048, "stride_b": 0}
+    found = evaluate("reduce", "rope_i", {"dtype": dtype}, 0, arguments)["dst"]
+    x, y, c, s = (part.astype(np.float32) for part in (src[::2], src[1::2], cos, sin))
+    got = np.stack([x * c - y * s, x * s + y * c], axis=1).reshape(-1).astype(KINDS[dtype])
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low <= got).all()
+    assert (got <= found.high).all()
+    size = np.stack([np.abs(x * c) + np.abs(y * s), np.abs(x * s) + np.abs(y * c)], axis=1).reshape(-1)
+    assert (half_width(found) <= 1.5 * HALF_ULP[dtype] * size).all()
+
+
 def test_a_product_with_weights_is_allowed_a_rounding_for_each_term() -> None:
     """Rows of ones in q8_0 times ones: a term for each weight of dmmv, for each word of four of the others."""
     columns = 1024

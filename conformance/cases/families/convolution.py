@@ -49,6 +49,8 @@ _CONV1D: tuple[str, ...] = (
     "shape=[3,6,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=mid",  # R08, N14: the order of the sum
+    "shape=[1,1100,4],cout=2,k=[3],values={v}",  # W11: more weights of an output than shared memory holds as a rule
+    "shape=[1,9,140],cout=2,k=[130],padding=1,values={v}",  # W11: the same, of taps
     "shape=[2,5,9],cout=4,k=[3],values=large",  # F05, N17
     "shape=[2,3,9],cout=4,k=[3],padding=1,stride=2,values=wide",  # N12, N17
     "shape=[2,3,13],cout=4,k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
@@ -79,6 +81,8 @@ _CONV2D: tuple[str, ...] = (
     "shape=[3,6,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=mid",  # R08, N14: the order of the sum
+    "shape=[1,1100,2,3],cout=2,k=[2,2],values={v}",  # W11: more weights of an output than shared memory holds as a rule
+    "shape=[1,4,19,18],cout=2,k=[19,17],values={v}",  # W11: the same, of taps
     "shape=[2,3,5,6],cout=2,k=[3,2],values=large",  # F05, N17
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,stride=2,values=wide",  # N12, N17
     "shape=[2,3,7,6],cout=4,k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04

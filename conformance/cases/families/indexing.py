@@ -71,6 +71,7 @@ _SELECT: tuple[str, ...] = (
 _LARGE: tuple[str, ...] = (
     "shape=[257,2,257],count=1,ids=plain,values={v}",  # S12: 66,049 threads
     "shape=[6,4100,3],count=7,ids=plain,values={v}",  # S12: the other tensor has more than 65,536
+    "shape=[1,4500,2],count=4600,ids=ordered,values={v}",  # W11: more ids than shared memory holds as a rule
 )
 
 _FAULTS: tuple[str, ...] = (

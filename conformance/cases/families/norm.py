@@ -35,6 +35,7 @@ _SOFTMAX: tuple[str, ...] = (
     "shape=[1,1000],values=unit",
     "shape=[1,2850],values=unit",  # R08
     "shape=[1,4099],values=unit",  # R08: accumulated in f32
+    "shape=[1,{long}],values=unit",  # W11: as long as a vocabulary
     "shape=[1,20000],values=unit,mark=equal",  # F09: in f16 the reciprocal of the sum is subnormal
     "shape=[5,40],values=tiny",
     "shape=[5,40],values=ties",
@@ -62,6 +63,7 @@ _NORM: tuple[str, ...] = (
     "shape=[2,1024],values=unit",  # W01, W06: 1024 threads
     "shape=[2,1500],values=unit",  # W06, R08
     "shape=[1,4099],values=unit",  # R08
+    "shape=[1,{wide}],values=unit",  # W11: more than registers hold of a row
     "shape=[5,48],values=tiny",  # M03: eps counts
     "shape=[5,48],values=tiny,eps=0.5",  # M03
     "shape=[5,48],values=unit,mark=offset",  # M04
@@ -80,6 +82,8 @@ _NORM: tuple[str, ...] = (
 
 _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 
+_LONGEST = {"f64": {"{long}": 40000, "{wide}": 20000}, "others": {"{long}": 70000, "{wide}": 40000}}
+
 _LAYERNORM: tuple[str, ...] = (
     "shape=[3,31],values=unit,beta=null",  # M05
     "shape=[3,31],values=unit,alpha=null,beta=null",  # M05
@@ -96,8 +100,10 @@ _LAYERNORM: tuple[str, ...] = (
 def _rows(family: str, name: str) -> tuple[Row, ...]:
     rows = {"softmax": _SOFTMAX, "rmsnorm": _NORM, "layernorm": _NORM + _LAYERNORM}[family]
     rows += (_LARGE,) if name == "f32" else ()
-    eighth = str(len(special(name)) // 8)
-    return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))
+    numbers = {"{eighth}": len(special(name)) // 8, **_LONGEST["f64" if name == "f64" else "others"]}
+    for place, number in numbers.items():
+        rows = tuple(row.replace(place, str(number)) for row in rows)
+    return parsed(filled(rows, name))
 
 
 def _rows_of(fields: Fields, kernel: Kernel, stream: RandomStream) -> tuple[int, int, dict[str, Argument]]:

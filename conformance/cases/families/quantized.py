@@ -87,6 +87,7 @@ _DMMV: tuple[str, ...] = (
     "ncols=512,nrows=5,values=random",  # Q01, Q03, Q04, Q15
     "ncols=768,nrows=7,values=random",  # W01
     "ncols=1280,nrows=3,values=random",
+    "ncols=16640,nrows=1,values=random",  # W11: a vector that is longer than shared memory holds as a rule
     "ncols=256,nrows=33,values=random",  # S10
     "ncols=256,nrows=600,values=random",  # S12
     "ncols=512,nrows=4,values=zeros",  # N08
@@ -101,6 +102,7 @@ _MMVQ: tuple[str, ...] = (
     "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
     "ncols=768,nrows=10,values=random",  # Q10
     "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
+    "ncols=16640,nrows=2,values=random",  # W11: columns that are longer than shared memory holds as a rule
     "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,values=subnormal",  # N13
     "ncols=512,nrows=4,values=huge",
@@ -143,6 +145,7 @@ _MOE: tuple[str, ...] = (
     "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
     "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
     "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
+    "n=1,k=16640,batch=1,topk=1,experts=2,values=random",  # W11
     "n=300,k=256,batch=1,topk=1,experts=3,values=random",  # S12
     "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
     "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08

@@ -86,6 +86,11 @@ _SEVERAL: tuple[str, ...] = (
 
 _LARGE = "shape=[257,257],layout=transposed,values=unit"  # S12: of one type, as it takes long
 
+# S12, W11: as long as a vocabulary.
+_LONG = "shape=[1,70000],values=unit,mark=ends"
+_LONG_SUM = "shape=[1,70000],values=ties,mark=sparse"
+_LONG_SUM_INTEGERS = "shape=[1,70000],values=unit"
+
 _LARGE_SUM = "shape=[257,257],sum=[1],layout=transposed,values=ties"  # S12
 
 _EMPTY = "shape=[3,0],values=unit"  # L11: sums only, the others are refused by Candle
@@ -157,7 +162,9 @@ def _fast_rows(op: str, name: str) -> tuple[Row, ...]:
     rows += (_EMPTY,) if op == "sum" else ()
     rows += (_LARGE,) if name == "f32" else ()
     rows += _FLOATS if dtype(name).kind == "float" else ()
-    rows += _FAST_SUM_FLOATS if op == "sum" and dtype(name).kind == "float" else ()
+    if op != "sum":
+        return _written((*rows, _LONG), name)
+    rows += (*_FAST_SUM_FLOATS, _LONG_SUM) if dtype(name).kind == "float" else (_LONG_SUM_INTEGERS,)
     return _written(rows, name)
 
 

@@ -28,6 +28,7 @@ _ROWS: tuple[Row, ...] = parsed(
         "shape=[1,1,1,2],values=unit",
         "shape=[1,2,3,64],values=unit",  # M06
         "shape=[2,3,7,16],values=unit",  # M06
+        "shape=[1,2,3,512],values=unit",  # W11: more pairs than a wave or a table of 128 has
         "shape=[2,3,5,6],values=unit",  # M06: d / 2 is odd
         "shape=[2,3,7,16],tables=batched,values=unit",  # M06: batches have tables of their own
         "shape=[3,2,5,10],tables=batched,values=large",

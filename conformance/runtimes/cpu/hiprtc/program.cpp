@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "../include/simt/seal.h"
+#include "interleaving.h"
 #include "literal.h"
 #include "lowering.h"
 #include "object.h"
@@ -185,7 +186,7 @@ Program::Outcome Program::attempt(const Words &words) {
   const std::string complete = folder.file("complete.ii");
   write_file(complete, registration.source);
 
-  // 3. Compile: with clang in two steps, with the IR rewritten in between to what a GPU does.
+  // 3. Compile: with clang in three steps, with the IR rewritten in between to what a GPU does.
   auto to_object = [&](const Words &words) {
     return run(joined({tools.compiler, compile_flags(tools, options), words}), folder.file("output"));
   };
@@ -196,7 +197,13 @@ Program::Outcome Program::attempt(const Words &words) {
     if (step.started && step.status == 0) {
       const std::string warnings = step.output;
       write_file(assembly, lower_for_gpu(place_shared_memory(read_file(assembly)), dialect));
-      step = to_object({"-Wno-unused-command-line-argument", "-c", assembly, "-o", object_file});
+      const std::string optimised = folder.file("optimised.ll");
+      const Words quiet = {"-Wno-unused-command-line-argument"};
+      step = to_object(joined({quiet, {"-S", "-emit-llvm", assembly, "-o", optimised}}));
+      if (step.started && step.status == 0) {
+        write_file(optimised, interleave_stores(read_file(optimised)));
+        step = to_object(joined({quiet, {"-Xclang", "-disable-llvm-passes", "-c", optimised, "-o", object_file}}));
+      }
       step.output = warnings + step.output;
     }
   } else {

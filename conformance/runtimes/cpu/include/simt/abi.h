@@ -48,7 +48,7 @@ struct simt_context {
 
   unsigned threads;              // in this block
   volatile unsigned fiber_mode;  // nonzero: the scheduler chooses the next thread; 0, loop mode: see simt::entry
-  unsigned switch_at_atomics;    // nonzero: SIMT_SWITCH before an atomic operation
+  unsigned switch_at_atomics;    // nonzero: SIMT_SWITCH before an atomic operation, and between a read and its store
 };
 
 // What simt_wave does with the lanes named in its mask.

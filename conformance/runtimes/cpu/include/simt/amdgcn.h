@@ -3,10 +3,10 @@
 #pragma once
 #pragma GCC system_header
 
+#include "approximate.h"
 #include "atomics.h"
 #include "collectives.h"
 #include "integer.h"
-#include "math.h"
 
 namespace simt::amdgcn {
 
@@ -225,12 +225,12 @@ SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, S
 #define __builtin_amdgcn_rcph(x) (static_cast<_Float16>(1.0f / static_cast<float>(x)))
 #define __builtin_amdgcn_rsq(x) (::rsqrt(static_cast<double>(x)))
 #define __builtin_amdgcn_rsqh(x) (static_cast<_Float16>(::rsqrtf(static_cast<float>(x))))
-#define __builtin_amdgcn_rsq_clampf(x) (::simt::amdgcn::clamped(::rsqrtf(x), __FLT_MAX__))
+#define __builtin_amdgcn_rsq_clampf(x) (::simt::amdgcn::clamped(::simt::approximate::rsq(x), __FLT_MAX__))
 #define __builtin_amdgcn_rsq_clamp(x) (::simt::amdgcn::clamped(::rsqrt(static_cast<double>(x)), __DBL_MAX__))
 #define __builtin_amdgcn_sqrt(x) (__builtin_sqrt(x))
-#define __builtin_amdgcn_sqrtf(x) (__builtin_sqrtf(x))
+#define __builtin_amdgcn_sqrtf(x) (::simt::approximate::sqrt(x))
 #define __builtin_amdgcn_sqrth(x) (static_cast<_Float16>(__builtin_sqrtf(static_cast<float>(x))))
-#define __builtin_amdgcn_log_clampf(x) (::simt::amdgcn::clamped(::log2f(x), __FLT_MAX__))
+#define __builtin_amdgcn_log_clampf(x) (::simt::amdgcn::clamped(::simt::approximate::log2(x), __FLT_MAX__))
 #define __builtin_amdgcn_sinf(x) (::simt::amdgcn::sine(static_cast<float>(x)))
 #define __builtin_amdgcn_sinh(x) (::simt::amdgcn::sine(static_cast<_Float16>(x)))
 #define __builtin_amdgcn_cosf(x) (::simt::amdgcn::cosine(static_cast<float>(x)))

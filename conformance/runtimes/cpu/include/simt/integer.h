@@ -2,7 +2,7 @@
 #pragma once
 #pragma GCC system_header
 
-#include "math.h"
+#include "approximate.h"
 
 #define SIMT_REINTERPRET(name, From, To) \
   SIMT_INLINE To name(From value) { return simt::bit_cast<To>(value); }
@@ -125,10 +125,10 @@ SIMT_INLINE int amd_mixed_dot(int a, int b, int c, bool clamp) { return simt::do
 #define __builtin_amdgcn_udot4(a, b, c, clamp) (::simt::dot4<uint8_t, uint8_t>((a), (b), (c)))
 #define __builtin_amdgcn_perm(a, b, s) (::simt::amd_perm((a), (b), (s)))
 #define __builtin_amdgcn_alignbit(high, low, shift) (::__funnelshift_r((low), (high), (shift)))
-#define __builtin_amdgcn_rcpf(x) (1.0f / (x))
-#define __builtin_amdgcn_rsqf(x) (::rsqrtf(x))
-#define __builtin_amdgcn_exp2f(x) (::exp2f(x))
-#define __builtin_amdgcn_logf(x) (::log2f(x))
+#define __builtin_amdgcn_rcpf(x) (::simt::approximate::rcp(x))
+#define __builtin_amdgcn_rsqf(x) (::simt::approximate::rsq(x))
+#define __builtin_amdgcn_exp2f(x) (::simt::approximate::exp2(x))
+#define __builtin_amdgcn_logf(x) (::simt::approximate::log2(x))
 #define __builtin_amdgcn_fmed3f(a, b, c) \
   (::simt::median(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)))
 #define __builtin_amdgcn_ubfe(x, offset, width) (::__bitextract_u32((x), (offset), (width)))

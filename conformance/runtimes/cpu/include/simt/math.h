@@ -209,23 +209,6 @@ SIMT_INLINE float cospif(float x) { return static_cast<float>(cospi(static_cast<
 SIMT_INLINE float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
 SIMT_INLINE float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
 
-// Fast intrinsics: here they are the accurate functions. A GPU's are less accurate, which no host test can show.
-// extern "C", because glibc declares internal functions of these names.
-#define SIMT_FAST(name, function) \
-  extern "C" SIMT_INLINE float name(float x) noexcept(true) { return function(x); }
-SIMT_FAST(__expf, expf)
-SIMT_FAST(__exp10f, exp10f)
-SIMT_FAST(__logf, logf)
-SIMT_FAST(__log2f, log2f)
-SIMT_FAST(__log10f, log10f)
-SIMT_FAST(__sinf, sinf)
-SIMT_FAST(__cosf, cosf)
-SIMT_FAST(__tanf, tanf)
-#undef SIMT_FAST
-extern "C" SIMT_INLINE float __powf(float x, float y) noexcept(true) { return powf(x, y); }
-extern "C" SIMT_INLINE void __sincosf(float x, float *s, float *c) noexcept(true) { sincosf(x, s, c); }
-SIMT_INLINE float __fdividef(float a, float b) { return a / b; }
-SIMT_INLINE float fdividef(float a, float b) { return a / b; }
 SIMT_INLINE float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
 // Arithmetic that names its rounding. Nothing may be contracted into a multiply-add across these.
@@ -245,8 +228,6 @@ SIMT_INLINE float __fsub_rn(float a, float b) { return simt::opaque(simt::opaque
 SIMT_INLINE float __fmul_rn(float a, float b) { return simt::opaque(a * b); }
 SIMT_INLINE float __fdiv_rn(float a, float b) { return a / b; }
 SIMT_INLINE float __frcp_rn(float a) { return 1.0f / a; }
-SIMT_INLINE float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
-SIMT_INLINE float __frsqrt_rn(float a) { return static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(a))); }
 SIMT_INLINE float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 SIMT_INLINE double __dadd_rn(double a, double b) { return simt::opaque(simt::opaque(a) + simt::opaque(b)); }
 SIMT_INLINE double __dsub_rn(double a, double b) { return simt::opaque(simt::opaque(a) - simt::opaque(b)); }

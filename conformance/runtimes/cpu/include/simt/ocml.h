@@ -2,7 +2,7 @@
 #pragma once
 #pragma GCC system_header
 
-#include "math.h"
+#include "approximate.h"
 
 // clang-format off
 #define SIMT_OCML_UNARY(ROW)                                                                              \
@@ -29,7 +29,7 @@
 #define SIMT_HALF(name) \
   SIMT_INLINE _Float16 __ocml_##name##_f16(_Float16 x) { return static_cast<_Float16>(name##f(static_cast<float>(x))); }
 #define SIMT_NATIVE(name) \
-  SIMT_INLINE float __ocml_native_##name##_f32(float x) { return name##f(x); }
+  SIMT_INLINE float __ocml_native_##name##_f32(float x) { return simt::approximate::name(x); }
 #define SIMT_EACH(suffix, T, fused, length)                                             \
   SIMT_INLINE T __ocml_fma_##suffix(T x, T y, T z) { return fused; }                    \
   SIMT_INLINE int __ocml_isnan_##suffix(T x) { return __builtin_isnan(x); }             \
