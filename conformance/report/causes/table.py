@@ -77,6 +77,8 @@ _FAULTS: tuple[Cause, ...] = (
     Cause(FIXES_UPSTREAM, "", "The port is right where Candle has a defect",
           "put this line into candle-parity.toml: the right result is judged then",
           answers=("right where upstream is wrong",), part=True),
+    Cause("narrow-info", "L07", "The dims in info are read as 32-bit words: in such words the kernel is right",
+          "info has 64-bit words: read it through size_t", answers=("right with info in 32-bit words",), part=True),
     Cause("unwritten-shared", "W06", "The answer depends on shared memory that nothing has written",
           "initialise all of it, and wait before it is read", answers=("unwritten shared memory",), part=True),
     Cause("unwritten-scratch", "", "The answer depends on an array of a thread that nothing has written",
