@@ -184,6 +184,14 @@ GLOBAL shuffles_of_width(int *out, int width) {
   out[3 * n + t] = __shfl_xor(t, 1, width);
 }
 
+GLOBAL shuffles_from_absent_lanes(int *out) {
+  int t = threadIdx.x, n = blockDim.x;
+  out[t] = __shfl(t + 1, n);
+  out[n + t] = __shfl_xor(t + 1, n);
+  out[2 * n + t] = __builtin_amdgcn_ds_bpermute(4 * n, t + 1);
+  out[3 * n + t] = __builtin_amdgcn_ds_bpermute(0, t + 1);
+}
+
 GLOBAL ballots(unsigned long *out) { out[threadIdx.x] = __ballot(threadIdx.x % 3 == 0); }
 
 GLOBAL ballot_of_half(unsigned long *out) {

@@ -48,6 +48,12 @@ def test_a_shuffle_of_a_width_stays_in_its_part_of_the_wave(machine: Remote, wid
     assert np.array_equal(crossed, lane ^ 1)
 
 
+def test_a_shuffle_from_a_lane_that_is_not_there_gives_0(machine: Remote) -> None:
+    (out,) = machine.good("shuffles_from_absent_lanes", [np.zeros(4 * 16, np.int32)], (1,), (16,))
+    indexed, crossed, permuted, present = out.reshape(4, 16).tolist()
+    assert (indexed, crossed, permuted, present) == ([0] * 16, [0] * 16, [0] * 16, [1] * 16)
+
+
 def test_a_ballot_has_a_bit_for_each_lane_of_its_wave(machine: Remote, wave: int) -> None:
     threads = wave + wave // 2  # the last wave is not full
     (out,) = machine.good("ballots", [np.zeros(threads, np.uint64)], (1,), (threads,))

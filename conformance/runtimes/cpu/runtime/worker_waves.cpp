@@ -71,9 +71,11 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
       });
       break;
     case SIMT_SHUFFLE:
+    case SIMT_PERMUTE:
       each([&](unsigned, Thread &t) {
         const bool active = t.source >= 0 && (group >> t.source & 1);
-        t.result = active ? lanes[t.source].value : t.value;
+        const std::uint64_t absent = t.op == SIMT_SHUFFLE ? t.value : 0;
+        t.result = active ? lanes[t.source].value : absent;
       });
       break;
     default:

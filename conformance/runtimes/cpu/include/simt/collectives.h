@@ -26,12 +26,14 @@ SIMT_INLINE T from_word(unsigned long word) {
 #if defined(SIMT_CUDA)
 // CUDA's masks have 32 bits. In a wave of 64 they name the lower half only, as they would on such a GPU.
 using LaneMask = unsigned;
+inline constexpr int shuffle_op = SIMT_SHUFFLE;
 template <class Mask>
 SIMT_INLINE unsigned long checked(Mask mask) {
   return static_cast<unsigned>(mask);
 }
 #else
 using LaneMask = unsigned long long;
+inline constexpr int shuffle_op = SIMT_PERMUTE;
 template <class Mask>
 SIMT_INLINE unsigned long checked(Mask mask) {
   static_assert(is_integer<Mask> && sizeof(Mask) == 8,
@@ -66,7 +68,7 @@ struct Xor {
 template <class How, class T>
 SIMT_INLINE T shuffle(unsigned long mask, T value, int operand, int width, const char *file, int location) {
   int source = How::source(static_cast<int>(simt_lane()), operand, width);
-  return from_word<T>(simt_wave(SIMT_SHUFFLE, mask, to_word(value), source, file, location));
+  return from_word<T>(simt_wave(shuffle_op, mask, to_word(value), source, file, location));
 }
 SIMT_INLINE unsigned long ballot(unsigned long mask, bool predicate, const char *file, int location) {
   return simt_wave(SIMT_BALLOT, mask, predicate, 0, file, location);
@@ -176,6 +178,10 @@ SIMT_INLINE int read_first_lane(int value, SIMT_HERE) {
   return read_lane(value, __builtin_ctzl(simt_wave(SIMT_ACTIVE, active_lanes, 0, 0, file, location)), file, location);
 }
 SIMT_INLINE int read_any_lane(int value, int lane, SIMT_HERE) { return read_lane(value, lane, file, location); }
+SIMT_INLINE int permute(int address, int value, SIMT_HERE) {
+  const int lane = address >> 2 & (warpSize - 1);
+  return from_word<int>(simt_wave(SIMT_PERMUTE, active_lanes, to_word(value), lane, file, location));
+}
 SIMT_INLINE unsigned lower_lanes(unsigned mask, unsigned add, unsigned first) {
   uint64_t lanes = static_cast<uint64_t>(mask) << first & __lanemask_lt();
   return add + static_cast<unsigned>(__builtin_popcountll(lanes));
@@ -183,7 +189,7 @@ SIMT_INLINE unsigned lower_lanes(unsigned mask, unsigned add, unsigned first) {
 }  // namespace simt
 #define __builtin_amdgcn_readfirstlane(value) (::simt::read_first_lane(value))
 #define __builtin_amdgcn_readlane(value, lane) (::simt::read_any_lane((value), (lane)))
-#define __builtin_amdgcn_ds_bpermute(address, value) (::simt::read_any_lane((value), (address) >> 2 & (warpSize - 1)))
+#define __builtin_amdgcn_ds_bpermute(address, value) (::simt::permute((address), (value)))
 #define __builtin_amdgcn_mbcnt_lo(mask, add) (::simt::lower_lanes((mask), (add), 0))
 #define __builtin_amdgcn_mbcnt_hi(mask, add) (::simt::lower_lanes((mask), (add), 32))
 #define __builtin_amdgcn_ballot_w64(predicate) (::__ballot(predicate))
