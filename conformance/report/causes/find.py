@@ -190,6 +190,12 @@ def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Pass
     return "sign of zero" in kinds and len(kinds) > 1
 
 
+def _most_strided(_: Cause, fitting: Sequence[Case], cases: Sequence[Case], __: Passed) -> bool:
+    """Whether it explains at least half of the failing cases with strided operands, of which there are some."""
+    strided = [case for case in cases if NOT_CONTIGUOUS in case.traits]
+    return bool(strided) and 2 * sum(case in fitting for case in strided) >= len(strided)
+
+
 _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool]] = {
     "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
     "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
@@ -198,6 +204,7 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not only broadcast": lambda _, fitting, __, ___: any("a broadcast operand" not in case.traits for case in fitting),
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
+    "most that are not contiguous": _most_strided,
     "one answer": _one_answer,
     "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
     "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
