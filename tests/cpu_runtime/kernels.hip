@@ -313,6 +313,11 @@ GLOBAL different_barriers(int *out) {
   out[threadIdx.x] = 1;
 }
 
+GLOBAL lanes_that_a_mask_names(int *out) { out[threadIdx.x] = __shfl_xor_sync(~0ull, (int)threadIdx.x, 1, 32); }
+GLOBAL lane_that_a_mask_names_returns(int *out) {
+  if (threadIdx.x == 0) return;
+  out[threadIdx.x] = __shfl_xor_sync(~0ull, (int)threadIdx.x, 2);
+}
 GLOBAL lane_not_in_its_mask(int *out) { out[threadIdx.x] = __shfl_sync(1ul, (int)threadIdx.x, 0); }
 
 GLOBAL lanes_are_missing(int *out) {
