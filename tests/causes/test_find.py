@@ -80,6 +80,15 @@ def test_narrow_words_of_info_explain_most_strided_cases_or_none() -> None:
     assert named(by_chance) == [("not recognised", ["uneg_f32"])]
 
 
+def test_an_id_that_is_used_as_an_index_may_lie_in_memory_of_others() -> None:
+    faults, plain = Evidence(fault="wild address"), "shape=[1,9,1],count=1,ids=plain"
+    first, second, third = (f"shape=[{n},11,5],count=7,ids=mixed" for n in (3, 4, 5))
+    assert named(failing((faults, (first,)), (OTHER, (second,)), passed=(plain, third), name="is_u32_f32")) == [
+        ("sentinel-address", ["is_u32_f32"])
+    ]
+    assert named(failing((faults, (first,)), (OTHER, (plain,)), name="is_u32_f32"))[0][0] == "sentinel-address"
+
+
 def test_what_only_some_launches_have_is_told_as_that() -> None:
     row = failing((OTHER, ("shape=[1,2,9],k=[3],dilation=2",)), passed=("shape=[1,2,9],k=[3]",), name="conv1d_f32")
     assert named(row) == [("only a dilation", ["conv1d_f32"])]

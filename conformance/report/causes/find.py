@@ -151,7 +151,7 @@ def _assigned(
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
-            taken = cases if "spreads" in cause.holds else fitting
+            taken = tuple(case for case in cases if case in fitting or _spreads_to(cause, case))
             rest = tuple(case for case in cases if case not in taken)
             return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
     named = [
@@ -162,6 +162,13 @@ def _assigned(
         return [(UNKNOWN, "", cases)]
     titles = sorted({cause.title.partition(":")[0] for cause in named if cause is not None})
     return [(MIXED, "; ".join(titles), cases)]
+
+
+def _spreads_to(cause: Cause, case: Case) -> bool:
+    """Whether ``cause``, which explains other cases of the kernel, explains ``case`` with them."""
+    return "spreads" in cause.holds or (
+        "spreads to the trait" in cause.holds and not case.traits.isdisjoint(cause.traits)
+    )
 
 
 def _fitting(cause: Cause, cases: Sequence[Case], launch: str, dtype: str) -> tuple[Case, ...]:
@@ -209,6 +216,7 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
     "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
     "spreads": lambda *_: True,
+    "spreads to the trait": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""
 
