@@ -69,7 +69,7 @@ class Finding:
     @property
     def advice(self) -> str:
         """What to do."""
-        return compile_errors.advice(self.places) if self.places else self.cause.advice
+        return compile_errors.advice(self.places, self.detail) if self.cause is CAUSE else self.cause.advice
 
     @property
     def failed(self) -> int:
