@@ -170,6 +170,16 @@ GLOBAL last_blocks_meet(int *arrived) {
 
 GLOBAL wave_size(int *out) { out[threadIdx.x] = warpSize; }
 
+#if defined(__clang__)
+__device__ static int linear_block() { return blockIdx.x + gridDim.x * blockIdx.y; }
+__device__ static int sum(dim3 size) { return size.x + size.y + size.z; }
+GLOBAL variables_named_as_built_ins(int *out) {
+  int blockIdx = linear_block();
+  dim3 blockDim(2, 3);
+  out[blockIdx] = 100 * blockIdx + 10 * sum(blockDim) + sum(gridDim);
+}
+#endif
+
 GLOBAL shuffle_down_sum(const int *in, int *out) {
   int v = in[threadIdx.x];
   for (int step = warpSize / 2; step; step /= 2) v += __shfl_down(v, step);

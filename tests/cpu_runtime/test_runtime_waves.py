@@ -29,6 +29,11 @@ def test_kernels_see_the_wave_size(machine: Remote, wave: int) -> None:
     assert out.tolist() == [wave] * 3
 
 
+def test_a_variable_may_have_the_name_of_a_built_in_one(machine: Remote) -> None:
+    (out,) = machine.good("variables_named_as_built_ins", [np.zeros(4, np.int32)], (1, 4), (1,))
+    assert out.tolist() == [66, 166, 266, 366]
+
+
 def test_shuffles_down_sum_each_wave(machine: Remote, wave: int) -> None:
     values = np.arange(256, dtype=np.int32) ** 2
     sums = machine.good("shuffle_down_sum", [values, np.zeros(256 // wave, np.int32)], (1,), (256,))[1]
