@@ -24,10 +24,12 @@ class Expected:
     ``low`` and ``high`` bound each element where a library function inside the formula may differ by some ulps
     (``Tolerance.library_ulp``) or a sum be added in another order; both ``None`` where the value alone is the answer.
     ``free`` marks elements that may be any number or NaN: sums that overflow, or roots of a variance that is 0 or less,
-    in some orders. What is neither stays as it is in ``value``.
+    in some orders. What is neither stays as it is in ``value``. ``written`` marks elements that a kernel has to write,
+    where that was asked for: one may get the very value that it had before.
     """
 
     value: NDArray[Any]
     low: NDArray[Any] | None = None
     high: NDArray[Any] | None = None
     free: NDArray[np.bool_] | None = None
+    written: NDArray[np.bool_] | None = None

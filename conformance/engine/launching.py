@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from conformance.cases.launch import Launch
 from conformance.engine.leaks import described
 from conformance.engine.remote import Executor, Function, Submitted
 from conformance.runtimes.hip.calling import Misuse
@@ -33,7 +34,8 @@ class Launching:
         unwritten: Mapping[str, str] = NOTHING,
     ) -> None:
         again = self._again if unwritten else None
-        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again)
+        instead = self._instead if survives_faults else None
+        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again, instead)
         self._unwritten = unwritten
         self._executor = executor
         self._function = function
@@ -89,3 +91,13 @@ class Launching:
                 yield words, self._executor.result(submitted, each)[0]
             except HipError:
                 yield words, None
+
+    def _instead(self, launch: Launch, order: str) -> Buffers | None:
+        """What ``launch`` leaves in place of the case whose answer was asked for last, ``None`` for a fault or damage.
+        Raises ``Lost``."""
+        submitted = self._executor.submit(self._function, launch, (order,), must_fault=True, over=self._judged)
+        try:
+            buffers, damaged = self._executor.result(submitted, order)
+        except (HipError, Misuse):
+            return None
+        return None if damaged else buffers

@@ -35,6 +35,10 @@ class RecordingHandler:
         self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
         return None
 
+    def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
+        """Nobody judges what is recorded."""
+        return False
+
     def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
         """Write what was kept; the status is of the launches."""
         self._recorder.write(self._folder, outcome.kernel)

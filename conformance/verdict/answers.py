@@ -251,6 +251,21 @@ def _ends_of_8_bits(buffer: WrongBuffer) -> bool:
     return buffer.dtype.name == "f8e4m3" and bool(at_end.all())
 
 
+def _step_towards_zero(buffer: WrongBuffer) -> bool:
+    """Whether every wrong element is the float next to the expected one, nearer to 0, and be it 0 for the smallest."""
+    e = buffer.elements
+    smaller = np.abs(e.got) < np.abs(e.expected)
+    return e.is_float and bool((smaller & (e.wrong.steps == 1)).all())
+
+
+def _over_all_rows(buffer: WrongBuffer) -> bool:
+    """Whether every index counts from the first element of the first row, not from that of its own."""
+    if buffer.kernel.variant.get("op") not in ("argmin", "argmax"):
+        return False
+    wrong, length = buffer.elements.wrong, int(buffer.launch.reference_arguments()["el_to_sum_per_block"])
+    return bool((wrong.got.astype(np.int64) == wrong.expected.astype(np.int64) + wrong.at * length).all())
+
+
 def _all_ones(buffer: WrongBuffer) -> bool:
     """Whether everything wrong is what shared memory holds at first; of 8-bit floats it may be a NaN as well."""
     e = buffer.elements
@@ -262,7 +277,9 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("value of the next element", lambda b: _shifted(b, 1)),
     ("value of the element before", lambda b: _shifted(b, -1)),
     ("other order", _permuted),
+    ("index over all rows", _over_all_rows),
     ("all bits set", _all_ones),
+    ("next float towards zero", _step_towards_zero),
     ("ends of 8-bit floats", _ends_of_8_bits),
     ("precision of f32", _single),
     ("fewer digits than f64", _short),

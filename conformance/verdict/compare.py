@@ -92,7 +92,8 @@ def judge(
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
     [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
-    so any value is right. Elements that the reference leaves poisoned must be bit-equal. Wrong integers have no
+    so any value is right. Elements that the reference leaves poisoned must be bit-equal, unless it says that they are
+    written. Wrong integers have no
     distance, for many are indices. ``margins`` takes note of the distances and of the bounds next to them.
     """
     wrong, largest = wrong_elements(got, expected, before, dtype, ulp, margins)
@@ -141,6 +142,8 @@ def wrong_elements(
     value, actual = expected.value[at], got[at]
     nan_value, nan_actual = is_nan(value, dtype), is_nan(actual, dtype)
     untouched = (value_bits[at] == before.view(dtype.bits)[at]) & is_poison(value_bits[at], dtype)
+    if expected.written is not None:
+        untouched &= ~expected.written[at]
     right_nan = nan_value & nan_actual & ~untouched
     value_ord, actual_ord = ordinals(value, dtype), ordinals(actual, dtype)
     low = value_ord if expected.low is None else np.minimum(ordinals(expected.low[at], dtype), value_ord)

@@ -27,6 +27,10 @@ UNWRITTEN = "unwritten "
 """How what holds of an answer begins that depends on registers or memory which nothing has written."""
 
 INFO_IN_32_BITS = "info in 32-bit words"
+"""What may hold of an integer division by zero: a dimension that is read as 32-bit words would be 0."""
+
+RIGHT_WITH_NARROW_INFO = "right with info in 32-bit words"
+"""What holds of a case that the kernel answers right once it gets dimensions and strides so."""
 
 _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
 

@@ -18,7 +18,7 @@ from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers
 from conformance.verdict.operands import operands
 from conformance.verdict.profile import Profile
-from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents
+from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents, with_written
 from reference.expected import Expected, Faults
 
 TIE_ORDER_DIFFERS = (
@@ -59,6 +59,16 @@ class Judging:
         if tie_order_differs and self._kernel.module == "sort":
             outcome.message = TIE_ORDER_DIFFERS
         return mismatch
+
+    def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
+        """Whether every buffer is as expected, or untouched."""
+        for argument in case.launch.args:
+            if isinstance(argument, Buffer) and argument.role != "scratch":
+                got, before = buffers[argument.name][argument.start :], argument.data[argument.start :]
+                expected = case.expected.get(argument.name, Expected(before))
+                if judge(argument.name, got, expected, before, dtype(argument.dtype), self._kernel.tolerance.ulp)[0]:
+                    return False
+        return True
 
     def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
         """The status: of all cases, and of what the spec says of known failures."""
@@ -134,6 +144,7 @@ def _compare(
         largest = max(largest, steps)
         if mismatch is not None:
             expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
+            expected = with_written(kernel, case.launch, argument, expected, got[start:])
             mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
             tie_order_differs = mismatch is None
         if mismatch is not None:

@@ -7,6 +7,7 @@ parameters in each other's slot. Where the reference then gives what the kernel 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -116,6 +117,36 @@ def has_dims_of_several_words(kernel: Kernel, launch: Launch) -> bool:
     """Whether a dimension would be 0 if the info argument, of 64-bit words, were read as 32-bit ones, and none is."""
     described = _described(kernel, launch)
     return described is not None and all(len(dims) > 1 and 0 not in dims for _, dims, _, _ in described[1])
+
+
+def with_narrow_info(kernel: Kernel, launch: Launch) -> Iterator[Launch]:
+    """``launch`` with dimensions and strides as a kernel wants them that takes the 64-bit words of info for 32-bit
+    ones: each list of them from its place on, or all from the first word on.
+
+    Of families whose info gives nothing but offsets of elements: no kernel can loop over what it makes of it.
+    """
+    described = _described(kernel, launch) if kernel.launch in _ONE_SHAPE else None
+    if described is None:
+        return
+    name, groups = described
+    rank, lists = len(groups[0][1]), (0, *(at for *_, at in groups))
+    for step in (2, 1) if rank > 1 else (1,):
+        args = tuple(
+            replace(arg, data=_narrow(arg, rank, lists, step)) if isinstance(arg, Buffer) and arg.name == name else arg
+            for arg in launch.args
+        )
+        yield replace(launch, args=args)
+
+
+def _narrow(info: Buffer, rank: int, lists: Sequence[int], step: int) -> NDArray[Any]:
+    """``info`` with its ``lists`` of ``rank`` numbers in words of 32 bits: what was at word i is from word ``step`` * i
+    on."""
+    data = info.data.copy()
+    numbers, words = info.data[info.start :], data[info.start :].view(np.uint32)
+    words[: 2 * rank * len(lists)] = 0
+    for at in lists:
+        words[step * at : step * at + rank] = numbers[at : at + rank]
+    return data
 
 
 _Group = tuple[str, tuple[int, ...], tuple[int, ...], int]

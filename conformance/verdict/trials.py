@@ -26,7 +26,7 @@ from conformance.processes import InfrastructureError
 from conformance.reading import shortened
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import judge
+from conformance.verdict.compare import is_poison, judge
 from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
 from reference.expected import Expected
 
@@ -186,6 +186,21 @@ def with_equivalents(
     masks = reference.equivalent(kernel.module, kernel.variant, launch.reference_arguments(), got)
     mask = masks.get(name)
     return expected if mask is None else Expected(np.where(mask, got[name], expected.value))
+
+
+def with_written(kernel: Kernel, launch: Launch, argument: Buffer, expected: Expected, got: NDArray[Any]) -> Expected:
+    """``expected`` of output ``argument`` with the elements that the reference writes, where ``got`` differs from one
+    that is to have the very bytes that it had before: what the reference writes does not depend on these."""
+    row = dtype(argument.dtype)
+    bits = row.bits
+    value, before = expected.value.view(bits), argument.data[argument.start :].view(bits)
+    kept = (value == before) & (got.view(bits) != value)
+    if argument.role != "out" or not is_poison(value[kept], row).any():
+        return expected
+    other = replace(argument, data=(~argument.data.view(bits)).view(argument.data.dtype))
+    args = tuple(other if arg is argument else arg for arg in launch.args)
+    left = _reference(kernel, replace(launch, args=args))[argument.name].value
+    return replace(expected, written=left.view(bits) != ~before)
 
 
 def otherwise_fixed(kernel: Kernel, case: TrialCase) -> tuple[Kernel, TrialCase]:

@@ -92,6 +92,15 @@ UNARY(
       for (size_t d = info ? num_dims : 0; d-- > 0; rest /= dims[d]) at += rest % dims[d] * strides[d];
       out[i] = ceilf(in[at]);
     })
+// the same, and a dimension of 0 is passed over
+UNARY(
+    uround_f32, float, const u32 *dims = (const u32 *)info; const u32 *strides = dims + num_dims; LOOP {
+      size_t at = info ? 0 : i;
+      size_t rest = i;
+      for (size_t d = info ? num_dims : 0; d-- > 0; rest /= dims[d] ? dims[d] : 1)
+        at += dims[d] ? rest % dims[d] * strides[d] : 0;
+      out[i] = roundf(in[at]);
+    })
 // a null input is not asked for
 UNARY(ucopy_u8, u8, LOOP out[i] = inp[ELEMENT];)
 // one element too many

@@ -99,6 +99,18 @@ def test_other_words_are_another_error(first: str, second: str) -> None:
     assert len(causes([first, second])) == 2
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "<inline asm>:1:2: error: invalid instruction mnemonic 'ldmatrix.sync.aligned.m8n8.x4.b16'",
+        "port/moe.cu:19:10: fatal error: 'mma.h' file not found",
+    ],
+)
+def test_what_the_host_cannot_compile_is_no_line_to_mend(error: str) -> None:
+    (finding,) = causes([error])
+    assert "--runtime cuda" in finding.advice
+
+
 def test_an_annotation_stands_at_each_place_of_an_error() -> None:
     rows = [row(*pair) for pair in zip(COPIES, [f"port/{file}.cu:3:7: error: no 'x'" for file in "aab"], strict=False)]
     record = Record.of(run_info(kernels="port"), every_kernel(SPECS, rows))

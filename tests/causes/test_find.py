@@ -72,6 +72,31 @@ def test_what_passes_counts() -> None:
     assert named(failing((in_input_order, (strided,)), passed=(plain, other))) == [("contiguity", ["uneg_f32"])]
 
 
+def test_narrow_words_of_info_explain_most_strided_cases_or_none() -> None:
+    narrow = Evidence(elements=("other",), answers=("right with info in 32-bit words",))
+    strided, other = "shape=[3,5],layout=transposed", "shape=[5,3],layout=transposed"
+    assert named(failing((narrow, (strided,)), (ULP, ("shape=[9]",))))[0][0] == "narrow-info"
+    by_chance = failing((narrow, ("shape=[3,1100],mark=nan_first",)), (OTHER, (strided, other)))
+    assert named(by_chance) == [("not recognised", ["uneg_f32"])]
+
+
+def test_an_id_that_is_used_as_an_index_may_lie_in_memory_of_others() -> None:
+    faults, plain = Evidence(fault="wild address"), "shape=[1,9,1],count=1,ids=plain"
+    first, second, third = (f"shape=[{n},11,5],count=7,ids=mixed" for n in (3, 4, 5))
+    assert named(failing((faults, (first,)), (OTHER, (second,)), passed=(plain, third), name="is_u32_f32")) == [
+        ("sentinel-address", ["is_u32_f32"])
+    ]
+    assert named(failing((faults, (first,)), (OTHER, (plain,)), name="is_u32_f32"))[0][0] == "sentinel-address"
+
+
+def test_an_id_that_is_used_as_an_index_may_write_before_the_output() -> None:
+    before = Evidence(elements=("before the start",))
+    cases = tuple(f"shape=[{n},11,5],count=7,ids=mixed" for n in (3, 4, 5))
+    assert named(failing((before, cases[:1]), (OTHER, cases[1:2]), passed=cases[2:], name="sa_i64_f32")) == [
+        ("sentinel-element", ["sa_i64_f32"])
+    ]
+
+
 def test_what_only_some_launches_have_is_told_as_that() -> None:
     row = failing((OTHER, ("shape=[1,2,9],k=[3],dilation=2",)), passed=("shape=[1,2,9],k=[3]",), name="conv1d_f32")
     assert named(row) == [("only a dilation", ["conv1d_f32"])]

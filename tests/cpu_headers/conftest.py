@@ -18,7 +18,7 @@ INCLUDE = ROOT / "conformance" / "runtimes" / "cpu" / "include"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CLANG = ["-fexcess-precision=16", "-fno-strict-float-cast-overflow"]
+CLANG = ["-fexcess-precision=16", "-fno-strict-float-cast-overflow", "-fdeclspec"]
 # Each is a way in which the same headers are compiled: another compiler, or a processor without half conversions.
 VARIANTS: dict[str, list[str]] = {
     "clang": ["clang++", "-march=native", "-mno-avx512bf16", "-mno-avxneconvert", *CLANG],

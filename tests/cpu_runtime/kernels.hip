@@ -182,6 +182,16 @@ GLOBAL last_blocks_meet(int *arrived) {
 
 GLOBAL wave_size(int *out) { out[threadIdx.x] = warpSize; }
 
+#if defined(__clang__)
+__device__ static int linear_block() { return blockIdx.x + gridDim.x * blockIdx.y; }
+__device__ static int sum(dim3 size) { return size.x + size.y + size.z; }
+GLOBAL variables_named_as_built_ins(int *out) {
+  int blockIdx = linear_block();
+  dim3 blockDim(2, 3);
+  out[blockIdx] = 100 * blockIdx + 10 * sum(blockDim) + sum(gridDim);
+}
+#endif
+
 GLOBAL shuffle_down_sum(const int *in, int *out) {
   int v = in[threadIdx.x];
   for (int step = warpSize / 2; step; step /= 2) v += __shfl_down(v, step);
@@ -194,6 +204,14 @@ GLOBAL shuffles_of_width(int *out, int width) {
   out[n + t] = __shfl_up(t, 1, width);
   out[2 * n + t] = __shfl_down(t, 2, width);
   out[3 * n + t] = __shfl_xor(t, 1, width);
+}
+
+GLOBAL shuffles_from_absent_lanes(int *out) {
+  int t = threadIdx.x, n = blockDim.x;
+  out[t] = __shfl(t + 1, n);
+  out[n + t] = __shfl_xor(t + 1, n);
+  out[2 * n + t] = __builtin_amdgcn_ds_bpermute(4 * n, t + 1);
+  out[3 * n + t] = __builtin_amdgcn_ds_bpermute(0, t + 1);
 }
 
 GLOBAL ballots(unsigned long *out) { out[threadIdx.x] = __ballot(threadIdx.x % 3 == 0); }
@@ -317,6 +335,11 @@ GLOBAL different_barriers(int *out) {
   out[threadIdx.x] = 1;
 }
 
+GLOBAL lanes_that_a_mask_names(int *out) { out[threadIdx.x] = __shfl_xor_sync(~0ull, (int)threadIdx.x, 1, 32); }
+GLOBAL lane_that_a_mask_names_returns(int *out) {
+  if (threadIdx.x == 0) return;
+  out[threadIdx.x] = __shfl_xor_sync(~0ull, (int)threadIdx.x, 2);
+}
 GLOBAL lane_not_in_its_mask(int *out) { out[threadIdx.x] = __shfl_sync(1ul, (int)threadIdx.x, 0); }
 
 GLOBAL lanes_are_missing(int *out) {

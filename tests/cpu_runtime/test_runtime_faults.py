@@ -255,6 +255,30 @@ def test_a_32_bit_mask_does_not_name_the_upper_lanes_of_a_wave_of_64(machine: Re
     assert re.search(r"thread \(32,0,0\): lane 32 calls a collective at .* with mask 0xffffffff", outcome.message)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "wave", "threads", "lanes"),
+    [
+        ("lanes_that_a_mask_names", 64, 32, "0xffffffff"),
+        ("lanes_that_a_mask_names", 32, 16, "0xffff"),
+        ("lane_that_a_mask_names_returns", 32, 32, "0xfffffffe"),
+    ],
+)
+def test_a_mask_that_names_absent_lanes_stops_the_kernel_as_hips_header_does(
+    machine: Remote, kernel: str, wave: int, threads: int, lanes: str
+) -> None:
+    machine.set(wave=wave)
+    outcome = machine.run(kernel, [ints(64)], (1,), (threads,))
+    assert outcome.code == LAUNCH_FAILURE
+    assert f"wave 0 has lanes {lanes}, the mask at kernels.hip:" in outcome.message
+
+
+def test_a_mask_of_all_bits_names_the_lanes_of_a_whole_wave(machine: Remote) -> None:
+    for wave in (32, 64):
+        machine.set(wave=wave)
+        (out,) = machine.good("lanes_that_a_mask_names", [ints(64)], (1,), (64,))
+        assert out.tolist() == [lane ^ 1 for lane in range(64)]
+
+
 def test_faults_do_not_add_up(machine: Remote) -> None:
     assert machine.do(_many_faults) == {ILLEGAL_ADDRESS}
     still_works(machine)

@@ -29,6 +29,11 @@ def test_kernels_see_the_wave_size(machine: Remote, wave: int) -> None:
     assert out.tolist() == [wave] * 3
 
 
+def test_a_variable_may_have_the_name_of_a_built_in_one(machine: Remote) -> None:
+    (out,) = machine.good("variables_named_as_built_ins", [np.zeros(4, np.int32)], (1, 4), (1,))
+    assert out.tolist() == [66, 166, 266, 366]
+
+
 def test_shuffles_down_sum_each_wave(machine: Remote, wave: int) -> None:
     values = np.arange(256, dtype=np.int32) ** 2
     sums = machine.good("shuffle_down_sum", [values, np.zeros(256 // wave, np.int32)], (1,), (256,))[1]
@@ -46,6 +51,12 @@ def test_a_shuffle_of_a_width_stays_in_its_part_of_the_wave(machine: Remote, wid
     assert np.array_equal(up, np.where(inside >= 1, lane - 1, lane))
     assert np.array_equal(down, np.where(inside + 2 < width, lane + 2, lane))
     assert np.array_equal(crossed, lane ^ 1)
+
+
+def test_a_shuffle_from_a_lane_that_is_not_there_gives_0(machine: Remote) -> None:
+    (out,) = machine.good("shuffles_from_absent_lanes", [np.zeros(4 * 16, np.int32)], (1,), (16,))
+    indexed, crossed, permuted, present = out.reshape(4, 16).tolist()
+    assert (indexed, crossed, permuted, present) == ([0] * 16, [0] * 16, [0] * 16, [1] * 16)
 
 
 def test_a_ballot_has_a_bit_for_each_lane_of_its_wave(machine: Remote, wave: int) -> None:

@@ -111,6 +111,7 @@ PLANTED: tuple[Planted, ...] = (
         "s_load_b32 of 4 bytes at offset 4096 of the kernel's",
         "arguments",
     ),
+    *_lanes("info in 32-bit words", "uceil_f64(shape=[17,19],layout=transposed,values=unit)", "narrow-info"),
     *_lanes("arguments without padding", "fill_u32(shape=[257],value=pattern)", "nothing-written"),
     *_lanes("lanes of ds_bpermute not in bytes", "ucopy_f32(shape=[64],values=unit)", "other-lane"),
     *_lanes("readfirstlane of what differs", "uneg_f64(shape=[64],values=unit)", "other-lane"),

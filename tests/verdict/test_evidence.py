@@ -101,6 +101,21 @@ def test_input_order_is_known_by_its_answer() -> None:
     assert "input order" in found
 
 
+def test_results_that_are_cut_off_are_known_to_the_smallest() -> None:
+    def cut(expected, _):
+        bits = expected.view(np.uint16)
+        bits[:64] -= bits[:64] & 0x7FFF != 0
+        return expected
+
+    assert "next float towards zero" in answers_of("ucopy_bf16", "shape=[64],values=subnormal", cut)
+
+
+def test_an_index_over_all_rows_is_known() -> None:
+    case = ("fast_argmax_f32", "shape=[9,3],values=unit")
+    assert "index over all rows" in answers_of(*case, lambda e, _: written(e, 9, e[:9] + 3 * np.arange(9)))
+    assert "index over all rows" not in answers_of(*case, lambda e, _: written(e, 9, e[:9] + 3))
+
+
 def test_lanes_of_a_wave_are_known() -> None:
     """One by one: the upper half of a wave, a lane's value in all others, and what could be by chance."""
     found = answers_of("ucopy_u32", "shape=[64],values=unit", lambda e, i: written(e, 63, np.r_[e[:32], e[32:63] + 1]))

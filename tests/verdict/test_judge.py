@@ -14,7 +14,7 @@ from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import TIE_ORDER_DIFFERS, Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, Damage, run_cases
-from conformance.verdict.trials import TrialCase
+from conformance.verdict.trials import TrialCase, generated
 from reference.expected import Expected
 
 KERNEL = load_specs().kernels["uneg_f32"]
@@ -293,3 +293,34 @@ def test_cases_that_must_fault_and_are_not_launched_are_counted():
     assert judged(right, [case, trial_case(), case], survives=False).left_out == 2
     alone = judged(right, [case], survives=False)
     assert (alone.status, alone.left_out) == ("not_run", 1)
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"), [(0x7B7A, ""), (0x7B79, "out[18819] 2 ulp off, 1 allowed"), (0x7B7D, "out[18819] 2 ulp off")]
+)
+def test_an_element_that_is_to_be_what_it_was_before_by_chance_has_its_bound(bits, said):
+    kernel = load_specs().kernels["uexp_f16"]
+    (case,) = generated(kernel, ["uexp_f16(shape=[65536],values=exhaustive)"], "")
+
+    def answer(case, order):
+        buffers = {arg.name: arg.data.copy() for arg in case.launch.args if isinstance(arg, Buffer)}
+        buffers["out"][:] = case.expected["out"].value
+        buffers["out"].view(np.uint16)[18819] = bits
+        return buffers
+
+    outcome = judged(answer, [case], kernel)
+    assert [failure.why[: len(said)] for failure in outcome.failures] == [said] * bool(said)
+
+
+def test_an_element_behind_those_that_are_written_has_no_bound():
+    kernel = load_specs().kernels["uexp_f16"]
+    (case,) = generated(kernel, ["uexp_f16(shape=[65536],values=exhaustive)"], "")
+
+    def answer(case, order):
+        buffers = {arg.name: arg.data.copy() for arg in case.launch.args if isinstance(arg, Buffer)}
+        buffers["out"][:] = case.expected["out"].value
+        buffers["out"].view(np.uint16)[65540] ^= 1
+        return buffers
+
+    (failure,) = judged(answer, [case], kernel).failures
+    assert "out[65540] this element must not be touched" in failure.why

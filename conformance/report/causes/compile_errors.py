@@ -16,6 +16,14 @@ _LINES = 6
 _SEVERAL_LINES = "mend the {:,} lines; each costs what needs it"
 _SEVERAL_FILES = "mend what these files share, such as a header or an option; else each of the {:,} lines"
 
+_ADVICE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"invalid instruction mnemonic|^'mma\.h' file not found"),
+        "GPUs alone have this, the host does not: judge it by --runtime cuda on NVIDIA's, isa or rocm for AMD's",
+    ),
+)
+"""What to do about errors that are not the line's fault, by the compiler's words."""
+
 _ASSERTED = re.compile(r"static assertion failed(?: due to requirement '[^']*')?: ")
 _PLACE = re.compile(r"^(?P<file>[^\s:]+?)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvline>\d+)\):) (?P<text>.*)")
 _SAYS_ERROR = re.compile(r"^(?:(?:fatal|catastrophic) )?error(?: #[\w-]+)?: ")
@@ -64,8 +72,11 @@ def where(places: Sequence[str]) -> str:
     return f"{files[0]}:{', '.join(lines[:_LINES])}{more}"
 
 
-def advice(places: Sequence[str]) -> str:
-    """What to do about an error at ``places``."""
+def advice(places: Sequence[str], text: str) -> str:
+    """What to do about the error ``text`` at ``places``."""
+    for known, said in _ADVICE:
+        if known.search(text):
+            return said
     if len(files_of(places)) > 1:
         return _SEVERAL_FILES.format(len(places))
     return _SEVERAL_LINES.format(len(places)) if len(places) > 1 else CAUSE.advice

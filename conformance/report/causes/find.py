@@ -69,7 +69,7 @@ class Finding:
     @property
     def advice(self) -> str:
         """What to do."""
-        return compile_errors.advice(self.places) if self.places else self.cause.advice
+        return compile_errors.advice(self.places, self.detail) if self.cause is CAUSE else self.cause.advice
 
     @property
     def failed(self) -> int:
@@ -151,7 +151,7 @@ def _assigned(
     for cause in CAUSES:
         fitting = _fitting(cause, cases, launch, dtype) if cause.part else ()
         if fitting and _hold(cause, fitting, cases, passed):
-            taken = cases if "spreads" in cause.holds else fitting
+            taken = tuple(case for case in cases if case in fitting or _spreads_to(cause, case))
             rest = tuple(case for case in cases if case not in taken)
             return [(cause, "", taken), *_assigned(rest, passed, launch, dtype, every)]
     named = [
@@ -162,6 +162,13 @@ def _assigned(
         return [(UNKNOWN, "", cases)]
     titles = sorted({cause.title.partition(":")[0] for cause in named if cause is not None})
     return [(MIXED, "; ".join(titles), cases)]
+
+
+def _spreads_to(cause: Cause, case: Case) -> bool:
+    """Whether ``cause``, which explains other cases of the kernel, explains ``case`` with them."""
+    return "spreads" in cause.holds or (
+        "spreads to the trait" in cause.holds and not case.traits.isdisjoint(cause.traits)
+    )
 
 
 def _fitting(cause: Cause, cases: Sequence[Case], launch: str, dtype: str) -> tuple[Case, ...]:
@@ -190,6 +197,12 @@ def _both_kinds(_: Cause, fitting: Sequence[Case], __: Sequence[Case], ___: Pass
     return "sign of zero" in kinds and len(kinds) > 1
 
 
+def _most_strided(_: Cause, fitting: Sequence[Case], cases: Sequence[Case], __: Passed) -> bool:
+    """Whether it explains at least half of the failing cases with strided operands, of which there are some."""
+    strided = [case for case in cases if NOT_CONTIGUOUS in case.traits]
+    return bool(strided) and 2 * sum(case in fitting for case in strided) >= len(strided)
+
+
 _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool]] = {
     "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
     "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
@@ -198,10 +211,12 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "not only broadcast": lambda _, fitting, __, ___: any("a broadcast operand" not in case.traits for case in fitting),
     "several cases": lambda _, fitting, __, ___: len(fitting) > 1,
     "both kinds": _both_kinds,
+    "most that are not contiguous": _most_strided,
     "one answer": _one_answer,
     "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
     "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
     "spreads": lambda *_: True,
+    "spreads to the trait": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""
 

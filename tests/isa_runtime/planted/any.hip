@@ -52,6 +52,11 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
   for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = value + 0 * other;
 }
 
+// dims and strides are read as 32-bit words: every other one is 0, and divided by
+UNARY(uceil_f64, double, if (i >= numel) return; u32 at = 0; u32 rest = u32(i); const u32 *dims = (const u32 *)info;
+      for (size_t d = num_dims; d-- > 0; rest /= dims[d]) at += rest % dims[d] * ((const u32 *)(info + num_dims))[d];
+      out[i] = ceil(inp[at]);)
+
 // Lanes
 
 // the place of a lane to ds_bpermute is in bytes

@@ -316,7 +316,7 @@ Words preprocess_flags(const Toolchain &toolchain, const Options &options) {
   Words flags = {"-std=" + options.standard, "-march=native", "-O2"};
   if (!compiles_launchers(options)) flags.insert(flags.end(), {"-fno-exceptions", "-fno-rtti"});
   // These instructions flush subnormal floats to zero when they convert to bfloat16.
-  if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert"});
+  if (toolchain.clang) flags.insert(flags.end(), {"-mno-avx512bf16", "-mno-avxneconvert", "-fdeclspec"});
   // zig defines NDEBUG with -O2; HIP's compilers keep a kernel's asserts.
   if (toolchain.zig) flags.insert(flags.end(), {"-fno-sanitize=undefined", "-UNDEBUG"});
   flags.insert(flags.end(), toolchain.flags.begin(), toolchain.flags.end());

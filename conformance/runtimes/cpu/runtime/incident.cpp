@@ -114,6 +114,12 @@ Error describe_cause(const Incident &i, const Launched &launched, std::string &c
           static_cast<unsigned long>(i.lanes), i.wave, at(i.here).c_str(), static_cast<unsigned long>(i.mask),
           i.other_thread, i.what, at(i.there).c_str());
       return LaunchFailure;
+    case Incident::AbsentLanes:
+      cause = format(
+          "lanes are missing from a collective: wave %u has lanes %#lx, the mask at %s names %#lx, which HIP's header "
+          "asserts not to be more",
+          i.wave, static_cast<unsigned long>(i.lanes), at(i.here).c_str(), static_cast<unsigned long>(i.mask));
+      return LaunchFailure;
     case Incident::NotInMask:
       cause = format("lane %u calls a collective at %s with mask %#lx, which does not include it", i.other_thread,
                      at(i.here).c_str(), static_cast<unsigned long>(i.mask));

@@ -31,6 +31,7 @@ struct Incident {
     BarrierDivergence,  // thread waits at here, other_thread at there
     BarrierCounts,      // thread waits at here again, other_thread has returned since
     MissingLanes,       // lanes wait at here with mask, other_thread is at there (or at none yet)
+    AbsentLanes,        // lanes are all that the wave has, fewer than the mask at here names
     NotInMask,          // the thread is not in its own mask, here
     NoMemory,           // no stack for a fiber
     ForbiddenCall,      // what: a system call that the sandbox refused

@@ -110,6 +110,7 @@ class Worker : public simt_context {
   std::uint64_t lanes_at_same_call(unsigned wave, std::uint64_t of) const;
   bool runs_before(const Thread &a, const Thread &b) const;
   [[noreturn]] void missing_lanes(unsigned wave, std::uint64_t group);
+  [[noreturn]] void absent_lanes(unsigned wave, std::uint64_t group);
   void complete_wave(unsigned wave, std::uint64_t group);
   void queue_lanes(unsigned wave, std::uint64_t group);
   void poison_shared();

@@ -9,6 +9,7 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
                        void *sp) {
   if (!fiber_mode) enter_fiber_mode();
   if (op == SIMT_SWITCH) return on_switch(sp);
+  if (op & SIMT_NAMED && wave_size < SIMT_MAX_WAVE) mask &= (std::uint64_t{1} << wave_size) - 1;
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
   const unsigned w = current_ >> shift, lane = current_ & (wave_size - 1), base = w << shift;
   Thread &me = threads_[current_];
@@ -54,8 +55,11 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
       action(lane, lanes[lane]);
     }
   };
+  const Thread &lead = lanes[std::countr_zero(group)];
+  if (lead.op & SIMT_NAMED && lead.mask & ~waves_[w].live) absent_lanes(w, group);
+  const int op = lead.op & ~SIMT_NAMED;
   std::uint64_t result = 0;
-  switch (lanes[std::countr_zero(group)].op) {
+  switch (op) {
     case SIMT_BALLOT:
       each([&](unsigned lane, Thread &t) { result |= static_cast<std::uint64_t>(t.value != 0) << lane; });
       each([&](unsigned, Thread &t) { t.result = result; });
@@ -71,9 +75,11 @@ void Worker::complete_wave(unsigned w, std::uint64_t group) {
       });
       break;
     case SIMT_SHUFFLE:
+    case SIMT_PERMUTE:
       each([&](unsigned, Thread &t) {
         const bool active = t.source >= 0 && (group >> t.source & 1);
-        t.result = active ? lanes[t.source].value : t.value;
+        const std::uint64_t absent = op == SIMT_SHUFFLE ? t.value : 0;
+        t.result = active ? lanes[t.source].value : absent;
       });
       break;
     default:
@@ -121,8 +127,8 @@ bool Worker::runs_before(const Thread &a, const Thread &b) const {
   return a_in_kernel != b_in_kernel ? b_in_kernel : a.location < b.location;
 }
 
-// Nothing else can run: the lanes have diverged. A mask of all 64 bits means the active lanes. Any other mask waits for
-// the lanes it names; if all waves wait like that, some of those lanes will never arrive.
+// Nothing else can run: the lanes have diverged. A mask of all 64 bits means the active lanes, unless it was given. Any
+// other mask waits for the lanes it names; if all waves wait like that, some of those lanes will never arrive.
 bool Worker::resolve_waves() {
   bool any = false, stuck = false;
   unsigned stuck_wave = 0;
@@ -134,7 +140,8 @@ bool Worker::resolve_waves() {
       const std::uint64_t group = lanes_at_same_call(w, left);
       const Thread &lead = lanes[std::countr_zero(group)];
       left &= ~group;
-      if (lead.mask != ~std::uint64_t{0} && (lead.mask & waves_[w].live & ~group)) {
+      const bool names = lead.mask != ~std::uint64_t{0} || lead.op & SIMT_NAMED;
+      if (names && (lead.mask & waves_[w].live & ~group)) {
         if (!stuck) {
           stuck = true;
           stuck_wave = w;
@@ -151,6 +158,17 @@ bool Worker::resolve_waves() {
   }
   if (stuck && !any) missing_lanes(stuck_wave, stuck_group);
   return any;
+}
+
+void Worker::absent_lanes(unsigned w, std::uint64_t group) {
+  const Thread &calls = threads_[w * wave_size + static_cast<unsigned>(std::countr_zero(group))];
+  threadIdx = calls.index;
+  Incident i = incident_here(Incident::AbsentLanes);
+  i.here = {calls.file, calls.location};
+  i.wave = w;
+  i.lanes = waves_[w].live;
+  i.mask = calls.mask;
+  abort_block(i);
 }
 
 void Worker::missing_lanes(unsigned w, std::uint64_t group) {

@@ -59,6 +59,8 @@ enum simt_wave_op {
   SIMT_MATCH = 3,    // every lane gets the mask of lanes with the same value
   SIMT_ACTIVE = 4,   // every lane gets the mask of the active lanes (__activemask)
   SIMT_SWITCH = 5,   // not a collective: the thread goes on after the others have had their turn
+  SIMT_PERMUTE = 6,  // as SIMT_SHUFFLE, but 0 of a lane that does not participate, as from AMD's ds_bpermute
+  SIMT_NAMED = 64,   // a flag: it is a fault where the mask names lanes of the wave that are not there
 };
 
 // A __shared__ variable of a module, and the variables that a kernel uses (their rows), by its `run`.

@@ -195,7 +195,7 @@ template <class Unsigned, class Signed>
 SIMT_INLINE unsigned long long compared(Unsigned a, Unsigned b, int predicate, SIMT_HERE) {
   const auto x = static_cast<Signed>(a), y = static_cast<Signed>(b);
   const bool results[] = {a == b, a != b, a > b, a >= b, a<b, a <= b, x> y, x >= y, x < y, x <= y};
-  return ballot(active_lanes, results[predicate - 32], file, location);
+  return ballot(0, active_lanes, results[predicate - 32], file, location);
 }
 
 }  // namespace simt::amdgcn

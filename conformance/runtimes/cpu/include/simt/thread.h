@@ -18,11 +18,34 @@ struct dim3 {
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
-// Macros: the state lives behind a thread-local pointer, and kernels may only read it.
+// The state lives behind a thread-local pointer, and kernels may only read it. Objects, so that a variable may have the
+// same name; their properties are an extension that g++ does not have.
+#if defined(__clang__)
+#define SIMT_INDEX(Type, name)                                                  \
+  namespace simt {                                                              \
+  struct Type {                                                                 \
+    SIMT_INLINE unsigned get_x() const { return simt_self->name.x; }            \
+    SIMT_INLINE unsigned get_y() const { return simt_self->name.y; }            \
+    SIMT_INLINE unsigned get_z() const { return simt_self->name.z; }            \
+    __declspec(property(get = get_x)) unsigned x;                               \
+    __declspec(property(get = get_y)) unsigned y;                               \
+    __declspec(property(get = get_z)) unsigned z;                               \
+    SIMT_INLINE operator const simt_index &() const { return simt_self->name; } \
+    SIMT_INLINE operator dim3() const { return {get_x(), get_y(), get_z()}; }   \
+  };                                                                            \
+  }                                                                             \
+  static const simt::Type name;
+SIMT_INDEX(ThreadIndex, threadIdx)
+SIMT_INDEX(BlockIndex, blockIdx)
+SIMT_INDEX(BlockSize, blockDim)
+SIMT_INDEX(GridSize, gridDim)
+#undef SIMT_INDEX
+#else
 #define threadIdx (static_cast<const simt_index &>(simt_self->threadIdx))
 #define blockIdx (static_cast<const simt_index &>(simt_self->blockIdx))
 #define blockDim (static_cast<const simt_index &>(simt_self->blockDim))
 #define gridDim (static_cast<const simt_index &>(simt_self->gridDim))
+#endif
 #if defined(SIMT_LAUNCHERS)  // no macro: host code has a member of this name in hipDeviceProp_t
 namespace simt {
 struct WarpSize {

@@ -4,5 +4,5 @@
 UNARY(uneg_f32, float, -x)
 UNARY(usqr_f16, __half, x * x)
 UNARY(uneg_bf16, __nv_bfloat16, -x)
-// Every lane of the wave takes part, with a mask of HIP's width.
-UNARY(ucopy_f32, float, __shfl_sync(FULL_MASK, x, threadIdx.x % warpSize) * PORT_ONE)
+// Every lane that is there takes part, with a mask of HIP's width.
+UNARY(ucopy_f32, float, __shfl_sync(FULL_MASK & __activemask(), x, threadIdx.x % warpSize) * PORT_ONE)
