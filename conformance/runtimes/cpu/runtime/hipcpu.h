@@ -54,8 +54,8 @@ void hipcpuBeginCall(void *stream);
 void hipcpuKeepFromHost(void *const *pointers, unsigned count);
 const char *hipcpuEndCall(int *fault);
 
-// What is allocated or created and not yet freed or destroyed, as six values: allocations of the device and their bytes,
-// of the host and their bytes, streams, events.
+// What is allocated or created and not yet freed or destroyed, as six values: allocations of the device and their
+// bytes, of the host and their bytes, streams, events.
 void hipcpuLive(unsigned long *values);
 
 // For modules only (simt/host.h): launches a kernel of the module whose table is `rows`, which need not hold `row`.
