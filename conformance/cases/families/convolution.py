@@ -50,7 +50,7 @@ _CONV1D: tuple[str, ...] = (
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
     "shape=[2,60,7],cout=3,k=[3],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[1,1100,4],cout=2,k=[3],values={v}",  # W11: more weights of an output than shared memory holds as a rule
-    "shape=[1,9,140],cout=2,k=[130],padding=1,values={v}",  # W11: the same, of taps
+    "shape=[1,1,140],cout=1,k=[130],padding=1,values={v}",  # W11: more taps than a wave or a table of 128 has
     "shape=[2,5,9],cout=4,k=[3],values=large",  # F05, N17
     "shape=[2,3,9],cout=4,k=[3],padding=1,stride=2,values=wide",  # N12, N17
     "shape=[2,3,13],cout=4,k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
@@ -82,7 +82,7 @@ _CONV2D: tuple[str, ...] = (
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
     "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=mid",  # R08, N14: the order of the sum
     "shape=[1,1100,2,3],cout=2,k=[2,2],values={v}",  # W11: more weights of an output than shared memory holds as a rule
-    "shape=[1,4,19,18],cout=2,k=[19,17],values={v}",  # W11: the same, of taps
+    "shape=[1,1,19,18],cout=1,k=[19,17],values={v}",  # W11: more taps than a table of 256 has
     "shape=[2,3,5,6],cout=2,k=[3,2],values=large",  # F05, N17
     "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,stride=2,values=wide",  # N12, N17
     "shape=[2,3,7,6],cout=4,k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04
