@@ -109,7 +109,7 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
         f"{LAUNCHER}(kx=96,rows=5,values=unit)", OTHER, f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
     )
     assert [rows[name]["status"] for name in (LAUNCHER, OTHER)] == ["pass", "pass"]
-    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:63", "hipcc")
+    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:64", "hipcc")
     assert rows[IN_TILES]["status"] == "crash"
     assert "past the end of the 16777216-byte allocation" in rows[IN_TILES]["failures"][0]["why"]
 
@@ -141,5 +141,7 @@ def test_a_library_that_does_not_load_names_the_symbol(judged: Judge, tmp_path: 
         (tmp_path / "k" / f"{called}.hip").write_text(UNDEFINED.replace("CALLED", called).replace("NAME", name))
     rows = judged(CASE, OTHER, source=tmp_path / "k")
     assert (rows[LAUNCHER]["status"], rows[OTHER]["status"]) == ("compile_error", "not_run")
-    assert rows[LAUNCHER]["message"].endswith(" for k/not_linked.hip: undefined symbol: not_linked")
+    assert rows[LAUNCHER]["message"].endswith(
+        " for k/not_linked.hip: undefined symbol: not_linked (not_linked is defined in no source)"
+    )
     assert rows[OTHER]["message"].endswith(" for k/hipNotThere.hip: the runtime has no hipNotThere")

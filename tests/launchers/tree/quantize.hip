@@ -92,7 +92,7 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
   if (now == WAITS) (void)hipStreamSynchronize(s);
   if (now == LEAKS) {
     void *room = nullptr;
-    (void)hipMallocAsync(&room, 64, s);
+    (void)hipMalloc(&room, 64);
   }
 }
 

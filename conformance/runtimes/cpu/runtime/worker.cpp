@@ -376,12 +376,6 @@ __attribute__((visibility("hidden"), used)) simt::Resume simt_on_wave(int op, un
   return simt::Worker::current()->on_wave(op, mask, value, source, file, location, sp);
 }
 
-// libhiprtc puts calls of it into what it compiles (hiprtc/interleaving.h), host code of launchers too.
-__attribute__((visibility("default"))) void simt_before_store(void) {
-  const simt::Worker *worker = simt::Worker::current();
-  if (worker && worker->switch_at_atomics && worker->in_kernel()) simt_wave(SIMT_SWITCH, ~0ul, 0, 0, nullptr, 0);
-}
-
 __attribute__((visibility("default"))) int simt_next(void) { return simt::Worker::current()->next_thread(); }
 
 __attribute__((visibility("default"))) void simt_out_of_bounds(const simt_bounds_check *check, unsigned long index) {

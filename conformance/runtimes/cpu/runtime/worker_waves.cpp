@@ -188,3 +188,9 @@ void Worker::missing_lanes(unsigned w, std::uint64_t group) {
 }
 
 }  // namespace simt
+
+// libhiprtc puts calls of it into what it compiles (hiprtc/interleaving.h), host code of launchers too.
+extern "C" __attribute__((visibility("default"))) void simt_before_store(void) {
+  const simt::Worker *worker = simt::Worker::current();
+  if (worker && worker->switch_at_atomics && worker->in_kernel()) simt_wave(SIMT_SWITCH, ~0ul, 0, 0, nullptr, 0);
+}
