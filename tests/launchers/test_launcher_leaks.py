@@ -1,4 +1,4 @@
-"""What a launcher leaves behind at every call is told beside its verdict; what it allocates once and keeps is not."""
+"""What a launcher leaves behind at every call is told next to its verdict; what it allocates once and keeps is not."""
 
 from __future__ import annotations
 

@@ -197,10 +197,6 @@ def _bytes(name: str, data: NDArray[np.uint8]) -> Buffer:
     return Buffer(name, "void*", "in", data)
 
 
-def _unwritten(fields: Fields, name: str, size: int) -> Buffer:
-    return Buffer(name, "void*", "out", np.full(size + TAIL, fields.case.poison_byte, np.uint8))
-
-
 def _multiple(fields: Fields, name: str, unit: int) -> int:
     value = fields.number(name, 512, 1)
     if value % unit:
@@ -221,7 +217,7 @@ def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     largest = np.asarray(kind.floating.largest, kind.bits).view(kind.numpy).astype(np.float32)
     x = np.clip(x, -largest, largest).astype(kind.numpy)
     width = padded(kx)
-    blocks = _unwritten(fields, "vy", rows * width // GROUP * FORMATS["q8_1"].size)
+    blocks = poisoned(fields, kernel, "vy", rows * width // GROUP * FORMATS["q8_1"].size)
     given = _numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
     return _call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
 
@@ -253,7 +249,7 @@ def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         Buffer("x", "f32", "in", x),
         Null("ids"),
-        _unwritten(fields, "vy", columns * room // 128 * 144),
+        poisoned(fields, kernel, "vy", columns * room // 128 * 144),
         *_numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
     )
     return _call(kernel, arguments)
