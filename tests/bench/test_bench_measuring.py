@@ -68,8 +68,13 @@ def test_the_device_is_held_busy_before_every_batch_and_what_follows_the_hold_is
     batches = [device.calls[a + 1 : b] for a, b in pairwise(waits) if any(c[0] == "mark" for c in device.calls[a:b])]
     assert len(batches) == 2 * REPEATS // QUEUED + 1
     for batch in batches:
-        assert [call[0] for call in batch[:4]] == ["fill", "launch", "launch", "mark"]
-        assert batch[0][3] == COLD
+        launches_from = [call[0] for call in batch].index("launch")
+        (fill, *reads), then = batch[:launches_from], batch[launches_from:]
+        assert [call[0] for call in then[:3]] == ["launch", "launch", "mark"]
+        assert (fill[0], fill[3]) == ("fill", COLD)
+        # What the fill left in the caches is evicted by reads of twice the largest cache, and not to be written back.
+        assert {call[:2] for call in reads} == {("copy", reads[0][1])}
+        assert [source for _, _, source, _ in reads] == list(range(fill[1], fill[1] + COLD // 2, reads[0][3]))
 
 
 def test_a_device_that_waits_for_its_launches_is_not_held(timed):
@@ -121,7 +126,7 @@ def test_every_set_has_the_operands_and_poisoned_results_in_memory_of_its_own(ti
 def test_memory_is_given_back_and_only_the_hold_keeps_some(timed):
     device = FakeDevice(TAKES)
     timed(device, OURS)
-    assert list(device.held.values()) == [COLD]
+    assert list(device.held.values()) == [COLD, 4 << 20]
 
 
 def test_a_slow_kernel_is_launched_less_often(timed):
@@ -143,12 +148,12 @@ def test_a_fault_is_that_trees(timed):
 
 
 def test_memory_that_runs_out_is_an_error_and_nothing_stays_allocated(timed):
-    device = FakeDevice(TAKES, memory=COLD + 19 * 8192)
+    device = FakeDevice(TAKES, memory=COLD + (4 << 20) + 19 * 8192)
     launch = a_launch()
     more = Buffer("more", "f32", "inout", np.zeros(4096, np.float32))
     with pytest.raises(HipError, match="hipErrorOutOfMemory"):
         timed(device, OURS, launch=Launch("twice", (1, 1, 1), (1, 1, 1), 0, (*launch.args, more)))
-    assert list(device.held.values()) == [COLD]
+    assert list(device.held.values()) == [COLD, 4 << 20]
 
 
 @pytest.mark.parametrize(
