@@ -7,9 +7,13 @@ using namespace candle;
 
 enum class Output { f32, f16, bf16 };
 
+// Registers for the loads of several blocks of weights: NVIDIA GPUs have 64 for each of 1024 threads.
+template <int columns, class Teams>
+constexpr int min_occupancy = columns > 1 || target::on_amd ? mmvq_min_occupancy(columns) : 1024 / Teams::threads;
+
 // Only the last store depends on the type of dst: a branch there, rather than three times the kernels.
 template <class F, int columns, class Teams>
-__global__ void __launch_bounds__(Teams::threads, mmvq_min_occupancy(columns))
+__global__ void __launch_bounds__(Teams::threads, min_occupancy<columns, Teams>)
     mmvq_kernel(const void *__restrict__ x, const void *__restrict__ y, void *__restrict__ dst, Output type,
                 int ncols_x, int nrows_x, int stride_y, int stride_dst) {
   mul_mat_vec<F, columns, Teams>(x, y, ncols_x, nrows_x, stride_y, [=](int column, int row, f32 total) {
@@ -38,18 +42,22 @@ void launch_teams(const VectorOperands &o, hipStream_t stream) {
       <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: two waves for a row, or four where rows are few for their length; these load four blocks of
-// weights at a time where a thread has more than three. The limits are from an H100.
+// A single column: teams of two rows share the loads of activations. Where a row has enough blocks of weights, twice the
+// threads if rows are few, and if they are many, the loads of further blocks in flight; for these a thread with 8
+// weights of a block uses the registers of the second row. The limit is from an H100.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
-  constexpr int few_rows = is_same<F, Q8_0> ? 30 : 5, short_row = 3 * 4 * logical_wave_size;
-  const int lanes = o.ncols_x / F::length * F::lanes;
-  if (o.nrows_x >= few_rows * lanes) {
-    launch_teams<F, 1, WaveTeams<2, 1, 2, 2>>(o, stream);
-  } else if (lanes <= short_row) {
-    launch_teams<F, 1, WaveTeams<4, 1, 1, 1>>(o, stream);
+  constexpr int few_rows = 1024, weights_per_thread = F::length / F::lanes;
+  constexpr bool two_rows = weights_per_thread > 8;
+  using FewRows = WaveTeams<8, 2, 1, 1>;
+  using ManyRows = WaveTeams<4, two_rows ? 2 : 1, 1, two_rows ? 2 : 4>;
+  const int busy_threads = o.ncols_x / weights_per_thread;
+  if (o.nrows_x <= few_rows && busy_threads >= FewRows::threads) {
+    launch_teams<F, 1, FewRows>(o, stream);
+  } else if (o.nrows_x > few_rows && busy_threads >= ManyRows::threads * ManyRows::unrolled) {
+    launch_teams<F, 1, ManyRows>(o, stream);
   } else {
-    launch_teams<F, 1, WaveTeams<4, 1, 1, 4>>(o, stream);
+    launch_teams<F, 1, WaveTeams<4, 2, 1, 1>>(o, stream);
   }
 }
 

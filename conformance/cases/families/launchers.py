@@ -57,7 +57,7 @@ _MMVQ: tuple[str, ...] = (
     "ncols={k},nrows=16,columns=8,values=random",
     "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
     "ncols=256,nrows=600,columns=1,values=random",  # S12
-    "ncols={w},nrows={n},columns=1,values=random",  # S12, W06, S10
+    "ncols=4352,nrows=5,columns=1,values=random",  # W06, S10
     "ncols=512,nrows=6,columns=1,values=zeros",  # N08
     "ncols=512,nrows=6,columns=4,values=extremes",  # Q02, Q08, Q09
     "ncols=512,nrows=4,columns=2,values=subnormal",  # N13
@@ -65,6 +65,8 @@ _MMVQ: tuple[str, ...] = (
     "ncols=256,nrows=5,columns=3,gap=2,values=random",  # the strides of y and dst
     "ncols=256,nrows=4,columns=9,values=random",  # more columns than there is a kernel for
 )
+
+_MMVQ_LARGE = "ncols=4352,nrows=1025,columns=1,values=random"  # S12, W06, S10: of one type, as it takes long
 
 _MMVQ_QUANTIZE: tuple[str, ...] = (
     "kx=32,rows=1,values=unit",  # Q10
@@ -166,8 +168,12 @@ def _qtype(kernel: Kernel) -> str:
 @lru_cache
 def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
     length = FORMATS[qtype].length
-    wide, many = (544, 2049) if qtype == "q8_0" else (1280, 801)
-    return parsed([row.format(b=length, k=96 if length == GROUP else 768, w=wide, n=many) for row in rows])
+    return parsed([row.format(b=length, k=96 if length == GROUP else 768) for row in rows])
+
+
+def _mmvq_rows(kernel: Kernel) -> tuple[Row, ...]:
+    rows = (*_MMVQ, _MMVQ_LARGE) if kernel.variant["dtype"] == "f32" else _MMVQ
+    return _rows_of(rows, _qtype(kernel))
 
 
 def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
@@ -378,7 +384,7 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 FAMILIES: dict[str, Family] = {
     "mmvq_quantize_launcher": Family(lambda _: parsed(_MMVQ_QUANTIZE), _mmvq_quantize),
-    "mmvq_launcher": Family(lambda kernel: _rows_of(_MMVQ, _qtype(kernel)), _mmvq),
+    "mmvq_launcher": Family(_mmvq_rows, _mmvq),
     "mmq_quantize_launcher": Family(lambda _: parsed(_MMQ_QUANTIZE), _mmq_quantize),
     "mmq_launcher": Family(lambda kernel: _rows_of(_MMQ, _qtype(kernel)), _mmq),
     "moe_gemm_gguf_launcher": Family(lambda _: parsed(_MOE_GGUF), _moe_gguf),

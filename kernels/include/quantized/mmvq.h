@@ -23,13 +23,12 @@ struct WaveTeams {
 template <int columns>
 using VectorTeams = WaveTeams<(columns <= 4 ? 4 : 2), (columns == 1 ? 1 : 2), 1, (columns == 1 ? 2 : 1)>;
 
-// The second argument of __launch_bounds__, 0 for none. For AMD the minimum number of waves per SIMD: with a low one
+// The second argument of __launch_bounds__. For AMD the minimum number of waves per SIMD, 0 for none: with a low one
 // the compiler spends the registers of further waves on loads for several columns at a time. For NVIDIA the minimum
-// number of thread blocks per multiprocessor.
+// number of thread blocks per multiprocessor, where nvcc takes 0 for the most that there can be.
 constexpr int mmvq_min_occupancy(int columns) {
-  if (columns == 1) return 0;
-  if (target::on_amd) return 2;
-  return columns <= 4 ? 5 : columns == 5 ? 10 : 8;
+  if (target::on_amd) return columns == 1 ? 0 : 2;
+  return columns == 1 ? 16 : columns <= 4 ? 5 : columns == 5 ? 10 : 8;
 }
 
 // A thread's fragment of one block of weights.
