@@ -126,7 +126,7 @@ def test_every_set_has_the_operands_and_poisoned_results_in_memory_of_its_own(ti
 def test_memory_is_given_back_and_only_the_hold_keeps_some(timed):
     device = FakeDevice(TAKES)
     timed(device, OURS)
-    assert list(device.held.values()) == [COLD, 4 << 20]
+    assert list(device.held.values()) == [COLD, 16 << 20]
 
 
 def test_a_slow_kernel_is_launched_less_often(timed):
@@ -148,12 +148,12 @@ def test_a_fault_is_that_trees(timed):
 
 
 def test_memory_that_runs_out_is_an_error_and_nothing_stays_allocated(timed):
-    device = FakeDevice(TAKES, memory=COLD + (4 << 20) + 19 * 8192)
+    device = FakeDevice(TAKES, memory=COLD + (16 << 20) + 19 * 8192)
     launch = a_launch()
     more = Buffer("more", "f32", "inout", np.zeros(4096, np.float32))
     with pytest.raises(HipError, match="hipErrorOutOfMemory"):
         timed(device, OURS, launch=Launch("twice", (1, 1, 1), (1, 1, 1), 0, (*launch.args, more)))
-    assert list(device.held.values()) == [COLD, 4 << 20]
+    assert list(device.held.values()) == [COLD, 16 << 20]
 
 
 @pytest.mark.parametrize(

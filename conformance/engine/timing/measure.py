@@ -208,7 +208,7 @@ class _Hold:
     """Keeps the device busy for over a millisecond, and leaves nothing else in its caches, and little to write back."""
 
     MILLISECONDS = 1.0
-    SINK = 4 << 20
+    SINK = 16 << 20
     READ = COLD // 2
 
     def __init__(self, device: Device) -> None:
