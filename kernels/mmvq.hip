@@ -8,12 +8,13 @@ using namespace candle;
 enum class Output { f32, f16, bf16 };
 
 // Registers for the loads of several blocks of weights: NVIDIA GPUs have 64 for each of 1024 threads.
-template <int columns, class Teams>
-constexpr int min_occupancy = columns > 1 || target::on_amd ? mmvq_min_occupancy(columns) : 1024 / Teams::threads;
+constexpr int min_occupancy(int columns, int threads) {
+  return columns > 1 || target::on_amd ? mmvq_min_occupancy(columns) : 1024 / threads;
+}
 
 // Only the last store depends on the type of dst: a branch there, rather than three times the kernels.
 template <class F, int columns, class Teams>
-__global__ void __launch_bounds__(Teams::threads, min_occupancy<columns, Teams>)
+__global__ void __launch_bounds__(Teams::threads, min_occupancy(columns, Teams::threads))
     mmvq_kernel(const void *__restrict__ x, const void *__restrict__ y, void *__restrict__ dst, Output type,
                 int ncols_x, int nrows_x, int stride_y, int stride_dst) {
   mul_mat_vec<F, columns, Teams>(x, y, ncols_x, nrows_x, stride_y, [=](int column, int row, f32 total) {
