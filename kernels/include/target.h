@@ -37,6 +37,7 @@ namespace candle::target {
 __device__ void load_matrices(u32 (&words)[4], const void *row);
 __device__ void multiply_matrices_16(i32 (&sums)[4], i32 start, u32 row, u32 row_8, u32 column);
 __device__ void multiply_matrices_32(i32 (&sums)[4], i32 start, const u32 (&rows)[4], u32 column_low, u32 column_high);
+__device__ void add_products_of_halves(f32 (&sums)[4], u32 row, u32 row_8, u32 column);
 
 }  // namespace candle::target
 

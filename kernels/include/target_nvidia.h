@@ -124,6 +124,13 @@ __device__ inline void multiply_matrices_32(i32 (&sums)[4], i32 start, const u32
       : "=r"(sums[0]), "=r"(sums[1]), "=r"(sums[2]), "=r"(sums[3])
       : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "r"(column_low), "r"(column_high), "r"(start));
 }
+
+// sums plus products of eight f16: words are pairs of these.
+__device__ inline void add_products_of_halves(f32 (&sums)[4], u32 row, u32 row_8, u32 column) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(row), "r"(row_8), "r"(column));
+}
 #endif
 
 // The full mask: lanes that have exited, or were never launched, are not waited for.

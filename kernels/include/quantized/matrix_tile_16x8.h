@@ -13,6 +13,7 @@ struct MatrixTile16x8 {
   static constexpr int waves = threads / logical_wave_size;
   static constexpr int row_waves = tile_rows < 64 ? tile_rows / 16 : 4, column_waves = waves / row_waves;
   static constexpr int rows = tile_rows / 16 / row_waves, columns = tile_columns / 8 / column_waves;
+  static constexpr bool minima_by_block = P::Layout::values_per_sum == 16;
   const int r, c, row0, column0;
   f32 acc[rows][columns][4] = {};
 
@@ -62,8 +63,46 @@ struct MatrixTile16x8 {
           for (int n = 0; n < 4; ++n) {
             const auto sums = Sums::from_offset(sums_low[n], P::halves ? sums_high[n] : sum_offset_bits);
             f32 &to = acc[i][j + half][n];
-            to = P::accumulate(to, scales[i][n / 2], sums, column_scales[n % 2], group.quantized_sums);
+            if constexpr (minima_by_block) {
+              to = P::accumulate_scaled(to, scales[i][n / 2], sums, column_scales[n % 2]);
+            } else {
+              to = P::accumulate(to, scales[i][n / 2], sums, column_scales[n % 2], group.quantized_sums);
+            }
           }
+        }
+      }
+    }
+  }
+
+  // Subtracts the minima times the sums of activations, of all groups of a block of these: lane 4 * r + c has group c.
+  // Those of the last group are multiplied by d, and apart from the others, as zero times infinity would be NaN.
+  template <int groups>
+  __device__ void subtract_minima(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, int first_group) {
+    const int g = first_group + c, last_group = first_group + int(groups_per_tiled_block) - 1;
+    const auto others = [=](u32 pair) { return g == last_group ? 0 : pair; };
+    const auto last = [=](u32 pair) { return g == last_group ? pair : 0; };
+    u32 minima[rows][2];
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        const u32 *scale = tile_x[row0 + 16 * i + 8 * n + r].scales + 2 * g;
+        minima[i][n] = P::negative_minima({scale[0], scale[1]});
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const TiledRow<groups> *from = tile_y + column0 + 8 * j;
+      const u32 sums = from[r].scales[2 * g + 1];
+#pragma unroll
+      for (int i = 0; i < rows; ++i) {
+        f32 of_quants[4] = {};
+        target::add_products_of_halves(acc[i][j], others(minima[i][0]), others(minima[i][1]), others(sums));
+        target::add_products_of_halves(of_quants, last(minima[i][0]), last(minima[i][1]), last(sums));
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          const f32 d = bit_cast<f32>(from[2 * c + n % 2].scales[2 * last_group]);
+          acc[i][j][n] = fma(of_quants[n], d, acc[i][j][n]);
         }
       }
     }

@@ -126,7 +126,7 @@ struct ProductOfHalves : F {
 };
 
 // a, b: scale and minimum of each half, which Candle rounds to f16. Where the layout has no room for the sums, which is
-// in the last group of four, the sums of the quantized activations stand for them.
+// in the last group of four, the sums of the quantized activations stand for them: integers that f16 holds exactly.
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
@@ -141,13 +141,21 @@ struct ProductQ2_K : Q2_K {
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column,
                                    bool quantized_sums) {
     const f32 minimum_a = high_half(row.a), minimum_b = high_half(row.b);
-    const f32 product = sums.times(low_half(row.a), low_half(row.b));
+    const f32 sum_a = low_half(column.sums), sum_b = high_half(column.sums);
     if (quantized_sums) {
-      const f32 sum_a = f32(i32(column.sums << 16) >> 16), sum_b = f32(i32(column.sums) >> 16);
+      const f32 product = sums.times(low_half(row.a), low_half(row.b));
       return fma(product - fma(sum_a, minimum_a, sum_b * minimum_b), column.d, acc);
     }
-    acc = fma(product, column.d, acc);
-    return fma(-minimum_b, high_half(column.sums), fma(-minimum_a, low_half(column.sums), acc));
+    acc = accumulate_scaled(acc, row, sums, column);
+    return fma(-minimum_b, sum_b, fma(-minimum_a, sum_a, acc));
+  }
+  // accumulate but for the minima, which negative_minima returns as a pair of f16.
+  template <class Sums>
+  static __device__ f32 accumulate_scaled(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column) {
+    return fma(sums.times(low_half(row.a), low_half(row.b)), column.d, acc);
+  }
+  static __device__ u32 negative_minima(const RowScales &row) {
+    return (row.a >> 16 | (row.b & 0xffff0000)) ^ 0x80008000;
   }
 };
 

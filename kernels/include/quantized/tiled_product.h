@@ -89,6 +89,10 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
     for (u32 g = 0; g < groups_in_step; ++g) {
       tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
+    if constexpr (tile_by == TileBy::matrices_16x8 && Layout::values_per_sum == 16) {
+      static_assert(groups_per_step % groups_per_tiled_block == 0 && P::length % groups_per_step == 0, "whole blocks");
+      for (u32 g = 0; g < groups_in_step; g += groups_per_tiled_block) tile.subtract_minima(tile_x, tile_y, int(g));
+    }
   }
   f32 *to = o.dst + i64(column0) * o.stride_dst + row0;
   u32 stride = o.stride_dst;
