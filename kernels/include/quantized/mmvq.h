@@ -205,10 +205,16 @@ __device__ inline f32 multiply_fragment(f32 acc, const Fragment<F> &fragment, co
   return F::accumulate_vector(acc, fragment.scales, sums);
 }
 
+// The thread's team. Where there is one, what depends on it is the same for all threads of the block.
+template <class Teams>
+__device__ inline u32 team() {
+  return Teams::teams == 1 ? 0 : threadIdx.y / Teams::waves;
+}
+
 // The first row of the thread's team, of those of the thread block.
 template <class Teams>
 __device__ inline int first_row() {
-  return int(blockIdx.x * Teams::rows_per_block + threadIdx.y / Teams::waves * Teams::rows);
+  return int(blockIdx.x * Teams::rows_per_block + team<Teams>() * Teams::rows);
 }
 
 // Rows row0, row0 + 1, ... of x, of which each team has its own, times columns of y, which are `stride_y` bytes apart;
@@ -217,19 +223,19 @@ template <class F, int columns, class Teams, class Store>
 __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x, const BlockQ8_1 *__restrict__ y,
                                         int blocks, int row0, int nrows, i64 stride_y, Store store) {
   constexpr int waves = Teams::waves, rows = Teams::rows;
-  const int lane = threadIdx.x, wave = threadIdx.y % waves;
+  const int lane = threadIdx.x, wave = int(threadIdx.y - team<Teams>() * waves);
   const u32 t = logical_wave_size * wave + lane;
   const u32 block_lane = t % F::lanes;
   const FragmentReader<F> read(block_lane);
   const int first = t / F::lanes;
   constexpr int step = waves * logical_wave_size / F::lanes;
   constexpr int column_bytes = F::length / group_length * sizeof(BlockQ8_1);  // bytes of a column per block of weights
-  const typename F::Block *weights[rows];
+  // Rows beyond the last are read as the last one. A thread block with a single team has no more than these.
+  const int first_row = Teams::teams == 1 || row0 < nrows ? row0 : nrows - 1;
+  const typename F::Block *weights = x + i64(first_row) * blocks + first;
+  int to_row[rows];
 #pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    const int row = row0 + i < nrows ? row0 + i : nrows - 1;
-    weights[i] = x + (i64(row) * blocks + first);
-  }
+  for (int i = 0; i < rows; ++i) to_row[i] = row0 + i < nrows ? blocks * i : i == 0 ? 0 : to_row[i - 1];
   const u8 *d = reinterpret_cast<const u8 *>(y + F::group(block_lane, 0)) + i64(first) * column_bytes;
   const u8 *quants = d + sizeof(BlockQ8_1) - group_length + 4 * F::word(block_lane, 0);
   f32 acc[columns][rows] = {};
@@ -237,10 +243,8 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   for (int block = first; block < blocks; block += step) {
     Fragment<F> fragments[rows];
 #pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      fragments[i] = read(*weights[i]);
-      weights[i] += step;
-    }
+    for (int i = 0; i < rows; ++i) fragments[i] = read(weights[to_row[i]]);
+    weights += step;
     CANDLE_UNROLL_COLUMNS
     for (int j = 0; j < columns; ++j) {
 #pragma unroll
@@ -253,7 +257,7 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   }
   if constexpr (waves > 1) {
     __shared__ f32 all_partials[Teams::teams][waves - 1][columns][rows][logical_wave_size];
-    auto &partials = all_partials[threadIdx.y / waves];
+    auto &partials = all_partials[team<Teams>()];
     if (wave > 0) {
       CANDLE_UNROLL_COLUMNS
       for (int j = 0; j < columns; ++j) {
