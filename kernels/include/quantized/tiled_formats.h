@@ -62,6 +62,7 @@ struct GroupSums {
   }
   __device__ f32 times(f32 a) const { return low * a; }
   __device__ f32 times(f32 a, f32 b) const { return fma(low, a, high * b); }
+  __device__ f32 times(f32 a, f32 b, f32, f32) const { return times(a, b); }
 };
 
 // The same, where subtracting the offset is a part of the multiplication. Scales have no more than 20 bits, so that
@@ -70,12 +71,15 @@ struct OffsetSums {
   f32 low, high;
   static __device__ OffsetSums from_offset(i32 low, i32 high) { return {bit_cast<f32>(low), bit_cast<f32>(high)}; }
   __device__ f32 times(f32 a) const { return fma(low, a, -sum_offset * a); }
-  __device__ f32 times(f32 a, f32 b) const { return times(a) + fma(high, b, -sum_offset * b); }
+  __device__ f32 times(f32 a, f32 b) const { return times(a, b, -sum_offset * a, -sum_offset * b); }
+  __device__ f32 times(f32 a, f32 b, f32 offset_a, f32 offset_b) const {
+    return fma(low, a, offset_a) + fma(high, b, offset_b);
+  }
 };
 
-// Two words per row and group: as much as a tile has room for.
+// Of a row and group. A product says how many of the words a tile keeps: two, or all.
 struct RowScales {
-  u32 a, b;
+  u32 a, b, offset_a, offset_b;
 };
 
 // a: d.
@@ -83,8 +87,8 @@ template <class F, class Activations>
 struct PlainProduct : F {
   using Layout = Activations;
   static constexpr bool halves = false;
-  static constexpr int widest_tile = 128;
-  static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
+  static constexpr int row_words = 2;
+  static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d())}; }
   template <class Sums>
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
     return fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
@@ -97,7 +101,7 @@ template <class F>
 struct ProductWithMinimum : F {
   using Layout = LayoutDS4;
   static constexpr bool halves = false;
-  static constexpr int widest_tile = 128;
+  static constexpr int row_words = 2;
   static __device__ RowScales row_scales(const Scales &s) {
     if constexpr (F::length == group_length) return {bit_cast<u32>(s.d()), bit_cast<u32>(s.m())};
     const f32 scale = widen(narrow<f16>(s.d() * f32(s.a()))), minimum = widen(narrow<f16>(s.m() * f32(s.b())));
@@ -110,18 +114,20 @@ struct ProductWithMinimum : F {
   }
 };
 
-// a, b: d times the scales of both halves.
+// a, b: d times the scales of both halves; with OffsetSums also what becomes of the offsets, for every row but once.
 template <class F>
 struct ProductOfHalves : F {
   using Layout = LayoutD4;
   static constexpr bool halves = true;
-  static constexpr int widest_tile = 128;
+  static constexpr int row_words = target::integer_matrices_16x8 ? 4 : 2;
   static __device__ RowScales row_scales(const Scales &s) {
-    return {bit_cast<u32>(s.d() * f32(s.signed_a())), bit_cast<u32>(s.d() * f32(s.signed_b()))};
+    const f32 a = s.d() * f32(s.signed_a()), b = s.d() * f32(s.signed_b());
+    return {bit_cast<u32>(a), bit_cast<u32>(b), bit_cast<u32>(-sum_offset * a), bit_cast<u32>(-sum_offset * b)};
   }
   template <class Sums>
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
-    return fma(column.d, sums.times(bit_cast<f32>(row.a), bit_cast<f32>(row.b)), acc);
+    const f32 a = bit_cast<f32>(row.a), b = bit_cast<f32>(row.b);
+    return fma(column.d, sums.times(a, b, bit_cast<f32>(row.offset_a), bit_cast<f32>(row.offset_b)), acc);
   }
 };
 
@@ -130,7 +136,7 @@ struct ProductOfHalves : F {
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
-  static constexpr int widest_tile = 128;
+  static constexpr int row_words = 2;
   static __device__ u32 scale_pair(const Scales &s, i32 scale_and_minimum) {
     const f16 scale = narrow<f16>(s.d() * f32(scale_and_minimum & 15)),
               minimum = narrow<f16>(s.m() * f32(scale_and_minimum >> 4));
