@@ -43,17 +43,20 @@ void launch_teams(const VectorOperands &o, hipStream_t stream) {
       <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: teams of two rows share the loads of activations. Where a row has enough blocks of weights, twice the
-// threads if rows are few, and if they are many, the loads of further blocks in flight; for these a thread with 8
-// weights of a block uses the registers of the second row. The limit is from an H100.
+// A single column: teams of two rows share the loads of activations. Short rows have one wave. Where a row has enough
+// blocks of weights, it has eight if rows are few, and if they are many, the loads of further blocks in flight; for these
+// a thread with 8 weights of a block uses the registers of the second row. The limit is from an H100.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
   constexpr int few_rows = 1024, weights_per_thread = F::length / F::lanes;
   constexpr bool two_rows = weights_per_thread > 8;
+  using ShortRows = WaveTeams<1, 2, 4, 1>;
   using FewRows = WaveTeams<8, 2, 1, 1>;
   using ManyRows = WaveTeams<4, two_rows ? 2 : 1, 1, two_rows ? 2 : 4>;
   const int busy_threads = o.ncols_x / weights_per_thread;
-  if (o.nrows_x <= few_rows && busy_threads >= FewRows::threads) {
+  if (busy_threads <= logical_wave_size) {
+    launch_teams<F, 1, ShortRows>(o, stream);
+  } else if (o.nrows_x <= few_rows && busy_threads >= FewRows::threads) {
     launch_teams<F, 1, FewRows>(o, stream);
   } else if (o.nrows_x > few_rows && busy_threads >= ManyRows::threads * ManyRows::unrolled) {
     launch_teams<F, 1, ManyRows>(o, stream);
