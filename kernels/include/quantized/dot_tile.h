@@ -17,13 +17,13 @@ struct DotTile {
   __device__ explicit DotTile(int thread) : tx(thread % row_threads), ty(thread / row_threads) {}
 
   template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups, P::row_words> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
     const int g = group.index;
     Quad quads[rows][2];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups, P::row_words> &row = tile_x[tx + row_threads * i];
+      const TiledRow<groups> &row = tile_x[tx + row_threads * i];
       quads[i][0] = row.quads[g][0];
       quads[i][1] = row.quads[g][1];
       scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};

@@ -78,10 +78,9 @@ __device__ inline f32 scale_halves(i32 low, i32 high, i32 a, i32 b) {
   return fma(f32(low), f32(a), f32(high) * f32(b));
 }
 
-// Subtracts n, 1 to 128, from every byte; bytes are 0..127. No sum of bytes carries: it adds 128 - n, and 128 more by
-// inverting the sign.
+// Subtracts n from every byte; bytes are 0..127.
 __device__ inline u32 subtract_from_bytes(u32 word, u32 n) {
-  return (word + (128 - n) * 0x01010101) ^ 0x80808080;
+  return ((word | 0x80808080) - n * 0x01010101) ^ 0x80808080;
 }
 
 // Moves bits 0..3 to bit 0 of the four bytes.

@@ -48,13 +48,13 @@ struct MatrixTile16x16 {
   __device__ int column_of(int n) const { return Matrices::column(lane, n) ^ exchange; }
 
   template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups, P::row_words> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
     const int g = group.index;
     Operand row_words[rows];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups, P::row_words> &row = tile_x[row0 + 16 * i + Matrices::row(lane, 0)];
+      const TiledRow<groups> &row = tile_x[row0 + 16 * i + Matrices::row(lane, 0)];
       row_words[i] = operand(row.quads[g]);
       scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
     }

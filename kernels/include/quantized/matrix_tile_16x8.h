@@ -24,20 +24,16 @@ struct MatrixTile16x8 {
         column0(thread / logical_wave_size / row_waves * 8 * columns) {}
 
   template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups, P::row_words> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
     const int g = group.index, lane = 4 * r + c, matrix = lane / 8, matrix_row = lane % 8;
     u32 words[rows][4];  // of rows r and r + 8 in the low half of the group, of both in the high half
     RowScales scales[rows][2];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups, P::row_words> *from = tile_x + row0 + 16 * i;
+      const TiledRow<groups> *from = tile_x + row0 + 16 * i;
       target::load_matrices(words[i], &from[matrix_row + 8 * (matrix % 2)].quads[g][matrix / 2]);
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        const u32 *scale = from[8 * n + r].scales + P::row_words * g;
-        scales[i][n] = {scale[0], scale[1]};
-        if constexpr (P::row_words == 4) scales[i][n] = {scale[0], scale[1], scale[2], scale[3]};
-      }
+      for (int n = 0; n < 2; ++n) scales[i][n] = {from[8 * n + r].scales[2 * g], from[8 * n + r].scales[2 * g + 1]};
     }
 #pragma unroll
     for (int j = 0; j < columns; j += 2) {
@@ -50,9 +46,8 @@ struct MatrixTile16x8 {
         ColumnScales column_scales[2];
 #pragma unroll
         for (int n = 0; n < 2; ++n) {
-          const TiledRow<groups> &column = from[8 * half + 2 * c + (paired_columns<typename P::Layout> ? 0 : n)];
-          const u32 *scale = column.scales + 2 * g;
-          column_scales[n] = {bit_cast<f32>(scale[paired_columns<typename P::Layout> ? n : 0]), scale[1]};
+          const u32 *scale = from[8 * half + 2 * c + n].scales + 2 * g;
+          column_scales[n] = {bit_cast<f32>(scale[0]), scale[1]};
         }
         const u32 low = column_words[2 * half], high = column_words[2 * half + 1];
 #pragma unroll
@@ -82,7 +77,7 @@ struct MatrixTile16x8 {
   // Subtracts the minima times the sums of activations, of all groups of a block of these: lane 4 * r + c has group c.
   // Those of the last group are multiplied by d, and apart from the others, as zero times infinity would be NaN.
   template <int groups>
-  __device__ void subtract_minima(const TiledRow<groups, P::row_words> *tile_x, const TiledRow<groups> *tile_y, int first_group) {
+  __device__ void subtract_minima(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, int first_group) {
     const int g = first_group + c, last_group = first_group + int(groups_per_tiled_block) - 1;
     const auto others = [=](u32 pair) { return g == last_group ? 0 : pair; };
     const auto last = [=](u32 pair) { return g == last_group ? pair : 0; };

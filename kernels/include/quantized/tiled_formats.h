@@ -62,7 +62,6 @@ struct GroupSums {
   }
   __device__ f32 times(f32 a) const { return low * a; }
   __device__ f32 times(f32 a, f32 b) const { return fma(low, a, high * b); }
-  __device__ f32 times(f32 a, f32 b, f32, f32) const { return times(a, b); }
 };
 
 // The same, where subtracting the offset is a part of the multiplication. Scales have no more than 20 bits, so that
@@ -71,15 +70,12 @@ struct OffsetSums {
   f32 low, high;
   static __device__ OffsetSums from_offset(i32 low, i32 high) { return {bit_cast<f32>(low), bit_cast<f32>(high)}; }
   __device__ f32 times(f32 a) const { return fma(low, a, -sum_offset * a); }
-  __device__ f32 times(f32 a, f32 b) const { return times(a, b, -sum_offset * a, -sum_offset * b); }
-  __device__ f32 times(f32 a, f32 b, f32 offset_a, f32 offset_b) const {
-    return fma(low, a, offset_a) + fma(high, b, offset_b);
-  }
+  __device__ f32 times(f32 a, f32 b) const { return times(a) + fma(high, b, -sum_offset * b); }
 };
 
-// Of a row and group. A product says how many of the words a tile keeps: two, or all.
+// Two words per row and group: as much as a tile has room for.
 struct RowScales {
-  u32 a, b, offset_a, offset_b;
+  u32 a, b;
 };
 
 // a: d.
@@ -87,8 +83,8 @@ template <class F, class Activations>
 struct PlainProduct : F {
   using Layout = Activations;
   static constexpr bool halves = false;
-  static constexpr int row_words = 2;
-  static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d())}; }
+  static constexpr int widest_tile = 128;
+  static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
   template <class Sums>
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
     return fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
@@ -101,7 +97,7 @@ template <class F>
 struct ProductWithMinimum : F {
   using Layout = LayoutDS4;
   static constexpr bool halves = false;
-  static constexpr int row_words = 2;
+  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
     if constexpr (F::length == group_length) return {bit_cast<u32>(s.d()), bit_cast<u32>(s.m())};
     const f32 scale = widen(narrow<f16>(s.d() * f32(s.a()))), minimum = widen(narrow<f16>(s.m() * f32(s.b())));
@@ -114,20 +110,18 @@ struct ProductWithMinimum : F {
   }
 };
 
-// a, b: d times the scales of both halves; with OffsetSums also what becomes of the offsets, for every row but once.
+// a, b: d times the scales of both halves.
 template <class F>
 struct ProductOfHalves : F {
   using Layout = LayoutD4;
   static constexpr bool halves = true;
-  static constexpr int row_words = target::integer_matrices_16x8 ? 4 : 2;
+  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
-    const f32 a = s.d() * f32(s.signed_a()), b = s.d() * f32(s.signed_b());
-    return {bit_cast<u32>(a), bit_cast<u32>(b), bit_cast<u32>(-sum_offset * a), bit_cast<u32>(-sum_offset * b)};
+    return {bit_cast<u32>(s.d() * f32(s.signed_a())), bit_cast<u32>(s.d() * f32(s.signed_b()))};
   }
   template <class Sums>
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
-    const f32 a = bit_cast<f32>(row.a), b = bit_cast<f32>(row.b);
-    return fma(column.d, sums.times(a, b, bit_cast<f32>(row.offset_a), bit_cast<f32>(row.offset_b)), acc);
+    return fma(column.d, sums.times(bit_cast<f32>(row.a), bit_cast<f32>(row.b)), acc);
   }
 };
 
@@ -136,7 +130,7 @@ struct ProductOfHalves : F {
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
-  static constexpr int row_words = 2;
+  static constexpr int widest_tile = 128;
   static __device__ u32 scale_pair(const Scales &s, i32 scale_and_minimum) {
     const f16 scale = narrow<f16>(s.d() * f32(scale_and_minimum & 15)),
               minimum = narrow<f16>(s.m() * f32(scale_and_minimum >> 4));

@@ -15,10 +15,10 @@ constexpr u32 groups_per_tiled_block = sizeof(BlockQ8_1Tiled::qs) / group_length
 __device__ inline u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
 
 // A step of a row or a column. An odd number of quads puts lanes with neighbouring rows in different banks. `scales`
-// holds `words` words of each group: RowScales, or those of ColumnScales.
-template <int groups, int words = 2>
+// holds two words of each group: RowScales, or those of ColumnScales.
+template <int groups>
 struct alignas(16) TiledRow {
-  static constexpr int scale_quads = (words * groups + 3) / 4, padding = scale_quads % 2 == 0;
+  static constexpr int scale_quads = (2 * groups + 3) / 4, padding = scale_quads % 2 == 0;
   Quad quads[groups][2];
   u32 scales[4 * (scale_quads + padding)];
 };
@@ -81,7 +81,7 @@ struct WeightLoader {
     }
   }
 
-  __device__ void store(TiledRow<groups, F::row_words> *tile, u32 group0, u32 t) const {
+  __device__ void store(TiledRow<groups> *tile, u32 group0, u32 t) const {
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
 #pragma unroll
@@ -120,19 +120,15 @@ struct RowScaleLoader {
     }
   }
 
-  __device__ void store(TiledRow<groups, F::row_words> *tile, u32 t) const {
+  __device__ void store(TiledRow<groups> *tile, u32 t) const {
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
       const u32 row = t / groups + row_step * p;
       if (rows % row_step != 0 && row >= rows) return;
       const RowScales decoded = F::row_scales(scales[p]);
-      u32 *to = tile[row].scales + F::row_words * (t % groups);
+      u32 *to = tile[row].scales + 2 * (t % groups);
       to[0] = decoded.a;
       to[1] = decoded.b;
-      if constexpr (F::row_words == 4) {
-        to[2] = decoded.offset_a;
-        to[3] = decoded.offset_b;
-      }
     }
   }
 };
@@ -170,11 +166,6 @@ __device__ inline bool is_last_of_block(u32 group) {
   return group % groups_per_tiled_block == groups_per_tiled_block - 1;
 }
 
-// Without sums, where a matrix instruction has two neighbouring columns in a lane, their scales lie next to each other,
-// in the first one's words.
-template <class Layout>
-constexpr bool paired_columns = Layout::values_per_sum == 0 && target::integer_matrices_16x8;
-
 // The scales and sums of the activations: a thread has those of one group of every column_step-th column.
 template <class Layout, int columns, int groups, int threads>
 struct ColumnScaleLoader {
@@ -198,13 +189,9 @@ struct ColumnScaleLoader {
       const u32 column = t / groups + column_step * p;
       if (columns % column_step != 0 && column >= columns) return;
       const ColumnScales scales = Layout::scales(words[p], int(group));
-      if constexpr (paired_columns<Layout>) {
-        tile[column & ~1u].scales[2 * (t % groups) + (column & 1)] = bit_cast<u32>(scales.d);
-      } else {
-        u32 *to = tile[column].scales + 2 * (t % groups);
-        to[0] = bit_cast<u32>(scales.d);
-        if (Layout::values_per_sum != 16 || !is_last_of_block(group)) to[1] = scales.sums;
-      }
+      u32 *to = tile[column].scales + 2 * (t % groups);
+      to[0] = bit_cast<u32>(scales.d);
+      if (Layout::values_per_sum != 16 || !is_last_of_block(group)) to[1] = scales.sums;
     }
   }
 };
