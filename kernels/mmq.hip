@@ -11,10 +11,10 @@ __global__ void __launch_bounds__(quantize_tiled_threads)
   quantize_tiled<Layout>(source, vy, padded, rows, channels);
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled>
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
 __global__ void __launch_bounds__(threads)
     mmq_kernel(const void *__restrict__ x, const void *__restrict__ y, TiledArguments arguments) {
-  tiled_product<P, tile_columns, tile_rows, threads, rows, groups_unrolled>(x, y, arguments);
+  tiled_product<P, tile_columns, tile_rows, threads, rows>(x, y, arguments);
 }
 
 template <int tile_columns, int tile_rows, int threads>
@@ -56,7 +56,7 @@ constexpr TiledWork tiled_work(i64 tiles, i64 groups, i64 tile_size, i64 slots, 
 static_assert((tiled_work(20, 4096, 128 * 128, 304, 304).parts - 1) * 20 * 128 * 128 <= 256 * 64 * 64 * 4,
               "the parts but the first lie in tmp_fixup");
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled = 1>
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
 void launch_tiles(const void *x, const void *y, TiledArguments o, int blocks_each, int multiprocessors,
                   hipStream_t stream) {
   constexpr int add_threads = 256;
@@ -64,7 +64,7 @@ void launch_tiles(const void *x, const void *y, TiledArguments o, int blocks_eac
   o.work = tiled_work(tiles, o.ncols_x / group_length, tile_rows * tile_columns, i64(blocks_each) * multiprocessors,
                       multiprocessors);
   const unsigned split = unsigned(tiles) - o.work.whole, blocks = o.work.whole + split * o.work.parts;
-  mmq_kernel<P, tile_columns, tile_rows, threads, rows, groups_unrolled><<<blocks, threads, 0, stream>>>(x, y, o);
+  mmq_kernel<P, tile_columns, tile_rows, threads, rows><<<blocks, threads, 0, stream>>>(x, y, o);
   if (split == 0) return;
   const dim3 grid(split, tile_rows * tile_columns / add_threads);
   add_partials_kernel<tile_columns, tile_rows, add_threads><<<grid, add_threads, 0, stream>>>(o);
@@ -73,18 +73,16 @@ void launch_tiles(const void *x, const void *y, TiledArguments o, int blocks_eac
 // Tiles as wide as the columns want, and how many thread blocks of them a multiprocessor has registers for.
 template <class P>
 void launch_mmq(const void *x, const void *y, const TiledArguments &o, int multiprocessors, hipStream_t stream) {
-  constexpr bool many_loads = P::words_per_load == 1, has_wide_tiles = P::widest_tile == 128;
+  constexpr bool many_loads = P::words_per_load == 1;
   if (o.ncols_y <= 16) {
     launch_tiles<P, 16, 32, 128, 4>(x, y, o, many_loads ? 3 : 4, multiprocessors, stream);
   } else if (o.ncols_y <= 32) {
     launch_tiles<P, 32, 64, 128, 4>(x, y, o, 3, multiprocessors, stream);
-  } else if (o.ncols_y <= 256 || (!has_wide_tiles && o.ncols_y <= 1024)) {
-    constexpr int tile_rows = P::halves || many_loads ? 64 : 128, groups_unrolled = has_wide_tiles ? 1 : 2;
-    launch_tiles<P, 64, tile_rows, 128, 4, groups_unrolled>(x, y, o, many_loads ? 3 : 2, multiprocessors, stream);
-  } else if constexpr (has_wide_tiles) {
-    launch_tiles<P, 128, 128, 256, 4>(x, y, o, 1, multiprocessors, stream);
+  } else if (o.ncols_y <= 256) {
+    constexpr int tile_rows = P::halves || many_loads ? 64 : 128;
+    launch_tiles<P, 64, tile_rows, 128, 4>(x, y, o, many_loads ? 3 : 2, multiprocessors, stream);
   } else {
-    launch_tiles<P, 64, 64, 128, 4>(x, y, o, 2, multiprocessors, stream);
+    launch_tiles<P, 128, 128, 256, 4>(x, y, o, 1, multiprocessors, stream);
   }
 }
 

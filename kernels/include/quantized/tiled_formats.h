@@ -83,7 +83,6 @@ template <class F, class Activations>
 struct PlainProduct : F {
   using Layout = Activations;
   static constexpr bool halves = false;
-  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
   template <class Sums>
   static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
@@ -97,7 +96,6 @@ template <class F>
 struct ProductWithMinimum : F {
   using Layout = LayoutDS4;
   static constexpr bool halves = false;
-  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
     if constexpr (F::length == group_length) return {bit_cast<u32>(s.d()), bit_cast<u32>(s.m())};
     const f32 scale = widen(narrow<f16>(s.d() * f32(s.a()))), minimum = widen(narrow<f16>(s.m() * f32(s.b())));
@@ -115,7 +113,6 @@ template <class F>
 struct ProductOfHalves : F {
   using Layout = LayoutD4;
   static constexpr bool halves = true;
-  static constexpr int widest_tile = 128;
   static __device__ RowScales row_scales(const Scales &s) {
     return {bit_cast<u32>(s.d() * f32(s.signed_a())), bit_cast<u32>(s.d() * f32(s.signed_b()))};
   }
@@ -130,7 +127,6 @@ struct ProductOfHalves : F {
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
-  static constexpr int widest_tile = 128;
   static __device__ u32 scale_pair(const Scales &s, i32 scale_and_minimum) {
     const f16 scale = narrow<f16>(s.d() * f32(scale_and_minimum & 15)),
               minimum = narrow<f16>(s.m() * f32(scale_and_minimum >> 4));

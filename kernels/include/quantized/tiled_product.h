@@ -47,8 +47,7 @@ struct TiledArguments {
 // The tile of the thread block, which has `threads` threads: dst[column * stride_dst + row], in order of rows of tiles.
 // Block b of column c of y is y[b * ncols_y + c]. Where it is by dot products, a thread has `rows` rows. Returns
 // whether no result of the thread is NaN.
-template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled,
-          int groups_per_step>
+template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
 __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy, const TiledArguments &o,
                                                   TiledRow<groups_per_step> *tile_x,
                                                   TiledRow<groups_per_step> *tile_y) {
@@ -72,7 +71,6 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
     activation_scales.load(y, o.ncols_y, last_column, group0, groups - 1, t);
   };
   if (first_step < end_step) load(first_step * groups_per_step, thread);
-  constexpr int unrolled = tile_by == TileBy::matrices_16x8 ? groups_unrolled : 1;
   typename select_tile<tile_by, P, tile_rows, tile_columns, threads, rows>::type tile(thread);
   for (u32 step = first_step; step < end_step; ++step) {
     const u32 group0 = step * groups_per_step, groups_in_step = smaller(groups - group0, groups_per_step);
@@ -85,7 +83,7 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
     if constexpr (Layout::values_per_sum == 16) store_quant_sums(tile_y, activations, group0, t);
     __syncthreads();
     load(step + 1 < end_step ? group0 + groups_per_step : group0, t);
-#pragma unroll unrolled
+#pragma unroll 1
     for (u32 g = 0; g < groups_in_step; ++g) {
       tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
@@ -108,28 +106,27 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
   return numbers;
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled, int groups_per_step>
+template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
 __device__ CANDLE_NOINLINE_GPU void multiply_tile_again(const void *vx, const void *vy, const TiledArguments &o,
                                                         TiledRow<groups_per_step> *tile_x,
                                                         TiledRow<groups_per_step> *tile_y) {
-  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_unrolled, groups_per_step>(vx, vy, o,
-                                                                                                        tile_x, tile_y);
+  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_per_step>(vx, vy, o, tile_x, tile_y);
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_unrolled>
+template <class P, int tile_columns, int tile_rows, int threads, int rows>
 __device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, const void *__restrict__ vy,
                                                   const TiledArguments &o) {
   // Long steps wait less often; AMD's LDS is for several thread blocks.
   constexpr int groups_per_step = tile_columns <= 16 ? 8 : target::on_amd ? 2 : 4;
   __shared__ TiledRow<groups_per_step> tile_x[tile_rows], tile_y[tile_columns];
   if constexpr (tile_by == TileBy::matrices_16x8) {
-    const bool numbers = multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows, groups_unrolled>(
-        vx, vy, o, tile_x, tile_y);
+    const bool numbers =
+        multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
     // A NaN may be due to OffsetSums.
     if (__syncthreads_or(!numbers))
-      multiply_tile_again<P, tile_columns, tile_rows, threads, rows, groups_unrolled>(vx, vy, o, tile_x, tile_y);
+      multiply_tile_again<P, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
   } else {
-    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_unrolled>(vx, vy, o, tile_x, tile_y);
+    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
   }
 }
 
