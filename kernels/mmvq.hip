@@ -43,9 +43,9 @@ void launch_teams(const VectorOperands &o, hipStream_t stream) {
       <<<grid, block, 0, stream>>>(o.x, o.y, o.dst, o.type, o.ncols_x, o.nrows_x, o.stride_y, o.stride_dst);
 }
 
-// A single column: teams of two rows share the loads of activations. Short rows have one wave. Where a row has enough
-// blocks of weights, it has eight if rows are few, and if they are many, the loads of further blocks in flight; for these
-// a thread with 8 weights of a block uses the registers of the second row. The limit is from an H100.
+// A single column. Two rows of a team share the loads of activations. A short row has one wave. A long one has eight
+// where rows are few; where they are many, it has more loads in flight, for which a thread with 8 weights of a block
+// has the registers with one row alone. The limit is from an H100.
 template <class F>
 void launch_column(const VectorOperands &o, hipStream_t stream) {
   constexpr int few_rows = 1024, weights_per_thread = F::length / F::lanes;

@@ -212,8 +212,8 @@ __device__ inline void store_quant_sums(TiledRow<groups> *tile, const Activation
     const i32 other = shuffle_xor<1>(sum);
     if (columns % Loader::column_step != 0 && column >= columns) continue;
     if (is_last_of_block(group0 + quad / 2) && quad % 2 == 0) {
-      tile[column].scales[2 * (quad / 2) + 1] =
-          u32(narrow<f16>(f32(sum)).bits) | u32(narrow<f16>(f32(other)).bits) << 16;
+      const u32 low = narrow<f16>(f32(sum)).bits, high = narrow<f16>(f32(other)).bits;
+      tile[column].scales[2 * (quad / 2) + 1] = low | high << 16;
     }
   }
 }
