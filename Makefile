@@ -47,7 +47,7 @@ reports: INTERPRETED := gfx942 gfx1100
 reports: parity
 	$(BIN)/candle-parity build --json $(OUT)/build.json
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) reports/isa-*.json $(wildcard reports/h200.json) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	$(BIN)/candle-parity report $(RECORDS) reports/isa-*.json $(wildcard reports/h100.json) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md $(OUT)/PARITY.md --html $(OUT)/parity.html
 
 doctor: $(INSTALLED)

@@ -16,7 +16,7 @@ from conformance.spec.load import load_specs
 from tests.runs import run_info
 
 ROOT = Path(__file__).resolve().parents[2]
-FROM_A_GPU = ("h100", "h200", "bench")
+FROM_A_GPU = ("h100", "bench")
 """Made where ``make reports`` is not; a report says which sources they are of."""
 
 RECORDS = [path for path in sorted((ROOT / "reports").glob("*.json")) if not path.name.startswith(FROM_A_GPU)]
