@@ -230,9 +230,9 @@ __device__ inline void multiply_vectors(const typename F::Block *__restrict__ x,
   const int first = t / F::lanes;
   constexpr int step = waves * logical_wave_size / F::lanes;
   constexpr int column_bytes = F::length / group_length * sizeof(BlockQ8_1);  // bytes of a column per block of weights
-  // Rows beyond the last are read as the last one. A thread block with a single team has no more than these.
-  const int first_row = Teams::teams == 1 || row0 < nrows ? row0 : nrows - 1;
-  const typename F::Block *weights = x + i64(first_row) * blocks + first;
+  // Rows beyond the last are read as the last one. A single team's first row is none of these.
+  const int begin_row = Teams::teams == 1 || row0 < nrows ? row0 : nrows - 1;
+  const typename F::Block *weights = x + i64(begin_row) * blocks + first;
   int to_row[rows];
 #pragma unroll
   for (int i = 0; i < rows; ++i) to_row[i] = row0 + i < nrows ? blocks * i : i == 0 ? 0 : to_row[i - 1];

@@ -1,5 +1,5 @@
 // Quantized weights times activations in 144-byte blocks, in tiles; any number of rows and columns. The sums over the
-// groups of a part of a row are in order, and so are those of the parts.
+// groups of a part of a row are in order, and so are those of the parts; minima may follow the groups of a block.
 #pragma once
 
 #include "dot_tile.h"
@@ -88,7 +88,7 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
       tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
     if constexpr (tile_by == TileBy::matrices_16x8 && Layout::values_per_sum == 16) {
-      static_assert(groups_per_step % groups_per_tiled_block == 0 && P::length % groups_per_step == 0, "whole blocks");
+      static_assert(groups_per_step % groups_per_tiled_block == 0, "a step has whole blocks of activations");
       for (u32 g = 0; g < groups_in_step; g += groups_per_tiled_block) tile.subtract_minima(tile_x, tile_y, int(g));
     }
   }
