@@ -130,7 +130,7 @@ struct ProductOfHalves : F {
 struct ProductQ2_K : Q2_K {
   using Layout = LayoutD2S6;
   static constexpr bool halves = true;
-  static constexpr int widest_tile = 64;  // wider ones have no registers for the sums of halves and the minima
+  static constexpr int widest_tile = 128;
   static __device__ u32 scale_pair(const Scales &s, i32 scale_and_minimum) {
     const f16 scale = narrow<f16>(s.d() * f32(scale_and_minimum & 15)),
               minimum = narrow<f16>(s.m() * f32(scale_and_minimum >> 4));
