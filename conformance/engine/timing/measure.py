@@ -209,7 +209,9 @@ class _Hold:
 
     MILLISECONDS = 1.0
     SINK = 16 << 20
+    """Bytes that a copy writes: smaller ones take the host longer to queue than the device to make (on an H100)."""
     READ = COLD // 2
+    """Bytes that copies read: twice the last level of the largest cache."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
