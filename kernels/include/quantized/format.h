@@ -79,9 +79,7 @@ __device__ inline f32 scale_halves(i32 low, i32 high, i32 a, i32 b) {
 }
 
 // Subtracts n from every byte; bytes are 0..127.
-__device__ inline u32 subtract_from_bytes(u32 word, u32 n) {
-  return ((word | 0x80808080) - n * 0x01010101) ^ 0x80808080;
-}
+__device__ inline u32 subtract_from_bytes(u32 word, u32 n) { return (word + (128 - n) * 0x01010101) ^ 0x80808080; }
 
 // Moves bits 0..3 to bit 0 of the four bytes.
 __device__ inline u32 spread_bits(u32 bits) { return (bits & 0xf) * 0x00204081 & 0x01010101; }
