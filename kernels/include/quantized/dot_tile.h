@@ -16,25 +16,25 @@ struct DotTile {
 
   __device__ explicit DotTile(int thread) : tx(thread % row_threads), ty(thread / row_threads) {}
 
-  template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  template <class Sums, class Step>
+  __device__ void add_group(const Step &step, const TileGroup &group) {
     const int g = group.index;
     Quad quads[rows][2];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups> &row = tile_x[tx + row_threads * i];
-      quads[i][0] = row.quads[g][0];
-      quads[i][1] = row.quads[g][1];
-      scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
+      const int row = tx + row_threads * i;
+      quads[i][0] = step.x.lines[row].quads[g][0];
+      quads[i][1] = step.x.lines[row].quads[g][1];
+      scales[i] = step.x.scales(g, row);
     }
     CANDLE_UNROLL_COLUMNS
     for (int j = 0; j < columns; ++j) {
       // Not on a GPU: a branch per column costs registers, and computing an unused column costs nothing.
       if (!target::on_gpu && column_threads * j > group.last_column) break;
-      const TiledRow<groups> &column = tile_y[ty + column_threads * j];
-      const Quad low = column.quads[g][0], high = column.quads[g][1];
-      const ColumnScales column_scales{bit_cast<f32>(column.scales[2 * g]), column.scales[2 * g + 1]};
+      const int column = ty + column_threads * j;
+      const Quad low = step.y.lines[column].quads[g][0], high = step.y.lines[column].quads[g][1];
+      const auto column_scales = step.y.scales(g, column);
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
         i32 sum_low = dot16(quads[i][0], low, 0), sum_high = 0;

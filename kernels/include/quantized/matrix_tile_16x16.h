@@ -47,26 +47,24 @@ struct MatrixTile16x16 {
 
   __device__ int column_of(int n) const { return Matrices::column(lane, n) ^ exchange; }
 
-  template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  template <class Sums, class Step>
+  __device__ void add_group(const Step &step, const TileGroup &group) {
     const int g = group.index;
     Operand row_words[rows];
     RowScales scales[rows];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups> &row = tile_x[row0 + 16 * i + Matrices::row(lane, 0)];
-      row_words[i] = operand(row.quads[g]);
-      scales[i] = {row.scales[2 * g], row.scales[2 * g + 1]};
+      const int row = row0 + 16 * i + Matrices::row(lane, 0);
+      row_words[i] = operand(step.x.lines[row].quads[g]);
+      scales[i] = step.x.scales(g, row);
     }
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      const TiledRow<groups> &column = tile_y[column0 + 16 * j + (Matrices::row(lane, 0) ^ exchange)];
-      const Operand words = operand(column.quads[g]);
-      ColumnScales column_scales[results];
+      const Operand words = operand(step.y.lines[column0 + 16 * j + (Matrices::row(lane, 0) ^ exchange)].quads[g]);
+      typename P::Layout::ColumnScales column_scales[results];
 #pragma unroll
       for (int n = 0; n < results; ++n) {
-        const u32 *from = tile_y[column0 + 16 * j + column_of(n)].scales + 2 * g;
-        column_scales[n] = {bit_cast<f32>(from[0]), from[1]};
+        column_scales[n] = step.y.scales(g, column0 + 16 * j + column_of(n));
       }
 #pragma unroll
       for (int i = 0; i < rows; ++i) {

@@ -23,32 +23,26 @@ struct MatrixTile16x8 {
         row0(thread / logical_wave_size % row_waves * 16 * rows),
         column0(thread / logical_wave_size / row_waves * 8 * columns) {}
 
-  template <class Sums, int groups>
-  __device__ void add_group(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, const TileGroup &group) {
+  template <class Sums, class Step>
+  __device__ void add_group(const Step &step, const TileGroup &group) {
     const int g = group.index, lane = 4 * r + c, matrix = lane / 8, matrix_row = lane % 8;
     u32 words[rows][4];  // of rows r and r + 8 in the low half of the group, of both in the high half
     RowScales scales[rows][2];
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      const TiledRow<groups> *from = tile_x + row0 + 16 * i;
-      target::load_matrices(words[i], &from[matrix_row + 8 * (matrix % 2)].quads[g][matrix / 2]);
+      const int first = row0 + 16 * i;
+      target::load_matrices(words[i], &step.x.lines[first + matrix_row + 8 * (matrix % 2)].quads[g][matrix / 2]);
 #pragma unroll
-      for (int n = 0; n < 2; ++n) scales[i][n] = {from[8 * n + r].scales[2 * g], from[8 * n + r].scales[2 * g + 1]};
+      for (int n = 0; n < 2; ++n) scales[i][n] = step.x.scales(g, first + 8 * n + r);
     }
 #pragma unroll
     for (int j = 0; j < columns; j += 2) {
       u32 column_words[4];  // of column r, low and high half, and of column r + 8
-      const TiledRow<groups> *from = tile_y + column0 + 8 * j;
-      const int second = columns == 1 ? 0 : matrix / 2 * 8;
-      target::load_matrices(column_words, &from[matrix_row + second].quads[g][matrix % 2]);
+      const int first = column0 + 8 * j, second = columns == 1 ? 0 : matrix / 2 * 8;
+      target::load_matrices(column_words, &step.y.lines[first + matrix_row + second].quads[g][matrix % 2]);
 #pragma unroll
       for (int half = 0; half < 2 && j + half < columns; ++half) {
-        ColumnScales column_scales[2];
-#pragma unroll
-        for (int n = 0; n < 2; ++n) {
-          const u32 *scale = from[8 * half + 2 * c + n].scales + 2 * g;
-          column_scales[n] = {bit_cast<f32>(scale[0]), scale[1]};
-        }
+        const auto column_scales = step.y.scale_pair(g, first + 8 * half + 2 * c);
         const u32 low = column_words[2 * half], high = column_words[2 * half + 1];
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
@@ -64,9 +58,9 @@ struct MatrixTile16x8 {
             const auto sums = Sums::from_offset(sums_low[n], P::halves ? sums_high[n] : sum_offset_bits);
             f32 &to = acc[i][j + half][n];
             if constexpr (minima_by_block) {
-              to = P::accumulate_scaled(to, scales[i][n / 2], sums, column_scales[n % 2]);
+              to = P::accumulate_scaled(to, scales[i][n / 2], sums, column_scales.of[n % 2]);
             } else {
-              to = P::accumulate(to, scales[i][n / 2], sums, column_scales[n % 2], group.quantized_sums);
+              to = P::accumulate(to, scales[i][n / 2], sums, column_scales.of[n % 2], group.quantized_sums);
             }
           }
         }
@@ -76,8 +70,8 @@ struct MatrixTile16x8 {
 
   // Subtracts the minima times the sums of activations, of all groups of a block of these: lane 4 * r + c has group c.
   // Those of the last group are multiplied by d, and apart from the others, as zero times infinity would be NaN.
-  template <int groups>
-  __device__ void subtract_minima(const TiledRow<groups> *tile_x, const TiledRow<groups> *tile_y, int first_group) {
+  template <class Step>
+  __device__ void subtract_minima(const Step &step, int first_group) {
     const int g = first_group + c, last_group = first_group + int(groups_per_tiled_block) - 1;
     const auto others = [=](u32 pair) { return g == last_group ? 0 : pair; };
     const auto last = [=](u32 pair) { return g == last_group ? pair : 0; };
@@ -86,14 +80,14 @@ struct MatrixTile16x8 {
     for (int i = 0; i < rows; ++i) {
 #pragma unroll
       for (int n = 0; n < 2; ++n) {
-        const u32 *scale = tile_x[row0 + 16 * i + 8 * n + r].scales + 2 * g;
-        minima[i][n] = P::negative_minima({scale[0], scale[1]});
+        minima[i][n] = P::negative_minima(step.x.scales(g, row0 + 16 * i + 8 * n + r));
       }
     }
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
-      const TiledRow<groups> *from = tile_y + column0 + 8 * j;
-      const u32 sums = from[r].scales[2 * g + 1];
+      const int first = column0 + 8 * j;
+      const u32 sums = step.y.scales(g, first + r).sums;
+      const auto last_scales = step.y.scale_pair(last_group, first + 2 * c);
 #pragma unroll
       for (int i = 0; i < rows; ++i) {
         f32 of_quants[4] = {};
@@ -101,8 +95,7 @@ struct MatrixTile16x8 {
         target::add_products_of_halves(of_quants, last(minima[i][0]), last(minima[i][1]), last(sums));
 #pragma unroll
         for (int n = 0; n < 4; ++n) {
-          const f32 d = bit_cast<f32>(from[2 * c + n % 2].scales[2 * last_group]);
-          acc[i][j][n] = fma(of_quants[n], d, acc[i][j][n]);
+          acc[i][j][n] = fma(of_quants[n], last_scales.of[n % 2].d, acc[i][j][n]);
         }
       }
     }

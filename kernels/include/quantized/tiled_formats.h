@@ -7,9 +7,11 @@
 
 namespace candle {
 
-// The scale and the sums of a group of activations: d, and `sums`, whose meaning depends on the layout.
-struct ColumnScales {
+// The scale of a group of activations, and of layouts with sums these too: what they are depends on the layout.
+struct ColumnScale {
   f32 d;
+};
+struct ColumnScaleAndSums : ColumnScale {
   u32 sums;
 };
 
@@ -23,29 +25,32 @@ struct HeaderWords {
 
 // d of each group in f32.
 struct LayoutD4 {
+  using ColumnScales = ColumnScale;
   static constexpr int values_per_scale = 32, values_per_sum = 0;
   static __device__ HeaderWords load(const u32 *header, int group) { return {header[group], 0}; }
-  static __device__ ColumnScales scales(const HeaderWords &words, int) { return {bit_cast<f32>(words.first), 0}; }
+  static __device__ ColumnScales scales(const HeaderWords &words, int) { return {bit_cast<f32>(words.first)}; }
 };
 
 // d and the sum of each group in f16; `sums` is the sum in f32.
 struct LayoutDS4 {
+  using ColumnScales = ColumnScaleAndSums;
   static constexpr int values_per_scale = 32, values_per_sum = 32;
   static __device__ HeaderWords load(const u32 *header, int group) { return {header[group], 0}; }
   static __device__ ColumnScales scales(const HeaderWords &words, int) {
-    return {low_half(words.first), bit_cast<u32>(high_half(words.first))};
+    return {{low_half(words.first)}, bit_cast<u32>(high_half(words.first))};
   }
 };
 
 // d of every two groups, and the sums of the halves of groups 0 to 2, all in f16; `sums` is those two sums, as they
 // are.
 struct LayoutD2S6 {
+  using ColumnScales = ColumnScaleAndSums;
   static constexpr int values_per_scale = 64, values_per_sum = 16;
   static __device__ HeaderWords load(const u32 *header, int group) {
     return {header[0], header[group < 3 ? group + 1 : 3]};
   }
   static __device__ ColumnScales scales(const HeaderWords &words, int group) {
-    return {group < 2 ? low_half(words.first) : high_half(words.first), words.second};
+    return {{group < 2 ? low_half(words.first) : high_half(words.first)}, words.second};
   }
 };
 
@@ -73,7 +78,7 @@ struct OffsetSums {
   __device__ f32 times(f32 a, f32 b) const { return times(a) + fma(high, b, -sum_offset * b); }
 };
 
-// Two words per row and group: as much as a tile has room for.
+// The scales of a group of weights, as a format's product has them.
 struct RowScales {
   u32 a, b;
 };
@@ -85,7 +90,7 @@ struct PlainProduct : F {
   static constexpr bool halves = false;
   static __device__ RowScales row_scales(const Scales &s) { return {bit_cast<u32>(s.d()), 0}; }
   template <class Sums>
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScale &column, bool) {
     return fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
   }
 };
@@ -102,7 +107,8 @@ struct ProductWithMinimum : F {
     return {bit_cast<u32>(scale), bit_cast<u32>(-minimum)};
   }
   template <class Sums>
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScaleAndSums &column,
+                                   bool) {
     acc = fma(sums.times(bit_cast<f32>(row.a)), column.d, acc);
     return fma(bit_cast<f32>(row.b), bit_cast<f32>(column.sums), acc);
   }
@@ -117,7 +123,7 @@ struct ProductOfHalves : F {
     return {bit_cast<u32>(s.d() * f32(s.signed_a())), bit_cast<u32>(s.d() * f32(s.signed_b()))};
   }
   template <class Sums>
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column, bool) {
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScale &column, bool) {
     return fma(column.d, sums.times(bit_cast<f32>(row.a), bit_cast<f32>(row.b)), acc);
   }
 };
@@ -134,7 +140,7 @@ struct ProductQ2_K : Q2_K {
   }
   static __device__ RowScales row_scales(const Scales &s) { return {scale_pair(s, s.a()), scale_pair(s, s.b())}; }
   template <class Sums>
-  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column,
+  static __device__ f32 accumulate(f32 acc, const RowScales &row, const Sums &sums, const ColumnScaleAndSums &column,
                                    bool quantized_sums) {
     const f32 minimum_a = high_half(row.a), minimum_b = high_half(row.b);
     const f32 sum_a = low_half(column.sums), sum_b = high_half(column.sums);
@@ -147,7 +153,7 @@ struct ProductQ2_K : Q2_K {
   }
   // accumulate but for the minima, which negative_minima returns as a pair of f16.
   template <class Sums>
-  static __device__ f32 accumulate_scaled(f32 acc, const RowScales &row, const Sums &sums, const ColumnScales &column) {
+  static __device__ f32 accumulate_scaled(f32 acc, const RowScales &row, const Sums &sums, const ColumnScale &column) {
     return fma(sums.times(low_half(row.a), low_half(row.b)), column.d, acc);
   }
   static __device__ u32 negative_minima(const RowScales &row) {

@@ -14,13 +14,44 @@ constexpr u32 groups_per_tiled_block = sizeof(BlockQ8_1Tiled::qs) / group_length
 
 __device__ inline u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
 
-// A step of a row or a column. An odd number of quads puts lanes with neighbouring rows in different banks. `scales`
-// holds two words of each group: RowScales, or those of ColumnScales.
-template <int groups>
-struct alignas(16) TiledRow {
-  static constexpr int scale_quads = (2 * groups + 3) / 4, padding = scale_quads % 2 == 0;
-  Quad quads[groups][2];
-  u32 scales[4 * (scale_quads + padding)];
+// Two neighbouring values that one instruction loads.
+template <class T>
+struct alignas(2 * sizeof(T)) Pair {
+  T of[2];
+};
+
+// A step of the rows, or of the columns, of a tile, in shared memory. An odd number of quads in each puts lanes with
+// neighbouring ones in different banks. The scales of two groups lie in the odd quad. Those of more lie by group, so
+// that the scales of neighbours are loaded at once; the padding distributes the groups over the banks.
+template <class Scales, int count, int groups>
+struct TileSide {
+  static constexpr bool by_group = groups > 2;
+  static constexpr int padding = 128 / groups / sizeof(Scales);
+  struct alignas(16) Line {
+    Quad quads[groups][2];
+    alignas(16) Scales scales[by_group ? 1 : groups];
+  };
+  static_assert(sizeof(Line) / sizeof(Quad) % 2 == 1);
+  Line lines[count];
+  alignas(16) Scales scales_by_group[by_group ? groups : 1][by_group ? count + padding : 1];
+
+  __device__ Scales &scales(u32 group, u32 i) {
+    if constexpr (by_group) return scales_by_group[group][i];
+    return lines[i].scales[group];
+  }
+  __device__ const Scales &scales(u32 group, u32 i) const { return const_cast<TileSide &>(*this).scales(group, i); }
+  // Of i, which is even, and i + 1.
+  __device__ Pair<Scales> scale_pair(u32 group, u32 i) const {
+    static_assert(by_group, "neighbours lie next to each other");
+    return *reinterpret_cast<const Pair<Scales> *>(&scales_by_group[group][i]);
+  }
+};
+
+// x: weights, y: activations.
+template <class P, int rows, int columns, int groups>
+struct TileStep {
+  TileSide<RowScales, rows, groups> x;
+  TileSide<typename P::Layout::ColumnScales, columns, groups> y;
 };
 
 // The rows that a thread loads: its first, and every row_step-th from there, as offsets in bytes from the first.
@@ -39,56 +70,71 @@ struct TileGroup {
 };
 
 // Weights. A thread loads all words that share bytes: of a block of 32 words 4 apart, of a K-quant block a word of
-// `words` neighbouring groups.
+// neighbouring groups.
 template <class F, int rows, int groups, int threads>
 struct WeightLoader {
   using Block = typename F::Block;
-  static constexpr bool by_groups = F::length == super_block_length;
-  static constexpr u32 words = by_groups ? (groups < 4 ? groups : 4) : F::words_per_load;
+  static constexpr bool k_quant = F::length == super_block_length;
+  static constexpr u32 words = k_quant ? (groups < 4 ? groups : 4) : F::words_per_load;
+  static constexpr u32 own_groups = k_quant ? words : 1, group_threads = group_words * own_groups / words;
   static constexpr u32 threads_per_row = groups * group_words / words, row_step = threads / threads_per_row;
   static constexpr u32 passes = rows / row_step, groups_per_block = F::length / group_length;
   static_assert(rows % row_step == 0, "every pass loads row_step rows");
+  static_assert(!k_quant || row_step % 8 == 0, "a pass has all of every eight rows");
 
-  static __device__ u32 first_row(u32 t, u32 last_row) { return smaller(t / threads_per_row, last_row); }
-  static __device__ u32 group_of(u32 t, u32 k) {
-    return by_groups ? t % threads_per_row / group_words * words + k : t % threads_per_row / (group_words / words);
+  // The first row, group and word of a thread. Of a K-quant a wave stores eight words of every other row: these are in
+  // different banks.
+  static __device__ u32 row_of(u32 t) {
+    const u32 row = t / threads_per_row;
+    return k_quant ? row / 8 * 8 + row % 4 * 2 + row % 8 / 4 : row;
   }
-  static __device__ u32 word_of(u32 t, u32 k) {
-    constexpr u32 apart = group_words / words;
-    return by_groups ? t % group_words : t % apart + apart * k;
-  }
+  static __device__ u32 group_of(u32 t) { return t % threads_per_row / group_threads * own_groups; }
+  static __device__ u32 word_of(u32 t) { return t % group_threads; }
+  // Where word k is from there.
+  static constexpr u32 groups_to(u32 k) { return k % own_groups; }
+  static constexpr u32 words_to(u32 k) { return k / own_groups * group_threads; }
+  // The place in its block of a thread's first group, which is a multiple of own_groups.
+  static __device__ int in_block(u32 group) { return int(group % groups_per_block / own_groups * own_groups); }
 
   const Block *x;
   TileRows tile_rows;
   Packed<alignof(Block)> packed[passes][words];
 
   __device__ WeightLoader(const Block *weights, u32 stride, u32 last_row, u32 t)
-      : x(weights + i64(first_row(t, last_row)) * stride),
-        tile_rows(first_row(t, last_row), last_row, row_step, stride * u32(sizeof(Block))) {}
+      : x(weights + i64(smaller(row_of(t), last_row)) * stride),
+        tile_rows(smaller(row_of(t), last_row), last_row, row_step, stride * u32(sizeof(Block))) {}
 
   __device__ void load(u32 group0, u32 last_group, u32 t) {
-    const u32 first = group0 + group_of(t, 0), group = by_groups ? first : smaller(first, last_group);
+    const u32 first = group0 + group_of(t), group = k_quant ? first : smaller(first, last_group);
     const Block &block = x[group / groups_per_block];
+    const int word = int(word_of(t));
+    const u8 *low = F::low_bytes(block, in_block(group), word), *high = F::high_bytes(block, in_block(group), word);
 #pragma unroll
     for (u32 k = 0; k < words; ++k) {
-      const int in_block = int((group + (by_groups ? k : 0)) % groups_per_block), word = int(word_of(t, k));
-      const u8 *low = F::low_bytes(block, in_block, word), *high = F::high_bytes(block, in_block, word);
+      // Constants, so that word k needs no address of its own.
+      const int g = int(groups_to(k)), w = int(words_to(k));
+      const auto to_low = F::low_bytes(block, g, w) - F::low_bytes(block, 0, 0);
+      const auto to_high = F::high_bytes(block, g, w) - F::high_bytes(block, 0, 0);
 #pragma unroll
       for (u32 p = 0; p < passes; ++p) {
-        packed[p][k].low = begin_load<alignof(Block)>(low + tile_rows.offset(p));
-        if constexpr (F::has_high_bytes) packed[p][k].high = begin_load<alignof(Block)>(high + tile_rows.offset(p));
+        packed[p][k].low = begin_load<alignof(Block)>(low + to_low + tile_rows.offset(p));
+        if constexpr (F::has_high_bytes) {
+          packed[p][k].high = begin_load<alignof(Block)>(high + to_high + tile_rows.offset(p));
+        }
       }
     }
   }
 
-  __device__ void store(TiledRow<groups> *tile, u32 group0, u32 t) const {
+  template <class Side>
+  __device__ void store(Side &to, u32 group0, u32 t) const {
+    const u32 first_group = group_of(t);
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
 #pragma unroll
       for (u32 k = 0; k < words; ++k) {
-        const u32 group = group_of(t, k), word = word_of(t, k);
-        tile[t / threads_per_row + row_step * p].quads[group][word / 4].word[word % 4] = F::unpack(
-            packed[p][k].low.word(), packed[p][k].high.word(), int((group0 + group) % groups_per_block), int(word));
+        const u32 group = groups_to(k), word = word_of(t) + words_to(k);
+        to.lines[row_of(t) + row_step * p].quads[first_group + group][word / 4].word[word % 4] = F::unpack(
+            packed[p][k].low.word(), packed[p][k].high.word(), in_block(group0 + first_group) + int(group), int(word));
       }
     }
   }
@@ -120,15 +166,13 @@ struct RowScaleLoader {
     }
   }
 
-  __device__ void store(TiledRow<groups> *tile, u32 t) const {
+  template <class Side>
+  __device__ void store(Side &to, u32 t) const {
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
       const u32 row = t / groups + row_step * p;
       if (rows % row_step != 0 && row >= rows) return;
-      const RowScales decoded = F::row_scales(scales[p]);
-      u32 *to = tile[row].scales + 2 * (t % groups);
-      to[0] = decoded.a;
-      to[1] = decoded.b;
+      to.scales(t % groups, row) = F::row_scales(scales[p]);
     }
   }
 };
@@ -151,13 +195,14 @@ struct ActivationLoader {
     }
   }
 
-  __device__ void store(TiledRow<groups> *tile, u32 t) const {
+  template <class Side>
+  __device__ void store(Side &to, u32 t) const {
     const u32 quad = t % quads_per_column;
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
       const u32 column = t / quads_per_column + column_step * p;
       if (columns % column_step != 0 && column >= columns) return;
-      copy(tile[column].quads[quad / 2][quad % 2], quads[p]);
+      copy(to.lines[column].quads[quad / 2][quad % 2], quads[p]);
     }
   }
 };
@@ -182,25 +227,28 @@ struct ColumnScaleLoader {
     }
   }
 
-  __device__ void store(TiledRow<groups> *tile, u32 group0, u32 t) const {
+  template <class Side>
+  __device__ void store(Side &to, u32 group0, u32 t) const {
     const u32 group = (group0 + t % groups) % groups_per_tiled_block;
 #pragma unroll
     for (u32 p = 0; p < passes; ++p) {
       const u32 column = t / groups + column_step * p;
       if (columns % column_step != 0 && column >= columns) return;
-      const ColumnScales scales = Layout::scales(words[p], int(group));
-      u32 *to = tile[column].scales + 2 * (t % groups);
-      to[0] = bit_cast<u32>(scales.d);
-      if (Layout::values_per_sum != 16 || !is_last_of_block(group)) to[1] = scales.sums;
+      const auto scales = Layout::scales(words[p], int(group));
+      if (Layout::values_per_sum != 16 || !is_last_of_block(group)) {
+        to.scales(t % groups, column) = scales;
+      } else {
+        to.scales(t % groups, column).d = scales.d;
+      }
     }
   }
 };
 
 // The sums that layouts with a sum for every 16 values have no room for: those of the quants of the last group of a
 // block.
-template <int columns, int groups, int threads>
-__device__ inline void store_quant_sums(TiledRow<groups> *tile, const ActivationLoader<columns, groups, threads> &y,
-                                        u32 group0, u32 t) {
+template <class Side, int columns, int groups, int threads>
+__device__ inline void store_quant_sums(Side &to, const ActivationLoader<columns, groups, threads> &y, u32 group0,
+                                        u32 t) {
   using Loader = ActivationLoader<columns, groups, threads>;
   const u32 quad = t % Loader::quads_per_column;
 #pragma unroll
@@ -213,7 +261,7 @@ __device__ inline void store_quant_sums(TiledRow<groups> *tile, const Activation
     if (columns % Loader::column_step != 0 && column >= columns) continue;
     if (is_last_of_block(group0 + quad / 2) && quad % 2 == 0) {
       const u32 low = narrow<f16>(f32(sum)).bits, high = narrow<f16>(f32(other)).bits;
-      tile[column].scales[2 * (quad / 2) + 1] = low | high << 16;
+      to.scales(quad / 2, column).sums = low | high << 16;
     }
   }
 }

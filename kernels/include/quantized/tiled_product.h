@@ -47,10 +47,9 @@ struct TiledArguments {
 // The tile of the thread block, which has `threads` threads: dst[column * stride_dst + row], in order of rows of tiles.
 // Block b of column c of y is y[b * ncols_y + c]. Where it is by dot products, a thread has `rows` rows. Returns
 // whether no result of the thread is NaN.
-template <class P, class Sums, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
+template <class P, class Sums, int threads, int rows, int tile_rows, int tile_columns, int groups_per_step>
 __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy, const TiledArguments &o,
-                                                  TiledRow<groups_per_step> *tile_x,
-                                                  TiledRow<groups_per_step> *tile_y) {
+                                                  TileStep<P, tile_rows, tile_columns, groups_per_step> &in_shared) {
   using Layout = typename P::Layout;
   const u32 thread = threadIdx.x, tile_index = o.work.tile(blockIdx.x), part = o.work.part(blockIdx.x);
   const u32 parts = o.work.is_whole(blockIdx.x) ? 1 : o.work.parts, row_tiles = (o.nrows_x + tile_rows - 1) / tile_rows;
@@ -76,20 +75,20 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
     const u32 group0 = step * groups_per_step, groups_in_step = smaller(groups - group0, groups_per_step);
     const u32 t = target::few_registers ? target::rematerialize(thread) : thread;
     __syncthreads();
-    weights.store(tile_x, group0, t);
-    weight_scales.store(tile_x, t);
-    activations.store(tile_y, t);
-    activation_scales.store(tile_y, group0, t);
-    if constexpr (Layout::values_per_sum == 16) store_quant_sums(tile_y, activations, group0, t);
+    weights.store(in_shared.x, group0, t);
+    weight_scales.store(in_shared.x, t);
+    activations.store(in_shared.y, t);
+    activation_scales.store(in_shared.y, group0, t);
+    if constexpr (Layout::values_per_sum == 16) store_quant_sums(in_shared.y, activations, group0, t);
     __syncthreads();
     load(step + 1 < end_step ? group0 + groups_per_step : group0, t);
 #pragma unroll 1
     for (u32 g = 0; g < groups_in_step; ++g) {
-      tile.template add_group<Sums>(tile_x, tile_y, {int(g), is_last_of_block(group0 + g), int(last_column)});
+      tile.template add_group<Sums>(in_shared, {int(g), is_last_of_block(group0 + g), int(last_column)});
     }
     if constexpr (tile_by == TileBy::matrices_16x8 && Layout::values_per_sum == 16) {
       static_assert(groups_per_step % groups_per_tiled_block == 0, "a step has whole blocks of activations");
-      for (u32 g = 0; g < groups_in_step; g += groups_per_tiled_block) tile.subtract_minima(tile_x, tile_y, int(g));
+      for (u32 g = 0; g < groups_in_step; g += groups_per_tiled_block) tile.subtract_minima(in_shared, int(g));
     }
   }
   f32 *to = o.dst + i64(column0) * o.stride_dst + row0;
@@ -106,11 +105,11 @@ __device__ CANDLE_FORCE_INLINE bool multiply_tile(const void *vx, const void *vy
   return numbers;
 }
 
-template <class P, int tile_columns, int tile_rows, int threads, int rows, int groups_per_step>
-__device__ CANDLE_NOINLINE_GPU void multiply_tile_again(const void *vx, const void *vy, const TiledArguments &o,
-                                                        TiledRow<groups_per_step> *tile_x,
-                                                        TiledRow<groups_per_step> *tile_y) {
-  multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows, groups_per_step>(vx, vy, o, tile_x, tile_y);
+template <class P, int threads, int rows, int tile_rows, int tile_columns, int groups_per_step>
+__device__ CANDLE_NOINLINE_GPU void multiply_tile_again(
+    const void *vx, const void *vy, const TiledArguments &o,
+    TileStep<P, tile_rows, tile_columns, groups_per_step> &in_shared) {
+  multiply_tile<P, GroupSums, threads, rows, tile_rows, tile_columns, groups_per_step>(vx, vy, o, in_shared);
 }
 
 template <class P, int tile_columns, int tile_rows, int threads, int rows>
@@ -118,15 +117,15 @@ __device__ CANDLE_FORCE_INLINE void tiled_product(const void *__restrict__ vx, c
                                                   const TiledArguments &o) {
   // Long steps wait less often; AMD's LDS is for several thread blocks.
   constexpr int groups_per_step = tile_columns <= 16 ? 8 : target::on_amd ? 2 : 4;
-  __shared__ TiledRow<groups_per_step> tile_x[tile_rows], tile_y[tile_columns];
+  __shared__ TileStep<P, tile_rows, tile_columns, groups_per_step> in_shared;
   if constexpr (tile_by == TileBy::matrices_16x8) {
     const bool numbers =
-        multiply_tile<P, OffsetSums, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
+        multiply_tile<P, OffsetSums, threads, rows, tile_rows, tile_columns, groups_per_step>(vx, vy, o, in_shared);
     // A NaN may be due to OffsetSums.
     if (__syncthreads_or(!numbers))
-      multiply_tile_again<P, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
+      multiply_tile_again<P, threads, rows, tile_rows, tile_columns, groups_per_step>(vx, vy, o, in_shared);
   } else {
-    multiply_tile<P, GroupSums, tile_columns, tile_rows, threads, rows>(vx, vy, o, tile_x, tile_y);
+    multiply_tile<P, GroupSums, threads, rows, tile_rows, tile_columns, groups_per_step>(vx, vy, o, in_shared);
   }
 }
 
