@@ -11,7 +11,7 @@ namespace candle {
 template <class P, int tile_rows, int tile_columns, int threads>
 struct MatrixTile16x8 {
   static constexpr int waves = threads / logical_wave_size;
-  static constexpr int row_waves = tile_rows < 64 ? tile_rows / 16 : 4, column_waves = waves / row_waves;
+  static constexpr int row_waves = 2, column_waves = waves / row_waves;
   static constexpr int rows = tile_rows / 16 / row_waves, columns = tile_columns / 8 / column_waves;
   static constexpr bool minima_by_block = P::Layout::values_per_sum == 16;
   const int r, c, row0, column0;
