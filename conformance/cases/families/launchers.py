@@ -101,6 +101,7 @@ _MMQ: tuple[str, ...] = (
     "ncols=1024,nrows=300,columns=40,nsm=1,values=random",  # more tiles than fit at once
     "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
     "ncols=256,nrows=130,columns=290,values=random",  # S10
+    "ncols=768,nrows=70,columns=260,values=random",  # the widest tiles, and rows of several blocks
     "ncols=256,nrows=20,columns=10,nsm=132,values=random",
     "ncols=256,nrows=20,columns=10,cc=800,values=random",  # cc must not choose the answer
     "ncols=256,nrows=20,columns=10,cc=1100,values=random",  # what a gfx1100 says of itself
