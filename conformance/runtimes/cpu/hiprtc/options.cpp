@@ -343,7 +343,8 @@ Words compile_flags(const Toolchain &toolchain, const Options &options) {
         "-fsanitize-trap=local-bounds",
         "-fstrict-flex-arrays=1",  // the last array of a struct is checked too, but for [], [0] and [1]
         // What clang itself uses for HIP: products and sums are fused across statements unless a pragma forbids it.
-        "-ffp-contract=fast-honor-pragmas",
+        // The driver of clang 16 refuses the value, which its compiler proper knows.
+        "-Xclang", "-ffp-contract=fast-honor-pragmas",
         // A sum that is vectorised with another addition would not be fused with its product any more.
         "-fno-slp-vectorize",
         // A _Float16 or __bf16 expression is rounded after every operation, as on the GPU.
