@@ -70,6 +70,8 @@ UNARY(f16_from_float_rz, float, __half, __float2half_rz(a))
 UNARY(f16_from_float_rd, float, __half, __float2half_rd(a))
 UNARY(f16_from_float_ru, float, __half, __float2half_ru(a))
 UNARY(old_bf16_from_float, float, hip_bfloat16, hip_bfloat16(a))
+BINARY(old_bf16_compare, hip_bfloat16, int,
+       (a < b) | (a <= b) << 1 | (a > b) << 2 | (a >= b) << 3 | (a == b) << 4 | (a != b) << 5)
 UNARY(native_f16_from_double, double, _Float16, static_cast<_Float16>(a))
 #if defined(__clang__)
 UNARY(native_bf16_from_float, float, __bf16, static_cast<__bf16>(a))

@@ -135,6 +135,15 @@ def test_comparisons(probe: Probe, form: Format) -> None:
     np.testing.assert_array_equal(probe(f"{form.name}_compare", np.int32, a, b), expected)
 
 
+def test_older_bfloat16_compares_by_negation(probe: Probe) -> None:
+    """As in AMD's header: with NaN, <= and >= are true, and the others what they are for floats."""
+    a, b = grid(BF16)
+    x, y = decode(a, BF16), decode(b, BF16)
+    bits = [x < y, ~(x > y), x > y, ~(x < y), x == y, x != y]
+    expected = sum(bit.astype(np.int32) << i for i, bit in enumerate(bits))
+    np.testing.assert_array_equal(probe("old_bf16_compare", np.int32, a, b), expected)
+
+
 def test_native_half_is_rounded_after_every_operation(probe: Probe) -> None:
     if not probe.has("native_f16_mul_add"):
         pytest.skip("this compiler keeps _Float16 expressions in float")

@@ -27,16 +27,15 @@ SIMT_OLD_OPERATOR(-)
 SIMT_OLD_OPERATOR(*)
 SIMT_OLD_OPERATOR(/)
 #undef SIMT_OLD_OPERATOR
-#define SIMT_OLD_COMPARE(op)                                     \
-  SIMT_INLINE bool operator op(hip_bfloat16 a, hip_bfloat16 b) { \
-    return static_cast<float>(a) op static_cast<float>(b);       \
-  }
-SIMT_OLD_COMPARE(==)
-SIMT_OLD_COMPARE(!=)
-SIMT_OLD_COMPARE(<)
-SIMT_OLD_COMPARE(>)
-SIMT_OLD_COMPARE(<=)
-SIMT_OLD_COMPARE(>=)
+#define SIMT_OLD_COMPARE(op, result) \
+  SIMT_INLINE bool operator op(hip_bfloat16 a, hip_bfloat16 b) { return result; }
+SIMT_OLD_COMPARE(==, static_cast<float>(a) == static_cast<float>(b))
+SIMT_OLD_COMPARE(<, static_cast<float>(a) < static_cast<float>(b))
+SIMT_OLD_COMPARE(!=, !(a == b))
+SIMT_OLD_COMPARE(>, b < a)
+// Negations, as in AMD's header from 5.2 to 7.2: true of NaN.
+SIMT_OLD_COMPARE(<=, !(a > b))
+SIMT_OLD_COMPARE(>=, !(a < b))
 #undef SIMT_OLD_COMPARE
 SIMT_INLINE hip_bfloat16 operator+(hip_bfloat16 a) { return a; }
 SIMT_INLINE hip_bfloat16 operator-(hip_bfloat16 a) {
