@@ -1,4 +1,4 @@
-"""Makes any text safe to put into a terminal, Markdown, HTML, XML and CSV: one function for each place."""
+"""Makes any text safe to put into a terminal, Markdown, HTML and XML: one function for each place."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ _HIDDEN = re.compile(
 )
 _TICKS = re.compile("`+")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&$]|(?<=:)//|^[-+](?=\s|$)|^[-=]+$|(?<=^\d)[.)](?=\s|$))")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a cell begins with that a spreadsheet takes for a formula; the last four are the wide forms."""
 
 
 def visible(text: str) -> str:
@@ -50,16 +48,6 @@ def url(address: str) -> str:
 def html(text: str) -> str:
     """``text`` for an element or a quoted attribute of HTML."""
     return escape(visible(text))
-
-
-def csv_cell(text: str) -> str:
-    """``text`` on one line for a CSV cell, which the ``csv`` module quotes where need be.
-
-    A cell that Excel or LibreOffice would take for a formula gets an apostrophe in front: both then show it as text,
-    with the apostrophe.
-    """
-    line = one_line(text)
-    return f"'{line}" if line.startswith(_FORMULA) else line
 
 
 def code(text: str) -> str:

@@ -14,7 +14,6 @@ from conformance.cli.streams import screen
 from conformance.engine.run import Result
 from conformance.record import KernelResult, Record, write_record
 from conformance.report import (
-    render_csv,
     render_html,
     render_junit,
     render_markdown,
@@ -141,7 +140,6 @@ def write_reports(
         (arguments.md, render_markdown),
         (arguments.html, partial(render_html, baseline=baseline, source_url=getattr(arguments, "source_url", None))),
         (arguments.summary, partial(render_summary, baseline=baseline)),
-        (arguments.csv, render_csv),
         (arguments.junit, render_junit),
     )
     wanted = [(path, render(records, specs)) for path, render in renderers if path is not None]

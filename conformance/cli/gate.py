@@ -66,17 +66,15 @@ class Decision:
 
 @dataclass(frozen=True)
 class Against:
-    """A baseline as a gate: its name, what became of it (``None``: there was none yet), and whether what became worse
-    is ``accepted``."""
+    """A baseline as a gate: its name, and what became of it (``None``: there was none yet)."""
 
     name: str
     comparison: Comparison | None
-    accepted: bool = False
 
     @property
     def why(self) -> str | None:
         """Why the gate is not met; ``None`` where it is. A launcher that became worse counts like a kernel."""
-        if self.comparison is None or self.accepted:
+        if self.comparison is None:
             return None
         parts = ((len(self.comparison.worse), "kernel"), (len(self.comparison.launchers.worse), "launcher"))
         named = [f"{count} {what}{'s' if count > 1 else ''}" for count, what in parts if count]

@@ -24,14 +24,13 @@ from conformance.text import one_line
 @dataclass(frozen=True)
 class Gating:
     """What a run has to come to. ``standing`` is the baseline as it was when the run began (``None``: there is none
-    yet); with ``update`` a new one is written, with ``accept`` although something became worse."""
+    yet); with ``update`` a new one is written, unless something became worse."""
 
     fail_under: float | None = None
     strict: bool = False
     baseline: Path | None = None
     standing: Record | None = None
     update: bool = False
-    accept: bool = False
     shard: str | None = None
     launchers: float | None = None
     """The percentage of launchers that have to be at parity, where that is asked for: a gate of its own."""
@@ -46,7 +45,7 @@ class Gating:
         if self.baseline is None:
             return None
         found = None if self.standing is None else compare(self.standing, record)
-        return Against(shown(self.baseline), found, self.accept)
+        return Against(shown(self.baseline), found)
 
 
 def gating_from(options: Any, config: Config | None = None, whole: bool = True, recorded: bool = False) -> Gating:
@@ -64,10 +63,8 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
     if not whole and config is not None and any(mine is None and theirs is not None for mine, theirs in of_file):
         print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
     baseline: Path | None = options.baseline or (None if recorded else asked.baseline)
-    update, accept = getattr(options, "update_baseline", False), getattr(options, "accept_worse", False)
+    update = getattr(options, "update_baseline", False)
     shard = getattr(options, "shard", None)
-    if accept and not update:
-        raise UsageError("--accept-worse says which baseline --update-baseline may write; give both, or neither")
     if update and baseline is None:
         raise UsageError("--update-baseline: name the file with --baseline RECORD, or in candle-parity.toml")
     if update and shard is not None:
@@ -78,7 +75,6 @@ def gating_from(options: Any, config: Config | None = None, whole: bool = True, 
         baseline,
         None,
         update,
-        accept,
         shard and str(shard),
         launchers,
     )
@@ -185,4 +181,4 @@ def _refused(against: Against) -> str | None:
         return f"it has verdicts on {len(found.unjudged)} kernels that were not judged here; run every kernel"
     if found.launchers.unjudged:
         return f"it has verdicts on {len(found.launchers.unjudged)} launchers that were not judged here; run them too"
-    return None if against.why is None else f"{against.why}; --accept-worse writes it all the same"
+    return None if against.why is None else f"{against.why}; delete it to begin with this run"

@@ -102,7 +102,6 @@ def build_parser() -> CommandParser:
     bench.add_argument("--size", choices=("large", "small"), help="default: both; on the cpu runtime small")
     bench.add_argument("--json", type=json_file, metavar="F", help="write the record")
     bench.add_argument("--md", type=Path, metavar="F", help="write the means by family as Markdown")
-    bench.add_argument("--plot", type=Path, metavar="F", help="write a plot (.svg or .png): rate over size, by family")
     bench.add_argument("--every", action="store_true", help="print every workload, not families")
     bench.add_argument(
         "--from", dest="rendered", type=Path, metavar="RECORD", help="measure nothing: show what --json wrote"
@@ -286,9 +285,6 @@ def _gates(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update-baseline", action="store_true", help="write the new baseline, unless something became worse"
     )
-    parser.add_argument(
-        "--accept-worse", action="store_true", help="with --update-baseline: also when something became worse"
-    )
 
 
 def _launching(parser: argparse.ArgumentParser) -> None:
@@ -324,7 +320,6 @@ def _outputs(parser: argparse.ArgumentParser, *, json: bool) -> None:
     parser.add_argument("--md", type=Path, metavar="F", help="write the report as Markdown")
     parser.add_argument("--html", type=Path, metavar="F", help="write the report as HTML")
     parser.add_argument("--summary", type=Path, metavar="F", help="write a short report as Markdown, for CI")
-    parser.add_argument("--csv", type=Path, metavar="F", help="write a row per kernel as CSV")
     parser.add_argument("--junit", type=Path, metavar="F", help="write a test case per kernel as JUnit XML")
 
 

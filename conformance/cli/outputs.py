@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.cli.usage import UsageError
 
-_RENDERED = ("md", "html", "summary", "csv", "junit", "badge", "plot")
+_RENDERED = ("md", "html", "summary", "junit", "badge")
 _INPUTS = {"records": "RECORD", "old": "OLD", "new": "NEW", "rendered": "--from", "wiring": "--wiring"}
 _INPUTS |= {"baseline": "--baseline", "config": "--config"}
 _WRITES_RECORDS = ("run", "replay", "build", "report")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -120,24 +118,6 @@ def test_a_record_that_does_not_exist_or_is_none(said, tmp_path):
     refused(said("--from", tmp_path / "absent.json"), "absent.json", "cannot be read")
     (tmp_path / "other.json").write_text('{"schema": 1, "run": {}, "kernels": []}')
     refused(said("--from", tmp_path / "other.json"), "other.json", "not a record of `candle-parity bench --json`")
-
-
-@pytest.mark.parametrize("name", ["plot.pdf", "plot", "plot.SVGZ"])
-def test_a_plot_of_another_kind_is_refused_before_anything_is_measured(said, tmp_path, name):
-    refused(said("--from", tmp_path / "absent.json", "--plot", tmp_path / name), name, ".svg or .png")
-
-
-def test_without_matplotlib_a_plot_says_what_to_install(said, tmp_path, monkeypatch):
-    known = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("matplotlib"):
-            raise ImportError(f"No module named {name!r}")
-        return known(name, *rest)
-
-    monkeypatch.delitem(sys.modules, "conformance.report.bench.plot", raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
-    refused(said("--plot", tmp_path / "a.svg"), "pip install 'candle-parity[plot]'")
 
 
 def test_a_size_with_nothing_but_full_case_ids(said):

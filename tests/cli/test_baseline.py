@@ -65,11 +65,12 @@ def test_a_baseline_lets_pass_what_failed_before_and_stops_what_is_worse(judge, 
         assert said.code == 1
         assert words in said.out
         assert last(said.out).endswith("NOT met: 1 kernel is worse than in the baseline")
-        assert "--accept-worse writes it all the same" in said.err
+        assert "base.json stays as it is: " in said.err
+        assert "worse than in the baseline; delete it to begin with this run" in said.err
         assert base.read_bytes() == before
 
 
-def test_the_new_baseline_has_what_became_better_and_on_request_what_became_worse(judge, tmp_path: Path) -> None:
+def test_the_new_baseline_has_what_became_better_and_after_a_deletion_what_became_worse(judge, tmp_path: Path) -> None:
     base = tmp_path / "base.json"
     judge("--baseline", base, "--update-baseline")
     written = base.stat().st_mtime_ns
@@ -81,7 +82,8 @@ def test_the_new_baseline_has_what_became_better_and_on_request_what_became_wors
     assert "newly passing, or closer to parity (1)\n  fill_u8: fail -> pass" in said.out
     assert read_record(base).summary.passed == 2
     assert judge("--baseline", base).code == 1
-    assert judge("--baseline", base, "--update-baseline", "--accept-worse").code == 0
+    base.unlink()
+    assert judge("--baseline", base, "--update-baseline", first="1").code == 0
     assert read_record(base).summary.passed == 1
 
 
@@ -114,7 +116,6 @@ def test_a_baseline_of_another_device_is_compared_and_not_replaced(judge, tmp_pa
     ("words", "sentence"),
     [
         (("--update-baseline",), "name the file with --baseline"),
-        (("--accept-worse",), "give both, or neither"),
         (("--baseline", "{build}"), "a build has no verdicts"),
         (("--baseline", "{text}"), "not a record"),
         (("--fail-under", "x"), "'x' is not a percentage"),
@@ -187,7 +188,7 @@ def test_a_wrong_gate_in_the_file_is_named(judge, port, text: str, sentence: str
 
 
 def test_a_file_that_cannot_be_written_leaves_no_verdict_that_is_met(judge, tmp_path: Path) -> None:
-    said = judge("--fail-under", "0.1", "--csv", tmp_path)
+    said = judge("--fail-under", "0.1", "--md", tmp_path)
     assert said.code == 2
     assert last(said.out).endswith("gate 0.1%: not decided: a file could not be written")
 

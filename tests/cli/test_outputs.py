@@ -28,8 +28,8 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("diff a.json b.json --json b.json", "--json b.json would overwrite what NEW names"),
         ("bench --from a.json --md a.json", "--md a.json would overwrite what --from names"),
         ("report a.json --md new --html new", "--md and --html both name new"),
-        ("run --json x.json --csv link.json", "--json and --csv both name link.json"),
-        ("report a.json --csv -", "--csv -: standard output is for --json alone"),
+        ("run --json x.json --junit link.json", "--json and --junit both name link.json"),
+        ("report a.json --junit -", "--junit -: standard output is for --json alone"),
     ],
 )
 def test_an_output_that_would_cost_a_file_is_refused(cli, records: Path, words: str, said: str) -> None:

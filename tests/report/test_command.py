@@ -18,7 +18,7 @@ from tests.runs import run_info
 
 SPECS = load_specs()
 ROOT = Path(__file__).resolve().parents[2]
-FORMATS = ("md", "html", "summary", "csv", "junit")
+FORMATS = ("md", "html", "summary", "junit")
 
 
 def result(name: str, status: str, **fields: Any) -> KernelResult:

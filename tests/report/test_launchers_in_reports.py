@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from conformance.outcome import Evidence, Failure, Observation, Robustness
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report import (
-    render_csv,
     render_html,
     render_junit,
     render_markdown,
@@ -77,14 +74,6 @@ def test_the_terminal_has_a_table_of_launchers_with_their_causes() -> None:
     assert re.search(r"mmq +13 +1 +1 +0 +❌", text)
     assert "1 cause of 1 launcher that fails:" in text
     assert "launchers" not in render_terminal(without(), SPECS).partition("cpu")[0]
-
-
-def test_csv_tells_kernels_from_launchers_in_its_last_column() -> None:
-    rows = list(csv.DictReader(io.StringIO(render_csv(record(), SPECS))))
-    assert [sum(one["entry"] == what for one in rows) for what in ("kernel", "launcher")] == [748, 49]
-    (wrong,) = (one for one in rows if one["kernel"] == WRONG)
-    assert (wrong["status"], wrong["source"], wrong["causes"]) == ("fail", "port/mmq.hip:8", "Not recognised")
-    assert len(list(csv.DictReader(io.StringIO(render_csv(without(), SPECS))))) == 748
 
 
 def test_junit_has_suites_of_launchers() -> None:

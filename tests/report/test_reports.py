@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -21,7 +19,6 @@ from conformance.cases.never_launched import never_launched
 from conformance.outcome import STATUSES, Evidence, Failure, Observation, Status
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.report import (
-    render_csv,
     render_html,
     render_junit,
     render_markdown,
@@ -39,7 +36,6 @@ RENDERERS: list[Callable[..., str]] = [
     render_terminal,
     render_markdown,
     render_html,
-    render_csv,
     render_junit,
     render_summary,
 ]
@@ -165,7 +161,6 @@ def test_the_percentage_is_over_every_kernel(specs: Specs) -> None:
     lonely = Record.of(run_info(), [result(specs, "uexp_f32", "pass")])
     assert "1 of 748 kernels at parity (0.1%)" in render_markdown(lonely, specs)
     assert "1 of 748 kernels at parity (0.1%)" in render_terminal(lonely, specs)
-    assert len(render_csv(lonely, specs).splitlines()) == 749
 
 
 @pytest.mark.parametrize(
@@ -358,20 +353,6 @@ def test_the_worst_of_those_that_pass_is_the_one_nearest_to_its_bound(specs: Spe
     assert worst([older]) == "uexp_f64: 99 ulp"
 
 
-def test_csv_has_a_row_per_kernel(specs: Specs) -> None:
-    rows = list(csv.DictReader(io.StringIO(render_csv(record(specs, text=NASTY), specs))))
-    assert [row["kernel"] for row in rows] == list(specs.kernels)
-    by_name = {row["kernel"]: row for row in rows}
-    assert {status: by_name[name]["status"] for status, name in EXAMPLES.items()} == {s: s for s in EXAMPLES}
-    assert by_name["usilu_f16"]["failed"] == "3"
-    assert by_name["usilu_f16"]["upstream"] == "unary.cu:177"
-    assert by_name["uelu_f32"]["present"] == "no"
-    assert by_name["ulog_f32"]["present"] == "yes"
-    two = list(csv.reader(io.StringIO(render_csv([record(specs), record(specs, run_info(wave=32))], specs))))
-    assert "status (cpu wave32)" in two[0]
-    assert {len(row) for row in two} == {len(two[0])}
-
-
 def test_junit_has_a_case_per_kernel(specs: Specs) -> None:
     root = ElementTree.fromstring(render_junit(record(specs, text=NASTY), specs))
     assert [suite.get("name") for suite in root] == list(specs.modules)
@@ -490,8 +471,8 @@ def test_specs_that_are_not_the_harness_own_are_said_with_the_count(
     rows = [result(fill_specs, name, "pass", source="kernels/fill.hip:1") for name in fill_specs.kernels]
     output = render(Record.of(info, rows), fill_specs)
     said = f"of the given specs fill-specs (digest {fill_specs.digest})"
-    if render in (render_csv, render_junit):
-        assert output.count(said) == (24 if render is render_csv else 1)
+    if render is render_junit:
+        assert output.count(said) == 1
     else:
         assert f"24 of 24 kernels {said} at parity (100.0%)" in output
         assert "that Candle has" not in output
@@ -505,7 +486,6 @@ def test_the_harness_own_specs_are_not_called_given(specs: Specs, render: Callab
 def test_the_digest_of_the_specs_stands_under_what_was_run(specs: Specs) -> None:
     known = record(specs, run_info(specs_digest=specs.digest))
     assert f"| Specs | the harness's own (digest {specs.digest}) |" in render_markdown(known, specs)
-    assert render_csv(known, specs).count(f",digest {specs.digest},") == 748
     assert "| Specs |" not in render_markdown(record(specs), specs)
     older = render_markdown(record(specs, run_info(specs_digest="of old")), specs)
     assert "> **Note:** recorded with the specs of digest of old; reported over the kernels of those of" in older
@@ -540,7 +520,7 @@ def test_what_weakens_the_figures_is_said_with_them(specs: Specs, render: Callab
 @pytest.mark.parametrize("render", RENDERERS)
 def test_the_sandbox_is_named(specs: Specs, render: Callable[..., str]) -> None:
     output = render(record(specs, run_info(sandbox="seccomp and Landlock 7")), specs)
-    assert ("seccomp and Landlock 7" in output) == (render not in (render_csv, render_summary))
+    assert ("seccomp and Landlock 7" in output) == (render is not render_summary)
 
 
 def test_kernels_lost_to_the_infrastructure_stand_apart(specs: Specs) -> None:

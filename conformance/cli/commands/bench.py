@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from datetime import UTC
-from pathlib import Path
 
 from conformance.cli.preparing import print_notes, setup_from, tree_at, tree_from
 from conformance.cli.progressing import progress
@@ -28,8 +26,6 @@ from conformance.report.bench.table import how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
-
-PLOTTED = (".svg", ".png")
 
 MEASURING = {
     "patterns": "PATTERN",
@@ -62,13 +58,8 @@ DEFAULTED = {
 
 
 def command(arguments: argparse.Namespace) -> int:
-    plot = _plotter(arguments.plot)
     record = _measured(arguments) if arguments.rendered is None else _read(arguments)
     _write(arguments, record)
-    if arguments.plot is not None and not record.workloads and record.counts:
-        raise UsageError(f"{arguments.rendered}: has counts and no times; --plot draws times: leave it out")
-    if arguments.plot is not None:
-        plot(record, arguments.plot)
     print(render_bench(record, every=arguments.every))
     sys.stdout.flush()
     return 1 if record.losses or not record.bench.complete else 0
@@ -79,19 +70,6 @@ def _write(arguments: argparse.Namespace, record: BenchRecord) -> None:
         write_text(arguments.json, bench_text(record))
     if arguments.md is not None:
         write_text(arguments.md, bench_markdown(record))
-
-
-def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
-    """What draws to ``path``; raises ``UsageError`` before anything is measured for it."""
-    if path is None:
-        return lambda *_: None
-    if path.suffix not in PLOTTED:
-        raise UsageError(f"--plot {path}: the name must end in {' or '.join(PLOTTED)}")
-    try:
-        from conformance.report.bench.plot import plot
-    except ImportError as error:
-        raise UsageError(f"--plot needs matplotlib ({error}): pip install 'candle-parity[plot]'") from None
-    return plot
 
 
 def _read(arguments: argparse.Namespace) -> BenchRecord:
@@ -116,9 +94,8 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     kernels = of_one_kind(kernels, kind)
     if arguments.wave is not None and not kind.chooses_wave:
         raise UsageError(f"--wave is for the cpu runtime; the GPU of the {setup.runtime} runtime has its own")
-    if kind.count is not None and (arguments.against is not None or arguments.plot is not None):
-        word = "--against" if arguments.against is not None else "--plot"
-        raise UsageError(f"{word} compares times; the {kind.name} runtime counts instructions: leave it out")
+    if kind.count is not None and arguments.against is not None:
+        raise UsageError(f"--against compares times; the {kind.name} runtime counts instructions: leave it out")
     print_notes(settings, setup)
     if arguments.against is not None:
         trees.append(tree_at(settings, specs, arguments.against))

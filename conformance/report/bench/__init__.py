@@ -1,1 +1,1 @@
-"""The record of ``bench`` as table, Markdown and plot."""
+"""The record of ``bench`` as table and Markdown."""

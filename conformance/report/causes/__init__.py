@@ -2,6 +2,6 @@
 
 from conformance.report.causes.find import Finding, find_causes
 from conformance.report.causes.lines import cause_lines
-from conformance.report.causes.sections import cause_section, causes_by_kernel, shared_causes
+from conformance.report.causes.sections import cause_section, shared_causes
 
-__all__ = ["Finding", "cause_lines", "cause_section", "causes_by_kernel", "find_causes", "shared_causes"]
+__all__ = ["Finding", "cause_lines", "cause_section", "find_causes", "shared_causes"]

@@ -30,16 +30,6 @@ def cause_section(names: Sequence[str], rows: Rows, specs: Specs, title: str = "
     return lines
 
 
-def causes_by_kernel(rows: Sequence[KernelResult], specs: Specs) -> dict[str, str]:
-    """The causes of each failing kernel on a line."""
-    found: dict[str, list[str]] = {}
-    for finding in find_causes(rows, specs):
-        marked = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
-        for share in finding.shares:
-            found.setdefault(share.kernel.name, []).append(f"{finding.cause.title}{marked}")
-    return {name: "; ".join(titles) for name, titles in found.items()}
-
-
 def shared_causes(names: Sequence[str], rows: Rows, specs: Specs) -> list[tuple[str, list[Finding]]]:
     """The causes of each run; runs with the same ones are named together."""
     found: list[tuple[str, list[Finding]]] = []
