@@ -15,8 +15,6 @@ there is no terminal it is TODO, which the specs do not load with, and --write r
 examples:
   candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --same-tolerance --write
   candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
-  candle-parity new 'tripled_{f32,f64}' --module tripled --cuda tripled.cu --title "Three times" \\
-    --params 'numel: scalar size_t, inp: in {dtype}*, out: out {dtype}*' --ulp 0 --source "one rounding" --write
 """
 
 
@@ -24,14 +22,14 @@ def new_parser(commands: Any) -> None:
     """Add the command to ``commands``, what ``add_subparsers`` returned."""
     new = commands.add_parser(
         "new",
-        help="kernels shaped like another one, or the files of a new module",
+        help="kernels shaped like another one",
         description="Prints, and with --write makes, the edit of the specs that adds kernels, and says what else is to "
-        "be done. With --module it is the files of a new module: spec, launch family, reference, kernels, test.",
+        "be done.",
         epilog=_NEW,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     new.add_argument("names", nargs="+", metavar="NAME", help="a kernel's name, or several: 'usquare_{f32,f16}'")
-    like = new.add_argument("--like", metavar="KERNEL", help="the kernel that they are shaped like")
+    like = new.add_argument("--like", required=True, metavar="KERNEL", help="the kernel that they are shaped like")
     setattr(like, "completer", kernel_names)  # noqa: B010
     new.add_argument(
         "--line",
@@ -43,12 +41,6 @@ def new_parser(commands: Any) -> None:
     new.add_argument("--library-ulp", metavar="N", help="the error of the library function inside (default: 0)")
     new.add_argument("--source", metavar="TEXT", help="where the tolerance comes from")
     new.add_argument("--same-tolerance", action="store_true", help="that of --like holds, for the same reason")
-    new.add_argument("--module", metavar="M", help="write a new module instead")
-    new.add_argument("--cuda", dest="source_file", metavar="FILE.cu", help="its source in candle-kernels/src")
-    new.add_argument("--title", metavar="TEXT", help="what its kernels do, in a few words")
-    new.add_argument(
-        "--params", metavar="LIST", help="the parameters of its kernels, as in a spec (default: the last example's)"
-    )
     new.add_argument(
         "--config", type=Path, metavar="FILE", help="the port's candle-parity.toml, whose own names --like then knows"
     )

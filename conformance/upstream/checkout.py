@@ -13,10 +13,11 @@ from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES
 from conformance.port.definitions.scan import scan
 from conformance.reading import read_bytes
-from conformance.upstream.ffi import Declaration, declared_launchers
 from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
 
 KERNEL_FOLDER = Path("candle-kernels/src")
+LAUNCHERS = "ffi.rs"
+"""The file next to the kernels that declares the launchers."""
 
 # Below the first guard (5.3): what is defined only there, or a second time there, shows in a pass of its own.
 _OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else define for define in CUDA_DEFINES)
@@ -24,6 +25,20 @@ _OLD_GPU = tuple("__CUDA_ARCH__=520" if define.startswith("__CUDA_ARCH__=") else
 
 class CheckoutError(ValueError):
     """A path that is not a Candle checkout; the message says what was expected where."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A foreign function: its name, the line that declares it, and its parameters as pairs of name and type."""
+
+    name: str
+    line: int
+    params: tuple[tuple[str, str], ...]
+
+    @property
+    def place(self) -> str:
+        """``ffi.rs:LINE``."""
+        return f"{LAUNCHERS}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,23 @@ def kernel_folder(path: Path) -> Path:
     if not folder.is_dir():
         raise CheckoutError(f"{path} holds no folder {KERNEL_FOLDER}; give the root of a Candle checkout")
     return folder
+
+
+def declared_launchers(folder: Path) -> dict[str, Declaration]:
+    """The foreign functions of ffi.rs in ``folder``, by name; none without the file. Raises ``RustError``."""
+    file = folder / LAUNCHERS
+    if not file.is_file():
+        return {}
+    found: dict[str, Declaration] = {}
+    for node in walk(parse_file(file)):
+        if node.type != "function_signature_item":
+            continue
+        name = text_of(node.child_by_field_name("name"))
+        listed = node.child_by_field_name("parameters")
+        params = [] if listed is None else [one for one in listed.named_children if one.type == "parameter"]
+        pairs = ((text_of(one.child_by_field_name(part)) for part in ("pattern", "type")) for one in params)
+        found[name] = Declaration(name, line_of(node), tuple((word, " ".join(kind.split())) for word, kind in pairs))
+    return found
 
 
 def _modules(folder: Path) -> list[str]:

@@ -15,10 +15,9 @@ from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.spec.model import Axis, Family, SpecFile
 from conformance.spec.nodes import Location, read_document
-from conformance.upstream.bound import Bound, like_bound, scalar
 from conformance.upstream.compare import describe_parameter
 from conformance.upstream.edit import Edit, edited, fitted, places, put_keys, put_rule, row_like
-from conformance.upstream.names import split_dtype
+from conformance.upstream.new_kernels import Bound, like_bound, scalar, split_dtype
 
 _AXIS = re.compile(r"\{(\w+)\}")
 

@@ -9,6 +9,7 @@ from conformance.dtypes import SPELLINGS
 from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.types import c_type
 from conformance.spec.load import Specs
+from conformance.upstream.new_kernels import split_dtype
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def stubs(definitions: Iterable[Definition], specs: Specs) -> list[Stub]:
     """A stanza for each group of new kernels that differ in their last dtype only."""
     groups: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, Definition]]] = {}
     for definition in definitions:
-        root, spelled = _split(definition.name)
+        root, spelled = split_dtype(definition.name)
         shape = tuple(_parameters(definition, SPELLINGS.get(spelled)))
         groups.setdefault((definition.file.name, root, shape), []).append((spelled, definition))
     by_source = {module.source: module.name for module in specs.modules.values()}
@@ -40,14 +41,6 @@ def file_head(module: str, source: str, lines: int) -> str:
         "# yaml-language-server: $schema=schema.json\n"
         f"module: {module}\ntitle: TODO\nsource: {source}\nsource_lines: {lines}\n\nfamilies:"
     )
-
-
-def _split(name: str) -> tuple[str, str]:
-    """The name without its last dtype, and how that is spelled (empty where it ends in none)."""
-    for spelled in SPELLINGS:
-        if name.endswith(f"_{spelled}"):
-            return name.removesuffix(f"_{spelled}"), spelled
-    return name, ""
 
 
 def _parameters(definition: Definition, dtype: str | None) -> Iterable[str]:

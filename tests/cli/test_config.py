@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import refused
-
 UNEG = """
 #ifdef {macro}
 #error {macro} is defined
@@ -121,8 +119,6 @@ def test_new_knows_the_ports_names(cli, tmp_path: Path) -> None:
     file.write_text('[names]\n"uneg_f32" = "negated_f32"\n')
     words = ("new", "usquare_f32", "--same-tolerance", "--like")
     assert cli(*words, "negated_f32", "--config", file).out == cli(*words, "uneg_f32").out
-    said = cli("new", "tripled_f32", "--module", "tripled", "--cuda", "tripled.cu", "--config", file)
-    refused(said, "--config, the names of a port, goes with --like; leave it out with --module")
 
 
 FILL = """

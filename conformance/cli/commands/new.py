@@ -1,9 +1,8 @@
-"""``candle-parity new``: kernels shaped like another one, and with ``--module`` the files of a new module."""
+"""``candle-parity new``: kernels shaped like another one."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 import tempfile
@@ -12,32 +11,21 @@ from pathlib import Path
 
 from conformance.cli.selecting import specs_to_edit
 from conformance.cli.usage import UsageError
-from conformance.files import ROOT, installed, spec_folder
+from conformance.files import installed
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in
 from conformance.record.files import write_text
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
-from conformance.upstream.bound import STAND_IN, UNSET, Bound, given_bound
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of
-from conformance.upstream.names import expanded, lines_of
-from conformance.upstream.skeleton import Module, skeleton
+from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
 from conformance.upstream.steps import what_else
 
 _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library function is inside)"
 
 
 def command(arguments: argparse.Namespace) -> int:
-    if (arguments.like is None) == (arguments.module is None):
-        raise UsageError(
-            "new takes one of --like KERNEL, for kernels of a module that is there, and --module NAME, for a new module"
-        )
-    return _kernels(arguments) if arguments.module is None else _module(arguments)
-
-
-def _kernels(arguments: argparse.Namespace) -> int:
-    _refuse(arguments, ("source_file", "title", "params"), "--module")
     folder = specs_to_edit(arguments)
     specs = load_specs(folder)
     # The port's own names stand for Candle's.
@@ -146,12 +134,15 @@ def _given(arguments: argparse.Namespace) -> Bound | None:
     return given_bound(arguments.ulp, arguments.library_ulp or "0", arguments.source)
 
 
-def _asked(names: str, like: Kernel | None) -> Bound | None:
+def _asked(names: str, like: Kernel) -> Bound | None:
     """The tolerance that a user types at a terminal; ``None`` where there is none, or nothing is typed."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    shown = "" if like is None else f"\nThat of {like.name}: {_words(like.tolerance)}."
-    print(f"Tolerance of {names} (0 to 16 steps of the result's type, or f32:2,f16:1).{shown}", file=sys.stderr)
+    print(
+        f"Tolerance of {names} (0 to 16 steps of the result's type, or f32:2,f16:1).\n"
+        f"That of {like.name}: {_words(like.tolerance)}.",
+        file=sys.stderr,
+    )
     while True:
         answers = []
         for question in ("ulp of the result", "library ulp (0 without a library function)", "source of the bound"):
@@ -164,53 +155,3 @@ def _asked(names: str, like: Kernel | None) -> Bound | None:
             return given_bound(*answers)
         except SelectionError as error:
             print(error, file=sys.stderr)
-
-
-def _module(arguments: argparse.Namespace) -> int:
-    if arguments.source_file is None:
-        raise UsageError(f"--module {arguments.module} needs --cuda FILE.cu, its source in candle-kernels/src")
-    if arguments.same_tolerance:
-        raise UsageError(f"--same-tolerance goes with --like; {_GIVE}")
-    if arguments.config is not None:
-        raise UsageError("--config, the names of a port, goes with --like; leave it out with --module")
-    if arguments.specs is not None:
-        raise UsageError("--specs does not go with --module, whose files are next to the harness; leave it out")
-    if arguments.write and installed():
-        raise UsageError("--write does not change an installation; call it in a checkout of candle-parity")
-    names = expanded(arguments.names, {})
-    module = Module(arguments.module, arguments.source_file, arguments.title, lines_of(names, arguments.line))
-    given = _given(arguments)
-    spec = f"{module.name}.yaml"
-    files = skeleton(ROOT, module, arguments.params, given or STAND_IN)
-    check_new(load_specs(), spec_folder(), names)
-    try:
-        _loaded_with(spec_folder(), {spec: files[Path("specs") / spec]})
-    except SpecError as error:
-        raise SpecError(f"specs/{spec}", error.line, error.problem, error.remedy) from None
-    given = given or _asked(", ".join(names), None)
-    if given is None and arguments.write:
-        raise UsageError(f"--write needs the tolerance of module {module.name}'s kernels; {_GIVE}")
-    files = skeleton(ROOT, module, arguments.params, given or UNSET)
-    for path, text in files.items():
-        if arguments.write:
-            write_text(ROOT / path, text)
-            print(f"# wrote {path}")
-        elif (ROOT / path).exists():
-            before = (ROOT / path).read_text(encoding="utf-8").splitlines()
-            added = [line[2:] for line in difflib.ndiff(before, text.splitlines()) if line.startswith("+ ")]
-            print("\n".join([f"# {path}, in the lists that are there", *added]))
-        else:
-            print(f"# {path}\n{text}")
-    if not arguments.write:
-        print("\n# --write writes these files into the checkout")
-    print("\n# what else is needed")
-    for step in module.steps(given is None):
-        print(f"#   {step}")
-    return 0
-
-
-def _refuse(arguments: argparse.Namespace, options: tuple[str, ...], partner: str) -> None:
-    for option in options:
-        if getattr(arguments, option) is not None:
-            shown = {"source_file": "--cuda"}.get(option, f"--{option}")
-            raise UsageError(f"{shown} goes with {partner}; leave it out with --like")
