@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conformance.port.definitions.kernels import Definition, Param
-from conformance.port.definitions.types import c_type
+from conformance.port.definitions.parameters import c_type
+from conformance.port.definitions.scan import Definition, Param
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
 from conformance.upstream.checkout import Checkout

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.port.code_objects import read_code_objects
-from conformance.port.installation import lacked
+from conformance.port.compiling.driver import lacked
 from conformance.record import Record, RunInfo, every_kernel, merge, read_record, write_record
 from conformance.record.model import Build, KernelResult, Resources
 from conformance.report import render_csv, render_html, render_markdown, render_terminal
