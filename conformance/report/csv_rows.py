@@ -6,9 +6,9 @@ import csv
 import io
 
 from conformance.record import Record
-from conformance.report.about import Records, given_specs, labels, listed
 from conformance.report.causes import causes_by_kernel
-from conformance.report.remarks import remarks
+from conformance.report.run_notes import remarks
+from conformance.report.runs import Records, given_specs, labels, listed
 from conformance.report.tally import is_present, launcher_results, results
 from conformance.spec.load import Specs
 from conformance.text import csv_cell

@@ -135,7 +135,7 @@ def test_without_matplotlib_a_plot_says_what_to_install(said, tmp_path, monkeypa
             raise ImportError(f"No module named {name!r}")
         return known(name, *rest)
 
-    monkeypatch.delitem(sys.modules, "conformance.report.bench.plot", raising=False)
+    monkeypatch.delitem(sys.modules, "conformance.report.plot", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     refused(said("--plot", tmp_path / "a.svg"), "pip install 'candle-parity[plot]'")
 

@@ -7,7 +7,7 @@ from made import FOUR, SPECS, record, workload
 
 pytest.importorskip("matplotlib")
 
-from conformance.report.bench.plot import plot
+from conformance.report.plot import plot
 
 
 def test_an_svg_is_the_same_bytes_each_time_and_says_what_it_shows(tmp_path):

@@ -18,9 +18,8 @@ from markdown_it.token import Token
 from conformance.record import read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult
 from conformance.report import render_csv, render_html, render_junit, render_markdown, render_summary, render_terminal
-from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import render_bench
-from conformance.report.explain import explain
+from conformance.report.bench import bench_markdown, render_bench
+from conformance.report.kernels import explain
 from conformance.spec.load import load_specs
 from conformance.text import csv_cell, link, plain
 
@@ -163,7 +162,7 @@ def test_a_hostile_bench_record_stays_inside_its_places(text: str, tmp_path_fact
 
 @pytest.mark.parametrize("text", ["$\\frac{$", "a\x1b[31m\x00b", "<svg onload=x>", "]]>"])
 def test_a_hostile_bench_record_can_be_drawn(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    plotting = pytest.importorskip("conformance.report.bench.plot")
+    plotting = pytest.importorskip("conformance.report.plot")
     path = tmp_path_factory.mktemp("plot") / "a.svg"
     plotting.plot(hostile_bench(text), path)
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}

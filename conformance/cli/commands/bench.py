@@ -23,8 +23,7 @@ from conformance.record.assemble import shown
 from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, count_result, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.files import write_text
-from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import how_far, render_bench
+from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
@@ -88,7 +87,7 @@ def _plotter(path: Path | None) -> Callable[[BenchRecord, Path], None]:
     if path.suffix not in PLOTTED:
         raise UsageError(f"--plot {path}: the name must end in {' or '.join(PLOTTED)}")
     try:
-        from conformance.report.bench.plot import plot
+        from conformance.report.plot import plot
     except ImportError as error:
         raise UsageError(f"--plot needs matplotlib ({error}): pip install 'candle-parity[plot]'") from None
     return plot

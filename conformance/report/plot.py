@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from conformance.record import write_bytes
 from conformance.record.bench import BenchRecord, TreeTiming, WorkloadResult
-from conformance.report.bench.table import how_far
+from conformance.report.bench import how_far
 from conformance.text import one_line
 
 COLUMNS = 3
