@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.dtypes import SPELLINGS
-from conformance.spec.errors import SelectionError
+from conformance.spec import SelectionError
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _C_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.cases import FAMILIES
 from conformance.dtypes import DTYPES, SPELLINGS
-from conformance.spec.errors import SelectionError
+from conformance.spec import SelectionError
 from conformance.upstream import templates
 from conformance.upstream.bound import WIDEST, Bound, scalar
 from conformance.upstream.names import split_dtype
