@@ -42,7 +42,7 @@ from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.report import render_terminal
 from conformance.runtimes import runtime_kind
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import one_line

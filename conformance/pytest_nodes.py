@@ -15,8 +15,8 @@ from conformance.engine.pool import EngineError
 from conformance.engine.tasks import Ready
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.sources import SourceError
-from conformance.report.explain import explain
-from conformance.spec.errors import SpecError
+from conformance.report.kernels import explain
+from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from conformance.notices import take_warnings
 from conformance.port.amd_cache import Compiled, compile_for
-from conformance.port.installation import lacked
+from conformance.port.compiling.driver import lacked
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.bounded import stop_all

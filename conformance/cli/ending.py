@@ -94,11 +94,11 @@ def sentence(error: Exception) -> str:
 def _bad_input() -> tuple[type[Exception], ...]:
     # Here, for they bring numpy and pydantic with them, which --help does without.
     from conformance.engine.pool import EngineError
-    from conformance.port.definitions.errors import SourceError
+    from conformance.port.definitions.source_text import SourceError
     from conformance.processes import InfrastructureError
     from conformance.record import FileError
     from conformance.replay import TraceError
-    from conformance.spec.errors import SelectionError, SpecError
+    from conformance.spec import SelectionError, SpecError
     from conformance.toolchains.errors import AmdError
     from conformance.upstream.checkout import CheckoutError
     from conformance.upstream.wiring.syntax import RustError

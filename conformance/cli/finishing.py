@@ -22,7 +22,7 @@ from conformance.report import (
     write_text,
 )
 from conformance.report.causes import find_causes
-from conformance.report.explain import explain
+from conformance.report.kernels import explain
 from conformance.report.sites import sites_lines
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error

@@ -15,8 +15,8 @@ from conformance.record import FileError, KernelResult, Record, RunInfo, read_re
 from conformance.record.assemble import shown
 from conformance.record.compare import compare, same_verdicts
 from conformance.record.merge import BUILD
-from conformance.report.about import given_specs
 from conformance.report.comparison import render_changes
+from conformance.report.runs import given_specs
 from conformance.spec.load import Specs
 from conformance.text import one_line
 

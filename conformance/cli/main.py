@@ -20,7 +20,7 @@ from conformance.cli.new_options import new_parser
 from conformance.cli.outputs import check_outputs
 from conformance.cli.usage import STDOUT, CommandParser, json_file, percentage, seconds, shard, workers
 from conformance.files import checkout, version
-from conformance.port.dialects import DIALECTS
+from conformance.port import DIALECTS
 from conformance.runtimes import AUTO, NAMES
 
 COMPILE_SECONDS = 300.0

@@ -15,7 +15,7 @@ from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
 from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
-from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
+from conformance.port.compiling.target import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.engine.tasks import COMPILE_SECONDS
-from conformance.port.compiling.choice import CompilerChoice
+from conformance.port.compiling.target import CompilerChoice
 
 
 @dataclass(frozen=True)

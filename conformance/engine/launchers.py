@@ -12,12 +12,11 @@ from conformance.engine.remote import Function, KernelRow, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
-from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition
-from conformance.port.launchers import difference, launchers_in, mangled_in, may_define, spells
+from conformance.port.definitions.scan import Definition
+from conformance.port.definitions.source_text import ScanError
+from conformance.port.launchers import difference, explained, launchers_in, mangled_in, may_define, spells
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import SourceError, find_sources
-from conformance.port.unlinked import explained
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error

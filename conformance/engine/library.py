@@ -13,12 +13,12 @@ from conformance.engine.tables import Defined, Table, amd_table, host_table, rep
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
 from conformance.port.compiling.cache import Made
-from conformance.port.compiling.logs import COMPILER_LOST
+from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
 from conformance.port.declared.names import OWN_NAMES, Names
-from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.source_text import ScanError
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources

@@ -12,8 +12,8 @@ from pathlib import Path
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.amd_cache import compile_for
 from conformance.port.code_objects import parse
-from conformance.port.compiling.choice import NoHipcc, require_hipcc
-from conformance.port.installation import lacked
+from conformance.port.compiling.driver import lacked
+from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError

@@ -13,7 +13,7 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.code_objects import parse
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly, overlaid
-from conformance.port.includes import reached
+from conformance.port.definitions.source_text import reached
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.toolchains.amd import SECONDS, CompileFailure, Toolchain

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conformance.port.dialects import DIALECTS
+from conformance.port import DIALECTS
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
 from conformance.runtimes import NAMES

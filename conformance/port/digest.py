@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from conformance.port.includes import reached
+from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import (
     CODE_OBJECT_SUFFIXES,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.port.config import OPTIONS_FILE, Config, config_beside
-from conformance.port.includes import reached
+from conformance.port.definitions.source_text import reached
 from conformance.port.sources import KernelSource, SourceError
 from conformance.reading import shortened
 

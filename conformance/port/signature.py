@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from conformance.dtypes import dtype
 from conformance.port.code_objects import Argument, KernelObject
-from conformance.port.definitions.kernels import Param
-from conformance.port.definitions.types import CType, c_type, is_other_float8, own_float
+from conformance.port.definitions.parameters import CType, c_type, is_other_float8, own_float
+from conformance.port.definitions.scan import Param
 from conformance.spec.kernel import Kernel, Parameter
 
 _NARROW = 2

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.port.definitions.errors import ScanError, SourceError
-from conformance.port.definitions.reading import MOST, read_source
+from conformance.port.definitions.source_text import MOST, ScanError, SourceError, read_source
 from conformance.reading import MIB, kind_of, read_bytes, shortened
 
 __all__ = ["CODE_OBJECT_SUFFIXES", "HEADER_SUFFIXES", "SOURCE_SUFFIXES", "KernelSource", "SourceError", "find_sources"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from conformance.engine.modes import Tree
 from conformance.outcome import Status
 from conformance.port.check.source import read_tree
-from conformance.port.definitions.errors import SourceError
+from conformance.port.definitions.source_text import SourceError
 from conformance.port.sources import find_sources
 from conformance.record.model import KernelResult
 

@@ -23,8 +23,7 @@ from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Str
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import FLOATS, DType, dtype
 from conformance.reading import read_json, shortened
-from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
-from conformance.replay.limits import read_npz
+from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header, read_npz
 from conformance.spec.kernel import Entry, Kernel, Parameter
 
 Read = TypeVar("Read")

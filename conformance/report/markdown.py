@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import cause_section
-from conformance.report.declared import choice_lines
-from conformance.report.failures import Told, failure_lines, missing_lines
+from conformance.report.details import Told, failure_lines, launcher_lines, missing_lines
 from conformance.report.families import status_table
-from conformance.report.launchers import launcher_lines
-from conformance.report.remarks import shared_remarks
-from conformance.report.robustness import failed_robustness, robustness_lines
+from conformance.report.kernels import choice_lines
+from conformance.report.run_notes import failed_robustness, robustness_lines, shared_remarks
+from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import ABSENT, launcher_results, launchers, results, tally, unknown
 from conformance.spec.load import Specs
 from conformance.text import code, fence, plain

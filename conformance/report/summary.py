@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, given_specs, identity, labels, listed
 from conformance.report.causes import shared_causes
-from conformance.report.causes.lines import counted, described
-from conformance.report.causes.lines import heading as causes_heading
-from conformance.report.changes import KINDS, Change, Changes, changes
-from conformance.report.remarks import shared_remarks
+from conformance.report.causes.text import counted, described
+from conformance.report.causes.text import heading as causes_heading
+from conformance.report.comparison import KINDS, Changes, Difference, changes
+from conformance.report.run_notes import shared_remarks
+from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
 from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Specs
 from conformance.text import code, plain, shortened
@@ -134,7 +134,7 @@ def _changes(page: _Page, found: Changes) -> None:
             page.add(lines, what, folded="" if worse else title, title=f"{title}:" if worse else "")
 
 
-def _told(change: Change) -> str:
+def _told(change: Difference) -> str:
     return f"{change.before} → {change.after}{f'; {change.cases}' if change.cases else ''}"
 
 

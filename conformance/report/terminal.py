@@ -16,10 +16,10 @@ from conformance.outcome import STATUSES, Status
 from conformance.record import KernelResult, Record
 from conformance.record.shards import is_of_other_shard
 from conformance.report import tally as figures
-from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
-from conformance.report.remarks import remarks
+from conformance.report.run_notes import remarks
+from conformance.report.runs import Records, executed, given_specs, labels, listed
 from conformance.report.tally import Tally, is_present, launcher_results, of_family, of_module, results, tally, worst
 from conformance.spec.load import Module, Specs
 from conformance.text import one_line, shortened

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from conformance.reading import shortened
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.model import (
     TODO,
     Family,

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from conformance.reading import MIB, read_text, shortened
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 
 # libyaml's parser where PyYAML was built with it: ten times as fast, with the same marks.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES
-from conformance.port.definitions.scan import scan
+from conformance.port.definitions.scan import Definition, scan
+from conformance.port.definitions.source_text import ScanError
 from conformance.reading import read_bytes
 from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conformance.dtypes import DTYPES, dtype
-from conformance.port.definitions.kernels import Definition, Param
-from conformance.port.definitions.types import c_type
+from conformance.port.definitions.parameters import c_type
+from conformance.port.definitions.scan import Definition, Param
 from conformance.spec.kernel import Kernel, Parameter
 from conformance.spec.load import Specs
 from conformance.upstream.checkout import Checkout, Declaration

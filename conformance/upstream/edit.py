@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.expand import expand
 from conformance.spec.load import Specs
 from conformance.spec.model import SpecFile

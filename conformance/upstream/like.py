@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.dtypes import DTYPES, SPELLINGS
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.expand import expand
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs

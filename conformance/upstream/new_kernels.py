@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import yaml
 
 from conformance.dtypes import SPELLINGS
-from conformance.spec.errors import SelectionError
+from conformance.spec import SelectionError
 from conformance.spec.kernel import Tolerance
 from conformance.spec.model import MOST_STEPS, TODO
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from conformance.dtypes import SPELLINGS
-from conformance.port.definitions.kernels import Definition
-from conformance.port.definitions.types import c_type
+from conformance.port.definitions.parameters import c_type
+from conformance.port.definitions.scan import Definition
 from conformance.spec.load import Specs
 from conformance.upstream.new_kernels import split_dtype
 

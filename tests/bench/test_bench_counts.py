@@ -9,8 +9,7 @@ import pytest
 from made import FOUR, record
 
 from conformance.record.bench import CountResult, bench_text, read_bench
-from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import render_bench
+from conformance.report.bench import bench_markdown, render_bench
 from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.isa.kind import ARCH
 from tests.commands import answer, refused

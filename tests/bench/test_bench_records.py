@@ -9,8 +9,7 @@ import pytest
 from made import FOUR, RUN, record, workload
 
 from conformance.record.bench import Loss, bench_text, read_bench
-from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import FEW, geometric_mean, render_bench
+from conformance.report.bench import FEW, bench_markdown, geometric_mean, render_bench
 from conformance.writing import FileError
 
 

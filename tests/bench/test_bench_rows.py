@@ -13,7 +13,7 @@ from conformance.cases.launch import Buffer
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.engine.timing.traffic import bytes_moved, operations
 from conformance.engine.timing.workload import PERIOD, SIZES, large_launch, workloads
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

@@ -9,8 +9,8 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.record import KernelResult, Record, every_kernel, read_record
-from conformance.report.annotations import render_annotations
 from conformance.report.causes import Finding, cause_lines, find_causes
+from conformance.report.ci import render_annotations
 from conformance.report.tally import launcher_results, results
 from conformance.spec.load import load_specs
 from tests.runs import run_info

@@ -10,8 +10,8 @@ import pytest
 from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
-from conformance.report.causes.lines import SCREEN, WIDTH
 from conformance.report.causes.table import CAUSES, Cause
+from conformance.report.causes.text import SCREEN, WIDTH
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.elements import KINDS

@@ -13,7 +13,7 @@ from conformance.cli.main import COMPILERS, build_parser
 from conformance.cli.preparing import compiler_for, setup_from, tree_from
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.port.compiling.choice import CHOICES
+from conformance.port.compiling.target import CHOICES
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs

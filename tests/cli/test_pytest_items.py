@@ -14,7 +14,7 @@ import pytest
 
 from conformance import pytest_plugin
 from conformance.cli.main import RUNTIMES
-from conformance.port.compiling.choice import CHOICES
+from conformance.port.compiling.target import CHOICES
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD_FILL = """#include <hip/hip_runtime.h>

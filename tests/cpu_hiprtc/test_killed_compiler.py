@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.compiling.logs import ENDED_BY
+from conformance.port.compiling.diagnostics import ENDED_BY
 from tests.cpu_hiprtc.conftest import COMPILATION, Hiprtc, compiler
 
 # Answers what it is, and dies of what it should compile.

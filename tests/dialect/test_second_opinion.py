@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from judging import Run
 
-from conformance.port.compiling.choice import NoHipcc, require_hipcc
+from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.runtimes import runtime_kind
 from conformance.toolchains.amd import ENVIRONMENT
 from conformance.toolchains.libraries import amd_library_compiler

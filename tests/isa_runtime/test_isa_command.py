@@ -13,8 +13,8 @@ import pytest
 from conformance.cli.main import main
 from conformance.port.amd_cache import compile_cached
 from conformance.record.files import read_record
-from conformance.report.about import rerun
 from conformance.report.causes import find_causes
+from conformance.report.runs import rerun
 from conformance.report.tally import results
 from conformance.runtimes.isa.kind import ARCH, PERTURB, SITES, TARGETS
 from conformance.spec.load import load_specs

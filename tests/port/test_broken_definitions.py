@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.port.compiling.declared_names import declared_names
 from conformance.port.compiling.diagnostics import Place, diagnostics
-from conformance.port.compiling.names import declared_names
 from conformance.port.compiling.partly import Broken, Refused, compile_partly
-from conformance.port.definitions.tokens import tokenize
+from conformance.port.definitions.preprocess import tokenize
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.toolchains.host import find_toolchain

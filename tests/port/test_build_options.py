@@ -13,10 +13,9 @@ from conformance.port.compiling import cache
 from conformance.port.compiling.target import Target
 from conformance.port.config import _KEYS, Gate, GeometryRow, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
-from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.source_text import ScanError, reached
 from conformance.port.digest import tree_digest
-from conformance.port.includes import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda, options_for
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.processes import Supervisor

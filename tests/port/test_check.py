@@ -300,7 +300,7 @@ def test_a_foreign_binary_in_a_tree_is_reported_next_to_the_rest(
 
 def test_every_kernel_is_known_by_its_own_parameters(specs: Specs) -> None:
     """The comparison accepts each spec's own list as Candle spells it, for the types of every dtype."""
-    from conformance.port.definitions.kernels import Param
+    from conformance.port.definitions.scan import Param
     from conformance.port.signature import differences, written
 
     spelled = {"f64": "double", "f32": "float", "f16": "__half", "bf16": "__nv_bfloat16", "f8e4m3": "__nv_fp8_e4m3"}

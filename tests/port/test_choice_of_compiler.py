@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.compiling import cache, choice
+from conformance.port.compiling import cache, target
 from conformance.port.compiling.cache import Made, made
-from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders
-from conformance.port.compiling.target import Target
+from conformance.port.compiling.target import CompilerChoice, NoHipcc, Target, require_hipcc
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import CompileError, first_error
@@ -175,5 +174,5 @@ def test_a_clang_without_hips_headers_is_not_a_hipcc(monkeypatch: pytest.MonkeyP
     assert require_hipcc("gfx942:sramecc+:xnack-") is HIPCC
     with pytest.raises(NoHipcc, match="sm_90"):
         require_hipcc("sm_90")
-    choice.toolchain_for.cache_clear()
-    assert choice.toolchain_for("sm_90") is None
+    target.toolchain_for.cache_clear()
+    assert target.toolchain_for("sm_90") is None

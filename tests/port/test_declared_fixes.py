@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.port.declared.fixes import fixed_kernels
+from conformance.port.declared.declared import fixed_kernels
 from conformance.port.sources import SourceError
 from conformance.spec.load import load_specs
 

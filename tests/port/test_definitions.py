@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition
+from conformance.port.definitions.parameters import c_type
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import defined_kernels, scan
-from conformance.port.definitions.types import c_type
+from conformance.port.definitions.scan import Definition, defined_kernels, scan
+from conformance.port.definitions.source_text import ScanError
 
 
 def kernels(folder: Path, text: str, **options: object) -> list[Definition]:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.port.code_objects import parse
-from conformance.port.compiling.choice import NoHipcc, require_hipcc
 from conformance.port.compiling.in_child import compile_in_child
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import CompileError
 from conformance.toolchains.amd import Toolchain

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.port.definitions.scan import defined_kernels
-from conformance.port.includes import includes, reached
+from conformance.port.definitions.source_text import includes, reached
 
 
 @pytest.fixture

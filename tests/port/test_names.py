@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from conformance.port.check.hints import suggested_aliases
-from conformance.port.check.names import intended_names
+from conformance.port.check.near_names import intended_names, suggested_aliases
 from conformance.port.declared.names import names_of
 from conformance.port.sources import SourceError
 

@@ -11,7 +11,7 @@ from conformance.outcome import MissedSites, Sites, line_runs
 from conformance.port.line_tables import LineTable, _Body
 from conformance.port.site_reasons import read_site_reasons, unused
 from conformance.port.sources import KernelSource
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 
 HEADER = "inline int half(int i) {\n  return wide ? i / 2l : i / 2;\n}\n"
 ROW = "name: wide, why: large, tested: nowhere, functions: [half], file: half.h"

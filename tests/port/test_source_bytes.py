@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.definitions.errors import ScanError
 from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.source_text import ScanError, reached
 from conformance.port.digest import tree_digest
-from conformance.port.includes import reached
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.port.launchers import Unlinked, explained, plain_name
 from conformance.port.options import NO_OPTIONS
 from conformance.port.sources import KernelSource, SourceError, find_sources
-from conformance.port.unlinked import Unlinked, explained, plain_name
 
 HOST = "undefined symbol: _Z6helperPvP12ihipStream_t"
 DEVICE = "lld: error: undefined hidden symbol: twice(float)"

@@ -25,7 +25,7 @@ from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
 from conformance.record.builds import build_record
 from conformance.record.commits import commit_of, harness_commit
-from conformance.report.about import facts, rerun
+from conformance.report.runs import facts, rerun
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record
-from conformance.report.annotations import MOST, render_annotations
-from conformance.report.badge import render_badge
+from conformance.report.ci import MOST, render_annotations, render_badge
 from conformance.spec.load import load_specs
 from tests.report.hostile import TEXTS
 from tests.runs import run_info

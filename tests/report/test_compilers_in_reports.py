@@ -9,7 +9,7 @@ import pytest
 from conformance.record import KernelResult, Record, RunInfo, every_kernel
 from conformance.record.merge import merge
 from conformance.report import render_html, render_markdown, render_terminal
-from conformance.report.about import rerun
+from conformance.report.runs import rerun
 from conformance.spec.load import Specs, load_specs
 
 CLANG = "ROCm's clang 19.0"

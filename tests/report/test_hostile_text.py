@@ -16,9 +16,8 @@ from markdown_it.token import Token
 from conformance.record import read_record, write_record
 from conformance.record.bench import BenchRecord, BenchRun, Loss, WorkloadResult
 from conformance.report import render_html, render_junit, render_markdown, render_summary, render_terminal
-from conformance.report.bench.markdown import bench_markdown
-from conformance.report.bench.table import render_bench
-from conformance.report.explain import explain
+from conformance.report.bench import bench_markdown, render_bench
+from conformance.report.kernels import explain
 from conformance.spec.load import load_specs
 from conformance.text import link, plain
 

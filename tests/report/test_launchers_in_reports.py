@@ -18,8 +18,7 @@ from conformance.report import (
     render_summary,
     render_terminal,
 )
-from conformance.report.annotations import render_annotations
-from conformance.report.badge import render_badge
+from conformance.report.ci import render_annotations, render_badge
 from conformance.report.html.grid import place
 from conformance.spec.load import load_specs
 from tests.runs import run_info

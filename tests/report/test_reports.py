@@ -25,7 +25,7 @@ from conformance.report import (
     render_summary,
     render_terminal,
 )
-from conformance.report.html.matrix import Matrices
+from conformance.report.html.data import Matrices
 from conformance.report.tally import Tally, worst
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.text import code, fence, plain, visible

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.outcome import Failure, Robustness
 from conformance.record import KernelResult
-from conformance.report.robustness import reasons, robustness_lines, robustness_note
+from conformance.report.run_notes import reasons, robustness_lines, robustness_note
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

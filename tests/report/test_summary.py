@@ -10,7 +10,7 @@ import pytest
 from conformance.outcome import Failure
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report import render_summary
-from conformance.report.changes import changes
+from conformance.report.comparison import changes
 from conformance.report.summary import LIMIT
 from conformance.spec.load import load_specs
 from tests.runs import run_info

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 
 HEAD = "module: toy\ntitle: A toy\nsource: toy.cu\nsource_lines: 9\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 
 GOOD = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.spec.errors import SelectionError
+from conformance.spec import SelectionError
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 from conformance.spec.schema import schema_text
 

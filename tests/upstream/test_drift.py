@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 from conformance.upstream.edit import places, replaced
 from tests.commands import answer

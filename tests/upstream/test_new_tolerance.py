@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 from tests.upstream.edits import added_lines
 

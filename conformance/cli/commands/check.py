@@ -14,10 +14,9 @@ from conformance.cli.settings import Settings
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.port.check.findings import OF_THE_WHOLE, Finding
-from conformance.port.check.launchers import check_launchers
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.check.report import CheckReport, report_json, report_text
-from conformance.port.check.source import SourceTree, check_sources, read_tree, under_candles_names
+from conformance.port.check.source import SourceTree, check_launchers, check_sources, read_tree, under_candles_names
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.names import Names

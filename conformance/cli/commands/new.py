@@ -15,7 +15,7 @@ from conformance.files import installed
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in
 from conformance.record.files import write_text
-from conformance.spec.errors import SelectionError, SpecError
+from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of

@@ -25,7 +25,7 @@ from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble
 from conformance.replay.archive import SUFFIX
 from conformance.replay.recorder import PART_SUFFIX, pack_parts
-from conformance.report.explain import explain
+from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import first_error
 from conformance.spec.kernel import Kernel

@@ -19,8 +19,7 @@ from conformance.record import Record, check_specs, kept_apart, merge, read_reco
 from conformance.record.merge import BUILD
 from conformance.record.shards import contradictions, gaps
 from conformance.report import render_terminal
-from conformance.report.annotations import render_annotations
-from conformance.report.badge import render_badge
+from conformance.report.ci import render_annotations, render_badge
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 

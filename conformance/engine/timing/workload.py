@@ -8,7 +8,7 @@ from conformance.cases import launch_with
 from conformance.cases.case import Case, parse_fields
 from conformance.cases.launch import Launch
 from conformance.cases.values import RandomStream
-from conformance.spec.errors import SpecError
+from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 
 SIZES = ("large", "small")

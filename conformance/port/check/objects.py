@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.port.check.findings import Finding
-from conformance.port.check.names import intended_names, nearest
+from conformance.port.check.near_names import intended_names, nearest
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, KernelObject, read_code_objects
 from conformance.port.declared.names import OWN_NAMES, Names

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from tabulate import tabulate
 
 from conformance.port.check.findings import ERROR_KINDS, WARNING_KINDS, Finding
-from conformance.port.check.hints import suggested_aliases
+from conformance.port.check.near_names import suggested_aliases
 from conformance.port.check.objects import ObjectFile
 from conformance.port.check.source import SourceTree
 from conformance.port.declared.names import OWN_NAMES, Names

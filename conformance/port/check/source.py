@@ -1,4 +1,4 @@
-"""The kernels that a tree of sources defines, against the specs."""
+"""The kernels and the linked launchers that a tree of sources defines, against the specs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.port.check.findings import Finding
-from conformance.port.check.names import intended_names, nearest, other_dtypes
+from conformance.port.check.near_names import intended_names, nearest, other_dtypes
 from conformance.port.declared.names import Names
-from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import defined_kernels, in_parallel
+from conformance.port.definitions.scan import Definition, defined_kernels, in_parallel
+from conformance.port.definitions.source_text import ScanError
+from conformance.port.launchers import difference, known_launchers, mangled_in, may_define, stem
 from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
@@ -138,3 +138,49 @@ def _names(
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def check_launchers(
+    sources: Sequence[KernelSource], options: BuildOptions, launchers: Mapping[str, Kernel], names: Names
+) -> tuple[frozenset[str], list[Finding]]:
+    """Which of ``launchers`` host functions of ``sources`` define, and what is wrong with these: other parameters, a
+    second definition, no C linkage, and a name that is near a launcher's which no source defines."""
+    places: dict[str, str] = {}
+    findings: list[Finding] = []
+    strange: dict[str, str] = {}
+    stems = {stem(name) for name in launchers}
+    wanted = [names.port(name) for name in launchers]
+    for source in sources:
+        if not may_define(source, wanted, options):
+            continue
+        for definition in known_launchers(source, options).values():
+            place = f"{source.label_of(str(definition.file))}:{definition.line}"
+            name = names.candle(definition.name)
+            if name is None or name not in launchers:
+                if stem(definition.name) in stems:
+                    strange[definition.name] = place
+                continue
+            if name in places and places[name] != place:
+                findings.append(Finding("duplicate", name, f"is defined at {places[name]} too", place))
+            places.setdefault(name, place)
+            said = difference(launchers[name], definition)
+            if said is not None:
+                findings.append(Finding("parameter_type", name, said, place))
+    missing = [name for name in launchers if name not in places]
+    mangled: dict[str, str] = {}
+    for source in sources:
+        if missing and may_define(source, [names.port(name) for name in missing], options):
+            for one in mangled_in(source, options).values():
+                mangled.setdefault(one.name, f"{source.label_of(str(one.file))}:{one.line}")
+    findings += [
+        Finding("extern_c", name, 'extern "C" is missing: its symbol is mangled', mangled[names.port(name)])
+        for name in missing
+        if names.port(name) in mangled
+    ]
+    for name, place in strange.items():
+        near = nearest(name, missing)
+        if near:
+            findings.append(
+                Finding("misnamed", name, f"is not a launcher of the specs; {near} is missing", place, near)
+            )
+    return frozenset(places), findings

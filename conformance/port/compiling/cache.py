@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Protocol
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
-from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
+from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
-from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
-from conformance.port.compiling.target import Limits, Target
-from conformance.port.includes import reached
+from conformance.port.compiling.target import (
+    CompilerChoice,
+    Limits,
+    Target,
+    refused_by_both,
+    refused_by_hiprtc,
+    toolchain_for,
+)
+from conformance.port.definitions.source_text import reached
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor

@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
+
+COMPILER_LOST = "the compiler "
+"""How the log begins of a source that took its compiler down, or beyond a limit."""
+
+ENDED_BY = "the compiler was ended by signal "
+"""How the last line of a log tells that a compiler did not end by itself; the cpu runtime's hiprtc writes it, too."""
+
+
+def without_copy(log: str, copy: Path, label: str) -> str:
+    """``log`` of a compiler that was given a ``copy`` of the source ``label``; nothing else of its folder is named."""
+    return log.replace(str(copy), label).replace(f"{copy.parent}/", "")
+
 
 _ERROR = re.compile(
     r"^(?P<file>[^\s:(][^:\n(]*)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvline>\d+)\):) "

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.port.compiling.logs import ENDED_BY, without_copy
+from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
 from conformance.runtimes.hip.errors import CompileError
+from conformance.runtimes.rocm.hiprtc import NEWER, OF_ROCM, hip_in
 from conformance.toolchains.amd import CompileFailure, Toolchain
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
@@ -50,3 +51,23 @@ def compile_with(
             signal = -failure.code if failure.code < 0 else 9 if _KILLED.search(log) else 0
             raise CompileError(label, f"{log.rstrip()}\n{ENDED_BY}{signal}\n" if signal else log) from None
         return output.read_bytes()
+
+
+_ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
+_ROOT = "--rocm-path="
+
+
+def lacked(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
+    """The header of HIP's that ``toolchain`` does not have and a compilation with this ``log`` failed for, in words."""
+    absent = _ABSENT.search(log)
+    if absent is None or absent[1] not in OF_ROCM:
+        return None
+    return f"it includes <{absent[1]}>, which {_installation(toolchain)} does not have; {NEWER}"
+
+
+def _installation(toolchain: Toolchain | LibraryCompiler) -> str:
+    if isinstance(toolchain, Toolchain) and toolchain.minimal_headers:
+        return "the minimal HIP header of candle-parity"
+    words = toolchain.options if isinstance(toolchain, Toolchain) else toolchain.command
+    root = next((word[len(_ROOT) :] for word in words if word.startswith(_ROOT)), None)
+    return f"the HIP of {toolchain.name}" if root is None else hip_in((Path(root) / "include").resolve())

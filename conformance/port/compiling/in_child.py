@@ -20,7 +20,7 @@ import msgpack
 
 from conformance.files import own_python
 from conformance.notices import warn
-from conformance.port.compiling.logs import ENDED_BY
+from conformance.port.compiling.diagnostics import ENDED_BY
 from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor, parent_word
 from conformance.processes.scratch import has_room

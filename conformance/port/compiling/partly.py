@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from conformance.port.compiling.definitions import Unit, Way, can_be_refused, unit_at, units, without
 from conformance.port.compiling.diagnostics import Diagnostic, diagnostics
-from conformance.port.definitions.errors import SourceError
+from conformance.port.compiling.units import Unit, Way, can_be_refused, unit_at, units, without
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.reading import read_source
 from conformance.port.definitions.scan import scan_file
+from conformance.port.definitions.source_text import SourceError, read_source
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 

@@ -1,12 +1,21 @@
-"""What a source is compiled for, and what its compilation may take."""
+"""What a source is compiled for and by whom, and what its compilation may take."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
+from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.hip.errors import first_error
+from conformance.runtimes.rocm.hiprtc import HEADER_PACKAGES
+
+if TYPE_CHECKING:
+    from conformance.toolchains.amd import Toolchain
+
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _SHARE = 0.75
@@ -49,3 +58,55 @@ class Limits:
         if text.isdigit():
             here = min(here, int(text))
         return min(self.memory, int(here * _SHARE))
+
+
+CompilerChoice = Literal["auto", "hiprtc", "hipcc"]
+CHOICES: tuple[CompilerChoice, ...] = get_args(CompilerChoice)
+
+
+class NoHipcc(RuntimeError):
+    """There is no hipcc, or what there is cannot compile for the target; the message says what was looked for."""
+
+
+def require_hipcc(arch: str = "") -> Toolchain:
+    """The compiler that ``hipcc`` means on this machine, for ``arch``; raises ``NoHipcc``."""
+    # Imported when there is a need: it takes as long as the whole start of a process that compiles.
+    from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, find_toolchain
+    from conformance.toolchains.errors import AmdError
+    from conformance.toolchains.targets import target
+
+    try:
+        targets = [target(arch)] if arch else []
+        found = find_toolchain(targets, None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+    except (AmdError, OSError) as error:
+        raise NoHipcc(str(error)) from None
+    if found.minimal_headers:
+        raise NoHipcc(f"{found.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm")
+    return found
+
+
+@lru_cache(maxsize=8)
+def toolchain_for(arch: str) -> Toolchain | None:
+    """As ``require_hipcc``, asked once per process; ``None`` where there is none."""
+    try:
+        return require_hipcc(arch)
+    except NoHipcc:
+        return None
+
+
+def refused_by_hiprtc(log: str) -> str:
+    """The log of a source that hiprtc refuses where nobody else can be asked, which its first line says."""
+    if log.startswith(COMPILER_LOST):
+        return log
+    return f"{first_error(log)} (hiprtc; there is no hipcc to try)\n\n{log}"
+
+
+def refused_by_both(hiprtc: str, hipcc: str, name: str) -> str:
+    """The log of a source that both compilers refuse: the first error of each in the first line, then both logs.
+
+    A log of a compiler that was lost stays recognisable as such.
+    """
+    if hipcc.startswith(COMPILER_LOST):
+        return f"{hipcc} ({name}); hiprtc: {first_error(hiprtc)}\n\n{hiprtc}"
+    head = f"hiprtc: {first_error(hiprtc)}; {name}: {first_error(hipcc)}"
+    return f"{head}\n\nhiprtc:\n{hiprtc.rstrip()}\n\n{name}:\n{hipcc}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from conformance.port.config import Config, GeometryRow, KnownFailure
-from conformance.port.declared.fixes import fixed_kernels
 from conformance.port.declared.geometry import check_geometry
-from conformance.port.declared.known import check_rows
+from conformance.port.declared.known import check_rows, matches
 from conformance.port.declared.names import OWN_NAMES, Names, names_of
+from conformance.port.sources import SourceError
+from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 
 
@@ -52,3 +53,22 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
         fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,
     )
+
+
+def fixed_kernels(named: Iterable[str], kernels: Mapping[str, Kernel], where: str) -> tuple[str, ...]:
+    """The kernels of which the right result is expected: those that ``named`` matches, or whose defect it names.
+
+    Raises ``SourceError`` for one that is no defect with a right result, and no kernel that has one.
+    """
+    fixable = {name: kernel.fix.name for name, kernel in kernels.items() if kernel.fix is not None}
+    found: dict[str, None] = {}
+    for text in named:
+        mine = [name for name, fix in fixable.items() if text == fix or matches(text, name)]
+        if not mine:
+            known = ", ".join(dict.fromkeys(fixable.values()))
+            raise SourceError(
+                f"{where}: fixes: {shortened(text)!r} names neither a defect of Candle's whose right result is known, "
+                f"nor a kernel that has one; the defects are {known}"
+            )
+        found.update(dict.fromkeys(mine))
+    return tuple(found)

@@ -1,16 +1,285 @@
-"""From source files to the kernels they define."""
+"""From a source to the kernels, launchers and other declarations at namespace level that it defines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from conformance.port.definitions.errors import ScanError
-from conformance.port.definitions.kernels import Definition, Found, find
-from conformance.port.definitions.preprocess import preprocess
-from conformance.port.definitions.tokens import tokenize
+from conformance.port.definitions.parameters import parameters
+from conformance.port.definitions.preprocess import Token, preprocess, tokenize
+from conformance.port.definitions.source_text import ScanError
+
+_OPENING = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
+_CLOSING = frozenset(_OPENING.values())
+# Words after which a parenthesis belongs to an attribute, not to the parameters of the function.
+_ATTRIBUTES = frozenset(
+    ("__attribute__", "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__declspec", "alignas", "noexcept")
+)
+
+
+class Param(NamedTuple):
+    """A parameter: its C type in words (``const float *``; simple typedefs of the source resolved, ``__restrict__`` and
+    defaults dropped) and its name, empty where it has none."""
+
+    type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A ``__global__`` function with a body.
+
+    ``file`` and ``line`` are where its name stands, ``end_line`` is where its body ends; for a function that a macro
+    stamps out both are the line of the macro's use. ``extern_c`` says whether the name can be asked for as it
+    is spelled here; ``template`` whether it is a template.
+    """
+
+    name: str
+    file: Path
+    line: int
+    end_line: int
+    params: tuple[Param, ...]
+    extern_c: bool
+    template: bool = False
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A declaration at namespace level, from its first token to its last; ``body`` is where its first brace opens
+    among them, ``kernel`` what it defines where it is a kernel's definition, and ``launcher`` where it is that of
+    another function with C linkage."""
+
+    tokens: Sequence[Token]
+    body: int | None
+    kernel: Definition | None
+    launcher: Definition | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a source defines at namespace level, in its order: kernels, other functions with a body, and every
+    declaration."""
+
+    kernels: list[Definition]
+    functions: list[Definition]
+    declarations: list[Declaration]
+
+
+def find(tokens: Sequence[Token], path: Path) -> Found:
+    """What ``tokens`` define; raises ``ScanError`` where brackets do not match."""
+    reader = _Reader(tokens, path)
+    reader.read()
+    return Found(reader.found, reader.functions, reader.declarations)
+
+
+class _Reader:
+    """Walks the declarations at namespace level; bodies and initialisers are stepped over."""
+
+    def __init__(self, tokens: Sequence[Token], path: Path) -> None:
+        self.tokens = tokens
+        self.path = path
+        self.found: list[Definition] = []
+        self.functions: list[Definition] = []
+        self.declarations: list[Declaration] = []
+        self.aliases: dict[str, tuple[str, ...]] = {}
+        # One entry per open namespace or linkage block: the block's first token, and whether C linkage holds in it.
+        self.blocks: list[tuple[Token, bool]] = []
+        self.declared_in_c: set[str] = set()
+
+    def read(self) -> None:
+        position = 0
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text == "}":
+                if not self.blocks:
+                    raise self._error(self.tokens[position], "a closing brace that nothing opens")
+                self.blocks.pop()
+                position += 1
+            elif text == ";":
+                position += 1
+            else:
+                position = self._declaration(position)
+        if self.blocks:
+            raise self._error(self.blocks[-1][0], "a block that is never closed")
+
+    def _declaration(self, start: int) -> int:
+        """Reads the declaration that begins at ``start``; the position behind it, or inside a block it opens."""
+        position = start
+        opened: int | None = None
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text == ";":
+                self._alias(self.tokens[start:position])
+                self._prototype(start, position)
+                self._keep(start, position + 1, opened)
+                return position + 1
+            if text == "{":
+                words = [token.text for token in self.tokens[start:position]]
+                if self._opens_block(words):
+                    in_c = words == ["extern", '"C"'] or (self._in_c and words[:1] != ["extern"])
+                    self.blocks.append((self.tokens[start], in_c))
+                    return position + 1
+                end = self._behind(position)
+                opened = position if opened is None else opened
+                known = len(self.functions)
+                if self._kernel(start, position, end - 1):
+                    self._keep(start, end, opened, self.found[-1])
+                    return end
+                position = end
+                # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
+                head = self._behind_templates(start) - start
+                if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
+                    function = self.functions[-1] if len(self.functions) > known else None
+                    launcher = function if function is not None and function.extern_c else None
+                    self._keep(start, end, opened, launcher=launcher)
+                    return position
+            elif text in _OPENING:
+                position = self._behind(position)
+            elif text in _CLOSING:
+                raise self._error(self.tokens[position], f"a {text} that nothing opens")
+            else:
+                position += 1
+        raise self._error(self.tokens[start], "a declaration that does not end")
+
+    def _keep(
+        self,
+        start: int,
+        end: int,
+        opened: int | None,
+        kernel: Definition | None = None,
+        launcher: Definition | None = None,
+    ) -> None:
+        body = None if opened is None else opened - start
+        self.declarations.append(Declaration(self.tokens[start:end], body, kernel, launcher))
+
+    @property
+    def _in_c(self) -> bool:
+        return bool(self.blocks) and self.blocks[-1][1]
+
+    def _opens_block(self, words: Sequence[str]) -> bool:
+        if len(words) == 2 and words[0] == "extern":
+            return words[1].startswith('"')
+        return "namespace" in words[:2]
+
+    def _behind(self, position: int) -> int:
+        """The position behind the bracket that closes the one at ``position``."""
+        waiting: list[int] = []
+        for index in range(position, len(self.tokens)):
+            text = self.tokens[index].text
+            if text in _OPENING:
+                waiting.append(index)
+            elif text in _CLOSING:
+                closes = _OPENING[self.tokens[waiting[-1]].text]
+                if closes == "]]" and text == "]":
+                    continue  # `]` of an index whose end was read as part of `]]`
+                if text == "]]" and closes == "]":
+                    # a[b[i]]: two single brackets
+                    waiting.pop()
+                    if not waiting or self.tokens[waiting[-1]].text != "[":
+                        raise self._error(self.tokens[index], "a ]] that nothing opens")
+                elif text != closes:
+                    opened = self.tokens[waiting[-1]]
+                    raise self._error(
+                        self.tokens[index], f"a {text} where the {opened.text} of line {opened.line} is still open"
+                    )
+                waiting.pop()
+                if not waiting:
+                    return index + 1
+        raise self._error(self.tokens[position], f"a {self.tokens[position].text} that is never closed")
+
+    def _alias(self, tokens: Sequence[Token]) -> None:
+        """Remembers ``typedef TYPE NAME`` and ``using NAME = TYPE`` of one named type."""
+        words = [token.text for token in tokens]
+        if words[:1] == ["typedef"] and len(words) > 2 and all(token.is_word for token in tokens[1:]):
+            self.aliases[words[-1]] = tuple(words[1:-1])
+        elif words[:1] == ["using"] and words[2:3] == ["="] and all(token.is_word for token in tokens[3:]):
+            self.aliases[words[1]] = tuple(words[3:])
+
+    def _prototype(self, start: int, end: int) -> None:
+        """Remembers the name of a function that is declared with C linkage: its definition has it too."""
+        words = [token.text for token in self.tokens[start:end]]
+        if self._in_c or words[:2] == ["extern", '"C"']:
+            self.declared_in_c |= {before for before, word in pairwise(words) if word == "("}
+
+    def _kernel(self, start: int, body: int, end: int) -> bool:
+        """Adds the kernel whose declaration is ``start`` to ``body`` and whose body ends at ``end``, if it is one."""
+        position, is_global, extern_c, template = start, False, self._in_c, False
+        while position < body:
+            token = self.tokens[position]
+            if token.text == "(":
+                name = self.tokens[position - 1]
+                close = self._behind(position)
+                if name.text in _ATTRIBUTES:
+                    position = close
+                    continue
+                if not name.is_word:
+                    return False
+                extern_c = extern_c or name.text in self.declared_in_c
+                definition = self._definition(position, close - 1, end, extern_c, template)
+                (self.found if is_global else self.functions).append(definition)
+                return is_global
+            if token.text == "template":
+                template = True
+                position = self._behind_angles(position + 1)
+                continue
+            if token.text == "[[":
+                position = self._behind(position)
+                continue
+            is_global = is_global or token.text == "__global__"
+            extern_c = extern_c or (token.text == '"C"' and self.tokens[position - 1].text == "extern")
+            position += 1
+        return False
+
+    def _behind_templates(self, position: int) -> int:
+        """The position behind ``template <...>``, as often as it stands there: its ``class`` declares no class."""
+        while self.tokens[position].text == "template":
+            position = self._behind_angles(position + 1)
+        return position
+
+    def _behind_angles(self, position: int) -> int:
+        depth = 0
+        while position < len(self.tokens):
+            text = self.tokens[position].text
+            if text in ("(", "[", "{"):
+                position = self._behind(position)
+                continue
+            depth += {"<": 1, ">": -1}.get(text, 0)
+            position += 1
+            if depth == 0:
+                break
+        return position
+
+    def _definition(self, opening: int, closing: int, end: int, extern_c: bool, template: bool) -> Definition:
+        name = self.tokens[opening - 1]
+        inside = [token.text for token in self.tokens[opening + 1 : closing]]
+        return Definition(
+            name=name.text,
+            file=Path(name.file),
+            line=name.line,
+            end_line=self.tokens[end].line,
+            params=tuple(Param(kind, called) for kind, called in parameters(inside, self.aliases)),
+            extern_c=extern_c,
+            template=template,
+        )
+
+    def _error(self, token: Token, problem: str) -> ScanError:
+        return ScanError(token.file or self.path, token.line, f"{problem}; the C++ is broken there or before")
+
+
+def _outer(words: Sequence[str]) -> list[str]:
+    """``words`` outside every bracket."""
+    depth = 0
+    result = []
+    for word in words:
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word not in _CLOSING:
+            result.append(word)
+    return result
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

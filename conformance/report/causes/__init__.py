@@ -1,7 +1,6 @@
 """Why kernels fail: failures with the same evidence, grouped and named by a table of causes."""
 
 from conformance.report.causes.find import Finding, find_causes
-from conformance.report.causes.lines import cause_lines
-from conformance.report.causes.sections import cause_section, shared_causes
+from conformance.report.causes.text import cause_lines, cause_section, shared_causes
 
 __all__ = ["Finding", "cause_lines", "cause_section", "find_causes", "shared_causes"]

@@ -12,14 +12,14 @@ from typing import Any
 
 from conformance.outcome import STATUSES
 from conformance.record import KernelResult, Record
-from conformance.report.about import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.builds import NOT_RUN, compile_table, compilers, everything_compiles, failures, spilling
 from conformance.report.causes import shared_causes
-from conformance.report.causes.lines import described, heading
-from conformance.report.changes import KINDS, changes
+from conformance.report.causes.text import described, heading
+from conformance.report.comparison import KINDS, changes
 from conformance.report.html.data import page_data
 from conformance.report.html.grid import SIGNS, WORDS, tables
-from conformance.report.remarks import shared_remarks
+from conformance.report.run_notes import shared_remarks
+from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
 from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Module, Specs
 from conformance.text import visible

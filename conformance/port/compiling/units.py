@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from conformance.port.compiling.names import CLASSES, declared_names, outside_attributes, probes, specialises
-from conformance.port.definitions.kernels import Declaration
+from conformance.port.compiling.declared_names import CLASSES, declared_names, outside_attributes, probes, specialises
+from conformance.port.definitions.scan import Declaration
 
 Way = Literal["refused", "removed"]
 """How a definition is taken out."""

@@ -1,11 +1,12 @@
-"""What a report says of a port's own choices: names, known failures, upstream defects that it fixes."""
+"""What a report says of single kernels: the port's own choices, what leaks, what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from conformance.outcome import Outcome
 from conformance.record import KernelResult
-from conformance.text import code, plain
+from conformance.text import code, plain, visible
 
 _NAMED = 5
 
@@ -61,3 +62,42 @@ def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+_TO_DO = "free it, or keep it for the next call"
+
+
+def leak_of(row: KernelResult) -> str | None:
+    """``leaks: each of 20 calls of CASE left 1 stream behind; ...``, not escaped."""
+    return None if row.leak is None else f"leaks: {row.leak}; {_TO_DO}"
+
+
+def leak_note(rows: Sequence[KernelResult]) -> str | None:
+    """One sentence on all launchers that leak, with what the first of them leaves behind, not escaped."""
+    found = [row for row in rows if row.leak is not None]
+    if not found:
+        return None
+    names = ", ".join(row.name for row in found[:_NAMED]) + (" ..." if len(found) > _NAMED else "")
+    count = "1 launcher leaks" if len(found) == 1 else f"{len(found)} launchers leak"
+    first = f"{found[0].leak}; {_TO_DO}"
+    return f"{count}, which is in no verdict: {names}: {first}"
+
+
+def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
+    """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again.
+
+    Control characters are shown as escapes; a message may have several lines.
+    """
+    counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
+    lines = [f"{name}: {result.status}{counts}"]
+    if isinstance(result, KernelResult):
+        lines += [f"  {line}" for line in (*choices(result), leak_of(result)) if line]
+    if result.message:
+        lines.append(f"  {result.message}")
+    for failure in result.failures[:shown]:
+        lines += [f"  {failure.case}", f"    {failure.why}"]
+        if failure.got and failure.expected:
+            lines.append(f"    got {failure.got}, expected {failure.expected}")
+        if failure.reproduce:
+            lines.append(f"    {failure.reproduce}")
+    return list(map(visible, lines))

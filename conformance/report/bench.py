@@ -1,17 +1,17 @@
-"""A bench record as text: a row per workload, or per family where there are many, and what is slower."""
+"""A bench record as text and as Markdown: times and counts by workload or by family, and what is slower."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import exp, log
 
 from tabulate import tabulate
 
-from conformance.record.bench import NOISE, BenchRecord, Loss, TreeTiming, WorkloadResult
-from conformance.report.bench.counts import counts_table, legend
+from conformance.record.bench import NOISE, BenchRecord, CountResult, Loss, TreeTiming, WorkloadResult
+from conformance.report.markdown import table
 from conformance.runtimes import known_kind
-from conformance.text import one_line
+from conformance.text import code, one_line, plain
 
 FEW = 40
 """Up to so many workloads are printed each; more of them by family and case."""
@@ -175,3 +175,127 @@ def _counted(rows: Sequence[WorkloadResult]) -> list[str]:
 
 def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+_CLASSES = ("vector", "scalar", "memory", "scalar_memory", "lds", "matrix", "control")
+
+Column = tuple[str, Callable[[CountResult], float | None], str]
+
+
+def _per_wave(name: str) -> Callable[[CountResult], float | None]:
+    return lambda row: getattr(row.counts, name) / max(row.counts.waves, 1)
+
+
+def _share(part: str, whole: str) -> Callable[[CountResult], float | None]:
+    def share(row: CountResult) -> float | None:
+        of = getattr(row.counts, whole)
+        return getattr(row.counts, part) / of if of else None
+
+    return share
+
+
+_COLUMNS: tuple[Column, ...] = (
+    ("waves", lambda row: row.counts.waves, ",.0f"),
+    ("per element", lambda row: row.counts.instructions * _lanes(row) / row.elements, ",.1f"),
+    ("per wave", _per_wave("instructions"), ",.0f"),
+    *((name.replace("_", " "), _per_wave(name), ",.0f") for name in _CLASSES),
+    ("lanes", _share("lanes_active", "lanes"), ".0%"),
+    ("MB asked", lambda row: row.counts.asked / 1e6, ",.2f"),
+    ("MB in lines", lambda row: row.counts.moved / 1e6, ",.2f"),
+    ("used", _share("asked", "moved"), ".0%"),
+    ("least MB", lambda row: row.bytes / 1e6, ",.2f"),
+    ("bank conflicts", lambda row: row.counts.bank_conflicts if row.counts.banks else None, ",.0f"),
+)
+
+
+def _lanes(row: CountResult) -> float:
+    """Lanes of a wave."""
+    instructions = row.counts.vector + row.counts.matrix
+    return row.counts.lanes / instructions if instructions else 1
+
+
+def counts_table(rows: Sequence[CountResult], every: bool) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells: a row per case with ``every``, else one per family and kind of case, with the means of its
+    kernels."""
+    groups: dict[tuple[str, ...], list[CountResult]] = {}
+    for row in rows:
+        fields = row.case.partition("(")[2].removesuffix(")")
+        groups.setdefault((row.case,) if every else (row.family, fields), []).append(row)
+    head = ["case"] if every else ["family", "case", "kernels"]
+    body = []
+    for key, group in groups.items():
+        means = [_mean([value(row) for row in group], form) for _, value, form in _COLUMNS]
+        body.append([*map(one_line, key), *([] if every else [str(len(group))]), *means])
+    return [*head, *(name for name, _, _ in _COLUMNS)], body
+
+
+def _mean(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(sum(known) / len(known), form) if known else ""
+
+
+def legend(rows: Sequence[CountResult]) -> str:
+    """What the columns are."""
+    lines = ", ".join(str(line) for line in sorted({row.counts.line for row in rows}))
+    return (
+        "Counts, not times: nothing here says how long a GPU takes. Instructions are of waves; per element times the "
+        "lanes of a wave. Lanes: active in vector and matrix instructions. MB that an instruction's lanes ask for, "
+        f"each byte once, and in the lines of {lines} bytes that hold them, as if no cache kept a line from one "
+        "instruction to the next; used is their ratio. Bank conflicts: groups of lanes that LDS answers once more."
+    )
+
+
+def bench_markdown(record: BenchRecord) -> str:
+    """The whole document."""
+    if record.counts:
+        return _counts_markdown(record)
+    run, rows = record.bench, record.workloads
+    facts = [*heading(record), *summary(rows)[:1], *([run.host] if run.host else [])]
+    facts += [f"candle-parity at {run.harness}"] if run.harness else []
+    lines = [
+        f"# How fast kernels are on {plain(run.device)}",
+        "",
+        "Written by `candle-parity bench`; do not edit.",
+        "",
+        *(f"- {plain(fact)}" for fact in facts),
+        "",
+        "GB/s are of the bytes that a launch has to read and write at least, with operands that lie in no cache; the "
+        "share is of what a copy on the device reaches with as many bytes. Gop/s counts multiplications and additions "
+        "where they are the limit. A row is about the kernels of a family; its means are geometric.",
+    ]
+    if rows:
+        lines += ["", "## Families", "", *_table(by_family(rows))]
+    if run.against:
+        found = slower(rows)
+        definition = f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(found[1])}."
+        lines += ["", f"## Slower than {plain(run.against)}'s", "", definition]
+        lines += ["", *_table(found)] if found[1] else []
+    if record.losses:
+        lines += ["", "## Not timed", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
+    return "\n".join(lines) + "\n"
+
+
+def _counts_markdown(record: BenchRecord) -> str:
+    """The document of a record with counts."""
+    facts = [*heading(record), f"{len(record.counts)} cases, a launch each"]
+    lines = [
+        f"# What kernels do on {plain(record.bench.device)}",
+        "",
+        "Written by `candle-parity bench`; do not edit.",
+        "",
+        *(f"- {plain(fact)}" for fact in facts),
+        "",
+        legend(record.counts),
+        "",
+        *_table(counts_table(record.counts, every=False)),
+    ]
+    if record.losses:
+        lines += ["", "## Not counted", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(cells: Cells) -> list[str]:
+    head, body = cells
+    text = [name in TEXT for name in head]
+    shown = ([code(cell) if name else cell for cell, name in zip(row, text, strict=True)] for row in body)
+    return table(head, shown, "".join("l" if name else "r" for name in text))

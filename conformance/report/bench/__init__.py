@@ -1,1 +1,0 @@
-"""The record of ``bench`` as table and Markdown."""
