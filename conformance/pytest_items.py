@@ -196,7 +196,7 @@ class Parity:
         if self._pool is None:
             self._pool = Pool([self.setup], self.mode)
             self._ready = self._pool.greet()
-        (outcome,) = self._pool.answers([RunCases(kernel.name, None, {})])
+        (outcome,) = self._pool.answers([RunCases(kernel, None)])
         assert isinstance(outcome, Outcome)
         return outcome
 

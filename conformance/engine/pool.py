@@ -282,14 +282,14 @@ class Pool:
         request = asked.request
         if isinstance(request, Time):
             case = request.case.id
-            yield Timed(request.kernel, case, error=f"{doing}: {why}" if doing != case else why)
+            yield Timed(request.kernel.name, case, error=f"{doing}: {why}" if doing != case else why)
         elif asked.deaths == 1:
             waiting.appendleft(asked)
         elif isinstance(request, Compile):
             why = f"the process that compiled it died twice ({why})"
             yield Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
         else:
-            yield Outcome.infrastructure(request.kernel, f"the process that judged it died twice ({why})")
+            yield Outcome.infrastructure(request.kernel.name, f"the process that judged it died twice ({why})")
 
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""

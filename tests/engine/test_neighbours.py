@@ -26,12 +26,14 @@ class Told:
         return End("its process ended with signal SIGABRT", self.suspect)
 
 
-@pytest.mark.parametrize(("suspect", "deadly"), [(True, [3]), (False, [])], ids=["its own", "a neighbour's"])
-def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("suspect", "deadly"), [(True, ["port/fill.hip"]), (False, [])], ids=["its own", "a neighbour's"]
+)
+def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
     judge._losses, judge._deadly, judge._supply = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
     for _ in range(DEATHS):
-        judge._lost_loading("kernel", LostLoading(3, Lost("ended", "its process ended")), fresh=False)
+        judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
     assert list(judge._deadly["kernel"]) == deadly
 
 
