@@ -12,8 +12,8 @@ from pathlib import Path
 
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
-from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.config import Config, config_beside, config_file_in, read_config

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.engine.journal import Journal
+from conformance.engine.messages import Setup, to_map
 from conformance.engine.modes import Mode, PortMode
 from conformance.engine.run import Interrupted, Result
-from conformance.engine.tasks import Setup, to_map
 from conformance.files import PACKAGE, REFERENCE, cache_folder
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from conformance.engine.messages import Setup
 from conformance.engine.modes import CaseMode
-from conformance.engine.tasks import Setup
 from conformance.port.site_reasons import read_site_reasons, unused
 from conformance.processes.scratch import scratch_base
 from conformance.record import Record

@@ -8,19 +8,19 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-from conformance.engine.compiling import Compiler, compile_answer, seen_by
-from conformance.engine.launchers import Launchers
+from conformance.engine.compiler import Compiler, compile_answer, seen_by
+from conformance.engine.executor_client import Supply
+from conformance.engine.ipc import Channel
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading, Port
+from conformance.engine.linked_launchers import Launchers
 from conformance.engine.member import run_member
+from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Lost
+from conformance.engine.remote_executor import Lost
 from conformance.engine.second_opinion import SecondOpinion
 from conformance.engine.site_places import placed
-from conformance.engine.supply import Supply
-from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
-from conformance.engine.wire import Channel
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness, Sites
 from conformance.port.declared.geometry import described, geometry_of

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
+from conformance.engine.messages import Ready, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode
 from conformance.engine.pool import Pool
 from conformance.engine.steps import Compilation, ProgressCallback, answers, compile_trees, no_progress, to_compile
-from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.engine.library import first_to_compile
+from conformance.engine.messages import Compile, Compiled
 from conformance.engine.modes import Tree
 from conformance.engine.pool import Answer, Pool, Request
-from conformance.engine.tasks import Compile, Compiled
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
 

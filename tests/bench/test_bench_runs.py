@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from made import SPECS, timing
 
+from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
 from conformance.engine.modes import Mode, TimeTrees, Tree
 from conformance.engine.pool import EngineError
-from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
-from conformance.engine.timing import run
+from conformance.engine.timing import bench_run
+from conformance.engine.timing.bench_run import BenchResult, Interrupted, bench
 from conformance.engine.timing.measure import Measurement
-from conformance.engine.timing.run import BenchResult, Interrupted, bench
 from conformance.files import kernels_folder
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
@@ -50,7 +50,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                         raise answer
                     yield answer
 
-        monkeypatch.setattr(run, "Pool", Workers)
+        monkeypatch.setattr(bench_run, "Pool", Workers)
         setup = Setup("cuda", None, (), 1, 0, "", None, "")
         return bench(
             setup,

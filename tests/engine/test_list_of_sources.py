@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conformance.engine import run as running
+from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.engine.run import Result, run
-from conformance.engine.tasks import Setup
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
 

@@ -8,6 +8,7 @@ import msgpack
 import pytest
 
 from conformance.cases.case import Case
+from conformance.engine.messages import Time, from_map, to_map
 from conformance.engine.modes import (
     MODES,
     JudgeGenerated,
@@ -20,7 +21,6 @@ from conformance.engine.modes import (
     Tree,
 )
 from conformance.engine.recording import RecordingHandler
-from conformance.engine.tasks import Time, from_map, to_map
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.spec.load import load_specs

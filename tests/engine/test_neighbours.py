@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.engine import supply
+from conformance.engine import executor_client
+from conformance.engine.executor_client import End, Supply
+from conformance.engine.ipc import pair
 from conformance.engine.judge_process import DEATHS, Judge
 from conformance.engine.library import LostLoading
-from conformance.engine.remote import Lost
-from conformance.engine.supply import End, Supply
-from conformance.engine.tasks import Ready, to_map
-from conformance.engine.wire import pair
+from conformance.engine.messages import Ready, to_map
+from conformance.engine.remote_executor import Lost
 from conformance.processes import InfrastructureError
 
 
@@ -53,7 +53,7 @@ class Answers:
         ours, theirs = pair()
         ours.close()
         link = theirs.detach()
-        return {"ready": to_map(ready), "shared": True}, [link, supply.Progress().fd]
+        return {"ready": to_map(ready), "shared": True}, [link, executor_client.Progress().fd]
 
 
 @pytest.mark.parametrize("ended", [0, 2])
@@ -68,7 +68,7 @@ def test_an_executor_that_ends_before_the_first_request_is_replaced(
             raise Lost("ended", "its process ended")
         return object()
 
-    monkeypatch.setattr(supply, "Executor", executor)
+    monkeypatch.setattr(executor_client, "Executor", executor)
     asked = Supply(answers, lambda: None)  # type: ignore[arg-type]
     assert asked.current() is not None
     assert answers.said == ["executor", *["lost", "executor"] * ended]
@@ -78,6 +78,6 @@ def test_executors_that_all_end_at_once_are_the_machines_fault(monkeypatch: pyte
     def executor(*_: Any) -> object:
         raise Lost("ended", "its process ended")
 
-    monkeypatch.setattr(supply, "Executor", executor)
+    monkeypatch.setattr(executor_client, "Executor", executor)
     with pytest.raises(InfrastructureError, match="5 executors ended before they could be asked"):
         Supply(Answers(), lambda: None).current()  # type: ignore[arg-type]

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, JudgeRecorded, JudgeReference, Tree
 from conformance.engine.run import Result
-from conformance.engine.tasks import Ready, Setup
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import KnownFailure
 from conformance.port.declared.declared import Declared

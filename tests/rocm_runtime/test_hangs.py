@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine import hosts
-from conformance.engine.hosts import Host
+from conformance.engine import executor_host
+from conformance.engine.executor_host import Host
+from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import run
-from conformance.engine.tasks import Setup
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
@@ -34,8 +34,8 @@ def setup_for(folder: Path) -> Setup:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "SECONDS_TO_START", 4.0)
-    monkeypatch.setattr(hosts, "SECONDS_TO_END", 2.0)
+    monkeypatch.setattr(executor_host, "SECONDS_TO_START", 4.0)
+    monkeypatch.setattr(executor_host, "SECONDS_TO_END", 2.0)
 
 
 def test_a_device_that_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from conformance.cases import cases_for
 from conformance.cli.doctor.rows import Row
+from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import Result, run
-from conformance.engine.tasks import Setup
 from conformance.port.sources import SourceError
 from conformance.runtimes import runtime_kind
 from conformance.spec.load import Specs

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
 from conformance.engine.modes import TimeTrees, Tree
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.steps import ProgressCallback, answers, compile_trees, no_progress, to_compile
-from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
 from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.workload import workloads

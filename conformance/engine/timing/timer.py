@@ -1,7 +1,7 @@
 """A timer: owns a device, loads one or two trees' kernels and times them; it judges nothing.
 
-Started as ``python -m conformance.engine.timer SOCKET_FD PROGRESS_FD PARENT_PID``. What it loads runs in this process,
-for the clock of a launch must not stop at a process's border.
+Started as ``python -m conformance.engine.timing.timer SOCKET_FD PROGRESS_FD PARENT_PID``. What it loads runs in this
+process, for the clock of a launch must not stop at a process's border.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch
-from conformance.engine.compiling import Compiler, compile_answer
+from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
-from conformance.engine.launchers import Launchers
+from conformance.engine.ipc import Channel
 from conformance.engine.library import Library, Port
+from conformance.engine.linked_launchers import Launchers
 from conformance.engine.member import run_member
+from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed
 from conformance.engine.modes import TimeTrees
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Function as Numbered
-from conformance.engine.remote import KernelRow
-from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
+from conformance.engine.remote_executor import Function as Numbered
+from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.counting import count
 from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
-from conformance.engine.wire import Channel
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor

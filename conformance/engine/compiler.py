@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from conformance.engine.tasks import Compile, Compiled, Ready, Setup
+from conformance.engine.messages import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from conformance.engine.compiling import Compiler
+from conformance.engine.compiler import Compiler
 from conformance.engine.library import Found, LostLoading, Port
-from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.engine.remote_executor import Function, KernelRow, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
