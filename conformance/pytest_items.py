@@ -29,10 +29,10 @@ from conformance.cli.preparing import config_from, setup_from, tree_from
 from conformance.cli.selecting import without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.messages import Ready, RunCases, Setup
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
-from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.files import checkout
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
@@ -196,7 +196,7 @@ class Parity:
         if self._pool is None:
             self._pool = Pool([self.setup], self.mode)
             self._ready = self._pool.greet()
-        (outcome,) = self._pool.answers([RunCases(kernel.name, None, {})])
+        (outcome,) = self._pool.answers([RunCases(kernel, None)])
         assert isinstance(outcome, Outcome)
         return outcome
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import pytest
 
 from conformance.cli.usage import UsageError
+from conformance.engine.messages import Ready
 from conformance.engine.pool import EngineError
-from conformance.engine.tasks import Ready
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.sources import SourceError
 from conformance.report.kernels import explain

@@ -14,9 +14,9 @@ from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.sharding import shards_of
 from conformance.cli.sites import sites_kept, stale_reasons
 from conformance.cli.usage import Shard
+from conformance.engine.messages import Setup
 from conformance.engine.modes import CaseMode
 from conformance.engine.run import Result, run
-from conformance.engine.tasks import Setup
 from conformance.record import Record
 from conformance.record.assemble import assemble
 from conformance.spec.kernel import Kernel

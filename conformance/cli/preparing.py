@@ -12,8 +12,8 @@ from pathlib import Path
 
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
-from conformance.engine.tasks import ORDERS, Setup
 from conformance.files import kernels_folder
 from conformance.port.compiling.target import CompilerChoice, NoHipcc, require_hipcc
 from conformance.port.config import Config, config_beside, config_file_in, read_config
@@ -54,15 +54,15 @@ def config_from(settings: Settings) -> Config | None:
     return config if settings.config is not None else config_beside(kernels_folder())
 
 
-def tree_from(settings: Settings, specs: Specs) -> Tree:
+def tree_from(settings: Settings, specs: Specs, listed: bool = True) -> Tree:
     """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
-    the file of ``config_from`` names, else the shipped one. Raises ``SourceError``."""
+    the file of ``config_from`` names, else the shipped one; ``listed`` with its sources. Raises ``SourceError``."""
     config = config_from(settings)
     path = settings.kernels or (None if config is None else config.kernels) or kernels_folder()
-    return tree_at(settings, specs, path, config)
+    return tree_at(settings, specs, path, config, listed)
 
 
-def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None = None) -> Tree:
+def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None = None, listed: bool = True) -> Tree:
     """The tree at ``path``, with what the settings and ``config``, else its own file, say; raises ``SourceError``."""
     config = config or config_beside(path)
     options = options_for(
@@ -75,7 +75,7 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
         settings.std,
         config,
     )
-    return Tree(path, options, declared_in(config, specs.kernels, specs.launchers))
+    return (Tree.at if listed else Tree)(path, options, declared_in(config, specs.kernels, specs.launchers))
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
@@ -97,7 +97,7 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
         taking = " and ".join(name for name in NAMES if runtime_kind(name).sites_variable is not None)
         raise UsageError(f"--sites is for --runtime {taking}, which sees each instruction; leave it out")
     if settings.sites:
-        read_site_reasons(find_sources(tree.path)[0].root)
+        read_site_reasons(tree.sources[0].root)
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
@@ -226,7 +226,7 @@ def default_wave(tree: Tree) -> int:
     """64, AMD's data centre GPUs'; 32 for a tree of CUDA sources, whose masks have 32 bits."""
     if tree.options.dialect == "hip":
         return DEFAULT_WAVE
-    texts = [source for source in find_sources(tree.path) if not source.is_code_object]
+    texts = [source for source in tree.sources if not source.is_code_object]
     cuda = bool(texts) and all(is_cuda(source, tree.options) for source in texts)
     return CUDA_WAVE if cuda else DEFAULT_WAVE
 

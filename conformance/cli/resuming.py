@@ -7,12 +7,13 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.engine.journal import Journal
-from conformance.engine.modes import Mode
+from conformance.engine.messages import Setup, to_map
+from conformance.engine.modes import Mode, PortMode
 from conformance.engine.run import Interrupted, Result
-from conformance.engine.tasks import Setup, to_map
 from conformance.files import PACKAGE, REFERENCE, cache_folder
 from conformance.port.digest import tree_digest
 from conformance.record import Record, write_record
@@ -21,6 +22,8 @@ from conformance.spec.load import SPEC_FOLDER
 
 def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
     """The journal of a run with this setup and mode; says so where ``--resume`` finds nothing to go on with."""
+    if isinstance(mode, PortMode):
+        mode = replace(mode, tree=replace(mode.tree, sources=()))  # other files: the same run of other kernels
     asked = {
         "setup": to_map(setup)["data"],
         "mode": to_map(mode),

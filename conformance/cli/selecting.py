@@ -13,7 +13,6 @@ from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
 from conformance.files import installed, spec_folder
 from conformance.port.launchers import may_define
-from conformance.port.sources import find_sources
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean
@@ -64,7 +63,7 @@ def select(
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
     """``kernels`` without the launchers where no source of ``tree`` may define one: nobody asked for them by name."""
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
-    found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
+    found = any(may_define(source, names, tree.options) for source in tree.sources)
     return [kernel for kernel in kernels if found or not kernel.is_launcher]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.tasks import COMPILE_SECONDS
+from conformance.engine.messages import COMPILE_SECONDS
 from conformance.port.compiling.target import CompilerChoice
 
 

@@ -7,10 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from conformance.engine.messages import Setup
 from conformance.engine.modes import CaseMode
-from conformance.engine.tasks import Setup
 from conformance.port.site_reasons import read_site_reasons, unused
-from conformance.port.sources import find_sources
 from conformance.processes.scratch import scratch_base
 from conformance.record import Record
 from conformance.runtimes import runtime_kind
@@ -42,7 +41,7 @@ def stale_reasons(mode: CaseMode, setup: Setup, record: Record) -> list[str]:
     """
     if not setup.sites or not all(row.sites is not None for row in record.kernels):
         return []
-    root = find_sources(mode.trees[0].path)[0].root
+    root = mode.trees[0].sources[0].root
     explained = {
         place.reason
         for row in record.kernels

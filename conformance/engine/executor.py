@@ -21,12 +21,12 @@ from typing import Any
 
 from conformance.engine.arena import Arena
 from conformance.engine.cores import no_core_files
+from conformance.engine.ipc import Channel, Closed, Garbled, ready
 from conformance.engine.last_words import KEPT, decoded, fault_line, stderr_size, tail, words_since
 from conformance.engine.leaks import Counts, Leaks
 from conformance.engine.progress import Progress
 from conformance.engine.scratch import Scratch, garbage
 from conformance.engine.strays import check_stream
-from conformance.engine.wire import Channel, Closed, Garbled, ready
 from conformance.notices import take_warnings
 from conformance.processes import die_with_parent
 from conformance.runtimes import RuntimeKind, runtime_kind

@@ -8,19 +8,19 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-from conformance.engine.compiling import Compiler, compile_answer, seen_by
-from conformance.engine.launchers import Launchers
+from conformance.engine.compiler import Compiler, compile_answer, seen_by
+from conformance.engine.executor_client import Supply
+from conformance.engine.ipc import Channel
 from conformance.engine.launching import Launching
 from conformance.engine.library import Library, LostLoading, Port
+from conformance.engine.linked_launchers import Launchers
 from conformance.engine.member import run_member
+from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup
 from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Lost
+from conformance.engine.remote_executor import Lost
 from conformance.engine.second_opinion import SecondOpinion
 from conformance.engine.site_places import placed
-from conformance.engine.supply import Supply
-from conformance.engine.tasks import Compile, Compiled, Ready, RunCases, Setup
-from conformance.engine.wire import Channel
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness, Sites
 from conformance.port.declared.geometry import described, geometry_of
@@ -29,7 +29,6 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
-from conformance.spec.load import load_specs
 from conformance.verdict.faults import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
@@ -54,13 +53,12 @@ class Judge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
-        self._specs = load_specs(setup.specs)
-        self._losses: dict[tuple[str, int], int] = {}
-        self._deadly: dict[Entry, dict[int, str]] = {"kernel": {}, "launcher": {}}
+        self._losses: dict[tuple[str, str], int] = {}
+        self._deadly: dict[Entry, dict[str, str]] = {"kernel": {}, "launcher": {}}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
         port = Port(
-            mode.tree.path,
+            mode.tree.sources,
             seen_by(setup, mode.tree.options),
             setup.runtime,
             lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made last
@@ -70,12 +68,7 @@ class Judge:
         )
         self._library = Library(port, self._compiler.compiled)
         self._reasons: tuple[SiteReason, ...] | None = None
-        self._launchers = Launchers(
-            port,
-            self._compiler,
-            lambda: self._supply.current(),  # noqa: PLW0108
-            tuple(self._specs.launchers),
-        )
+        self._launchers = Launchers(port, self._compiler, lambda: self._supply.current())  # noqa: PLW0108
         self._supply = Supply(channel, self._renewed)
 
     def _renewed(self) -> None:
@@ -88,7 +81,7 @@ class Judge:
 
     def no_answer(self, request: RunCases, why: str) -> Outcome:
         """No verdict, for a defect of the harness."""
-        return Outcome.infrastructure(request.kernel, why)
+        return Outcome.infrastructure(request.kernel.name, why)
 
     def _compile(self, request: Compile) -> Compiled:
         """Compile and load one source."""
@@ -97,7 +90,7 @@ class Judge:
             self._supply.discard()
         return answer
 
-    def _load(self, source: int) -> str | None:
+    def _load(self, source: str) -> str | None:
         """Compile and load a source, in an executor of its own where another one is no proof; why it cannot be."""
         while True:
             fresh = self._supply.touch()
@@ -119,13 +112,13 @@ class Judge:
         end = self._supply.lost(lost.lost)
         if not end.suspect:
             return
-        key = (entry, lost.index)
+        key = (entry, lost.source)
         self._losses[key] = self._losses.get(key, 0) + 1
         if self._losses[key] == DEATHS or (fresh and lost.lost.kind == "silent"):
-            self._deadly[entry][lost.index] = f"error: its code cannot be loaded: {end.how}"
+            self._deadly[entry][lost.source] = f"error: its code cannot be loaded: {end.how}"
 
     def _run(self, request: RunCases) -> Outcome:
-        declared, kernel = self._mode.tree.declared, self._specs.entry(request.kernel)
+        declared, kernel = self._mode.tree.declared, request.kernel
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
@@ -269,11 +262,10 @@ class ReferenceJudge:
         self._progress = progress
         self._setup = setup
         self._mode = mode
-        self._specs = load_specs(setup.specs)
 
     def answer(self, request: RunCases) -> Outcome:
         """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
-        kernel, mode, begin = self._specs.entry(request.kernel), self._mode, self._progress.begin
+        kernel, mode, begin = request.kernel, self._mode, self._progress.begin
         begin(kernel.name)
         cases = mode.cases(kernel, request.cases, self._setup.salt)
         answers = Answers(recorded_answer, ("recorded",))
@@ -286,7 +278,7 @@ class ReferenceJudge:
 
     def no_answer(self, request: RunCases, why: str) -> Outcome:
         """No verdict, for a defect of the harness."""
-        return Outcome.infrastructure(request.kernel, why)
+        return Outcome.infrastructure(request.kernel.name, why)
 
 
 def _make(

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from conformance.cases.launch import Launch
 from conformance.engine.leaks import described
-from conformance.engine.remote import Executor, Function, Submitted
+from conformance.engine.remote_executor import Executor, Function, Submitted
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.errors import HipError
 from conformance.verdict.loop import Answers, Buffers, Damage

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
-from conformance.engine.remote import Function, KernelRow, Lost
+from conformance.engine.remote_executor import Function, KernelRow, Lost
 from conformance.engine.tables import Defined, Table, amd_table, host_table, reported_table
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.code_objects import read_code_objects
@@ -21,7 +20,7 @@ from conformance.port.definitions.scan import defined_kernels
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
-from conformance.port.sources import KernelSource, SourceError, find_sources
+from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
@@ -42,13 +41,13 @@ class Loader(Protocol):
 
 @dataclass(frozen=True)
 class Port:
-    """What is loaded, and where: the sources under ``path`` with their ``options``, and ``names`` for kernels.
+    """What is loaded, and where: ``sources`` with their ``options``, and ``names`` for kernels.
 
     ``loader`` is asked for whenever something is loaded, ``arch`` says what devices that load AMD code objects are, and
     ``begin`` gets what is looked into.
     """
 
-    path: Path
+    sources: Sequence[KernelSource]
     options: BuildOptions
     runtime: str
     loader: Callable[[], Loader]
@@ -58,11 +57,11 @@ class Port:
 
 
 class LostLoading(Exception):
-    """Loading the code of source ``index`` cost the executor: a static constructor crashes, exits or does not end."""
+    """Loading the code of ``source``, by its label, cost the executor: a static constructor crashes, exits or hangs."""
 
-    def __init__(self, index: int, lost: Lost) -> None:
+    def __init__(self, source: str, lost: Lost) -> None:
         super().__init__(str(lost))
-        self.index, self.lost = index, lost
+        self.source, self.lost = source, lost
 
 
 @dataclass(frozen=True)
@@ -82,38 +81,37 @@ class Found:
 class Library:
     """The kernels of ``port``, compiled with ``compiled`` and loaded on demand.
 
-    ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load. Raises
-    ``SourceError`` when the path cannot be used.
+    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those of
+    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load.
     """
 
     def __init__(self, port: Port, compiled: Callable[[KernelSource], Made]) -> None:
-        self.sources = find_sources(port.path)
-        self.broken: dict[int, str] = {}
-        self.unavailable: dict[int, str] = {}
-        self.refused: set[int] = set()
+        self.broken: dict[str, str] = {}
+        self.unavailable: dict[str, str] = {}
+        self.refused: set[str] = set()
+        self._sources = {source.label: source for source in port.sources}
         self._port = port
         self._kind = runtime_kind(port.runtime)
         self._compiled = compiled
-        self._code: dict[int, bytes] = {}
-        self._lines: dict[int, LineTable] = {}
-        self._lacks: dict[int, Mapping[str, Broken]] = {}
-        self._names: dict[int, frozenset[str] | None] = {}
-        self._modules: dict[int, int] = {}
-        self._tables: dict[int, Table | None] = {}
-        self._functions: dict[tuple[int, str], Function | None] = {}
+        self._code: dict[str, bytes] = {}
+        self._lines: dict[str, LineTable] = {}
+        self._lacks: dict[str, Mapping[str, Broken]] = {}
+        self._names: dict[str, frozenset[str] | None] = {}
+        self._modules: dict[str, int] = {}
+        self._tables: dict[str, Table | None] = {}
+        self._functions: dict[tuple[str, str], Function | None] = {}
 
     def renewed(self) -> None:
         """The loader is another one: nothing is loaded there yet."""
         self._modules.clear()
         self._functions.clear()
 
-    def compile(self, index: int) -> None:
-        """Compile source ``index`` into the cache and load it.
+    def compile(self, label: str) -> None:
+        """Compile source ``label`` into the cache and load it.
 
         Raises ``CompileError``, ``HipError``, ``SourceError``, ``InfrastructureError`` and ``LostLoading``.
         """
-        self._load(index)
+        self._load(label)
 
     def find(self, kernel: Kernel) -> Found:
         """The function of ``kernel``, or why there is none. Raises ``Lost`` and ``LostLoading``.
@@ -123,34 +121,33 @@ class Library:
         """
         name = self.port_name(kernel)
         broken: Found | None = None
-        for index in sorted(range(len(self.sources)), key=lambda i: self.sources[i].path.stem != kernel.module):
-            source = self.sources[index]
-            if index in self.broken or index in self.unavailable:
+        for label, source in sorted(self._sources.items(), key=lambda item: item[1].path.stem != kernel.module):
+            if label in self.broken or label in self.unavailable:
                 continue
-            if source.path.stem != kernel.module and not self._may_define(index, name):
+            if source.path.stem != kernel.module and not self._may_define(label, name):
                 continue
-            if not self._loaded(index):
+            if not self._loaded(label):
                 continue
-            lacking = self._lacks[index].get(name)
+            lacking = self._lacks[label].get(name)
             if lacking is not None:
-                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, self.sources[index])
+                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, source)
                 continue
-            defined, label = self._defined(index, name)
+            defined, place = self._defined(label, name)
             difference = None if defined is None else defined.difference(kernel)
             if difference is not None:
-                return Found(None, "signature", label, difference)
-            function = self._function(index, name)
+                return Found(None, "signature", place, difference)
+            function = self._function(label, name)
             if function is not None:
                 most = None if defined is None else defined.most_threads
                 function = replace(function, most_threads=most)
-                return Found(function, "pass", label, None, with_places=partial(self._with_places, index))
-        for index, why in self.unavailable.items():
-            if self._would_define(index, name, kernel.module):
-                return Found(None, "not_run", self.sources[index].label, f"{INFRASTRUCTURE}{why}")
-        for index, why in self.broken.items():
-            if self._would_define(index, name, kernel.module):
-                refused = None if index in self.refused or why.startswith(_NO_REFUSALS) else self.sources[index]
-                return Found(None, "compile_error", self.sources[index].label, why, refused)
+                return Found(function, "pass", place, None, with_places=partial(self._with_places, label))
+        for label, why in self.unavailable.items():
+            if self._would_define(label, name, kernel.module):
+                return Found(None, "not_run", label, f"{INFRASTRUCTURE}{why}")
+        for label, why in self.broken.items():
+            if self._would_define(label, name, kernel.module):
+                refused = None if label in self.refused or why.startswith(_NO_REFUSALS) else self._sources[label]
+                return Found(None, "compile_error", label, why, refused)
         own = name != kernel.name
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
         return broken or Found(None, "missing", None, said)
@@ -162,99 +159,99 @@ class Library:
     def lines(self, kernel: Kernel) -> tuple[LineTable, KernelSource] | None:
         """Where the code of ``kernel`` comes from, and the source that it was found in, if it was."""
         name = self.port_name(kernel)
-        index = next((index for (index, has), found in self._functions.items() if has == name and found), None)
-        return None if index is None or self._kind.code != "amd" else (self._table(index), self.sources[index])
+        label = next((label for (label, has), found in self._functions.items() if has == name and found), None)
+        return None if label is None or self._kind.code != "amd" else (self._table(label), self._sources[label])
 
-    def _table(self, index: int) -> LineTable:
-        if index not in self._lines:
-            self._lines[index] = read_line_table(self._code[index])
-        return self._lines[index]
+    def _table(self, label: str) -> LineTable:
+        if label not in self._lines:
+            self._lines[label] = read_line_table(self._code[label])
+        return self._lines[label]
 
-    def _with_places(self, index: int, message: str) -> str:
-        """``message`` of a fault in code of source ``index``, with lines where that code has line tables."""
+    def _with_places(self, label: str, message: str) -> str:
+        """``message`` of a fault in code of source ``label``, with lines where that code has line tables."""
         amd = self._kind.code == "amd"
-        return with_places(message, lambda: self._table(index), self.sources[index]) if amd else message
+        return with_places(message, lambda: self._table(label), self._sources[label]) if amd else message
 
-    def _function(self, index: int, name: str) -> Function | None:
-        """Kernel ``name`` of the loaded source ``index``; none that its table of kernels lacks, whoever says so."""
-        table = self._tables[index]
+    def _function(self, label: str, name: str) -> Function | None:
+        """Kernel ``name`` of the loaded source ``label``; none that its table of kernels lacks, whoever says so."""
+        table = self._tables[label]
         if table is not None and name not in table:
             return None
-        if (index, name) not in self._functions:
+        if (label, name) not in self._functions:
             try:
-                self._functions[index, name] = self._port.loader().function(self._modules[index], name)
+                self._functions[label, name] = self._port.loader().function(self._modules[label], name)
             except HipError as error:
-                self._refuse(index, error)
+                self._refuse(label, error)
                 return None
-        return self._functions[index, name]
+        return self._functions[label, name]
 
-    def _defined(self, index: int, name: str) -> tuple[Defined | None, str]:
-        """What the table of source ``index`` says of kernel ``name``, and where that is defined."""
-        source = self.sources[index]
-        defined = (self._tables[index] or {}).get(name)
+    def _defined(self, label: str, name: str) -> tuple[Defined | None, str]:
+        """What the table of source ``label`` says of kernel ``name``, and where that is defined."""
+        source = self._sources[label]
+        defined = (self._tables[label] or {}).get(name)
         if defined is None or defined.line is None:
             return defined, source.label
         return defined, f"{source.label if defined.file is None else source.label_of(defined.file)}:{defined.line}"
 
-    def _refuse(self, index: int, error: HipError) -> None:
-        self.broken[index] = str(error)
-        self.refused.add(index)
+    def _refuse(self, label: str, error: HipError) -> None:
+        self.broken[label] = str(error)
+        self.refused.add(label)
 
-    def _would_define(self, index: int, name: str, module: str) -> bool:
-        """Whether the broken source ``index`` is where kernel ``name`` was meant to be."""
-        names = self._defined_names(index)
-        return self.sources[index].mentions(name, module) if names is None else name in names
+    def _would_define(self, label: str, name: str, module: str) -> bool:
+        """Whether the broken source ``label`` is where kernel ``name`` was meant to be."""
+        names = self._defined_names(label)
+        return self._sources[label].mentions(name, module) if names is None else name in names
 
-    def _may_define(self, index: int, name: str) -> bool:
-        """Whether source ``index`` must be compiled to know if it defines ``name``."""
-        names = self._defined_names(index)
-        return index in self._modules or names is None or name in names
+    def _may_define(self, label: str, name: str) -> bool:
+        """Whether source ``label`` must be compiled to know if it defines ``name``."""
+        names = self._defined_names(label)
+        return label in self._modules or names is None or name in names
 
-    def _defined_names(self, index: int) -> frozenset[str] | None:
-        if self.broken.get(index, "").startswith(COMPILER_LOST):
+    def _defined_names(self, label: str) -> frozenset[str] | None:
+        if self.broken.get(label, "").startswith(COMPILER_LOST):
             return None  # what the compiler does not come to an end with, the preprocessor may not either
-        if index not in self._names:
-            self._port.begin(f"compiling {self.sources[index].label}")
-            self._names[index] = defined_names(self.sources[index], self._port.options)
-        return self._names[index]
+        if label not in self._names:
+            self._port.begin(f"compiling {label}")
+            self._names[label] = defined_names(self._sources[label], self._port.options)
+        return self._names[label]
 
-    def _loaded(self, index: int) -> bool:
-        """Whether source ``index`` is loaded, now or before; if not, it is known as broken or unavailable."""
-        if index in self.broken or index in self.unavailable:
+    def _loaded(self, label: str) -> bool:
+        """Whether source ``label`` is loaded, now or before; if not, it is known as broken or unavailable."""
+        if label in self.broken or label in self.unavailable:
             return False
         try:
-            self._load(index)
+            self._load(label)
         except CompileError as error:
-            self.broken[index] = first_error(self.sources[index].labelled(error.log))
+            self.broken[label] = first_error(self._sources[label].labelled(error.log))
         except HipError as error:
-            self._refuse(index, error)
+            self._refuse(label, error)
         except SourceError as error:
-            self.broken[index] = str(error)
+            self.broken[label] = str(error)
         except InfrastructureError as error:
-            self.unavailable[index] = str(error)
+            self.unavailable[label] = str(error)
         else:
             return True
         return False
 
-    def _load(self, index: int) -> None:
-        if index in self._modules:
+    def _load(self, label: str) -> None:
+        if label in self._modules:
             return
-        source = self.sources[index]
-        if index not in self._code:
+        source = self._sources[label]
+        if label not in self._code:
             found = self._compiled(source)
-            code, self._lacks[index] = found.code, found.broken
+            code, self._lacks[label] = found.code, found.broken
             if source.is_code_object and self._kind.code == "host":
                 _refuse_foreign(source, self._kind.name)
             if self._kind.code == "amd":
-                self._tables[index], code = amd_table(source, code, self._port.arch())
-            self._code[index] = code
+                self._tables[label], code = amd_table(source, code, self._port.arch())
+            self._code[label] = code
         try:
-            self._modules[index], rows = self._port.loader().load(self._code[index], source.label)
+            self._modules[label], rows = self._port.loader().load(self._code[label], source.label)
         except Lost as lost:
-            raise LostLoading(index, lost) from None
-        if index not in self._tables:
-            own = host_table(source, self._code[index]) if self._kind.code == "host" else None
-            self._tables[index] = reported_table(rows) if own is None and rows is not None else own
+            raise LostLoading(label, lost) from None
+        if label not in self._tables:
+            own = host_table(source, self._code[label]) if self._kind.code == "host" else None
+            self._tables[label] = reported_table(rows) if own is None and rows is not None else own
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
@@ -295,8 +292,7 @@ def _refuse_foreign(source: KernelSource, runtime: str) -> None:
     )
 
 
-def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> list[int]:
+def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> Sequence[KernelSource]:
     """Which sources to compile before anything runs: those named after ``modules``; all where one has no file."""
-    named = [index for index, source in enumerate(sources) if source.path.stem in modules]
-    covered = {sources[index].path.stem for index in named} >= modules
-    return named if covered else list(range(len(sources)))
+    named = [source for source in sources if source.path.stem in modules]
+    return named if {source.path.stem for source in named} >= modules else sources

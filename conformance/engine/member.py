@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from conformance.engine.ipc import Channel, Closed
+from conformance.engine.messages import Compile, Compiled, Ready, Refused, Setup, from_map, to_map
 from conformance.engine.modes import Mode
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import Compile, Compiled, Ready, Refused, Setup, from_map, to_map
-from conformance.engine.wire import Channel, Closed
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.hip.errors import HipError

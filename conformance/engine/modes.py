@@ -15,6 +15,7 @@ from typing import ClassVar
 from conformance.engine.recording import RecordingHandler
 from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
+from conformance.port.sources import KernelSource, find_sources
 from conformance.spec.kernel import Kernel
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import AnswerHandler
@@ -31,11 +32,27 @@ from conformance.verdict.trials import (
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder or file of kernels, what its sources are compiled with, and what the port declares of itself."""
+    """A folder or file of kernels, what its sources are compiled with, and what the port declares of itself.
+
+    ``sources`` are the kernel files under ``path`` as ``at`` has found them: every process of a run goes by this list.
+    """
 
     path: Path
     options: BuildOptions = NO_OPTIONS
     declared: Declared = NOTHING
+    sources: tuple[KernelSource, ...] = ()
+
+    @classmethod
+    def at(cls, path: Path, options: BuildOptions = NO_OPTIONS, declared: Declared = NOTHING) -> Tree:
+        """The tree at ``path`` with the kernel files that are there now; raises ``SourceError``."""
+        return cls(path, options, declared, tuple(find_sources(path)))
+
+    def source(self, label: str) -> KernelSource:
+        """The source that is called ``label``; raises ``KeyError``."""
+        for source in self.sources:
+            if source.label == label:
+                return source
+        raise KeyError(label)
 
 
 class Mode(ABC):

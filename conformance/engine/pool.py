@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from conformance.engine.hosts import ExecutorState, Host, Unusable
+from conformance.engine.executor_host import ExecutorState, Host, Unusable
+from conformance.engine.ipc import Closed, Garbled, Late, pair
 from conformance.engine.last_words import fault_line, telling_line
-from conformance.engine.modes import Mode, PortMode, TimeTrees
-from conformance.engine.patience import hang_seconds
-from conformance.engine.progress import Progress
-from conformance.engine.tasks import (
+from conformance.engine.messages import (
     NO_DEVICE,
     Compile,
     Compiled,
@@ -29,7 +27,9 @@ from conformance.engine.tasks import (
     from_map,
     to_map,
 )
-from conformance.engine.wire import Closed, Garbled, Late, pair
+from conformance.engine.modes import Mode, PortMode, TimeTrees
+from conformance.engine.patience import hang_seconds
+from conformance.engine.progress import Progress
 from conformance.files import own_module
 from conformance.outcome import Outcome
 from conformance.processes import Child, InfrastructureError, Supervisor
@@ -37,7 +37,7 @@ from conformance.processes.child import parent_word
 from conformance.runtimes import runtime_kind
 
 JUDGE = "conformance.engine.judge_process"
-TIMER = "conformance.engine.timer"
+TIMER = "conformance.engine.timing.timer"
 
 SECONDS_TO_START = 120.0
 
@@ -282,14 +282,14 @@ class Pool:
         request = asked.request
         if isinstance(request, Time):
             case = request.case.id
-            yield Timed(request.kernel, case, error=f"{doing}: {why}" if doing != case else why)
+            yield Timed(request.kernel.name, case, error=f"{doing}: {why}" if doing != case else why)
         elif asked.deaths == 1:
             waiting.appendleft(asked)
         elif isinstance(request, Compile):
             why = f"the process that compiled it died twice ({why})"
             yield Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
         else:
-            yield Outcome.infrastructure(request.kernel, f"the process that judged it died twice ({why})")
+            yield Outcome.infrastructure(request.kernel.name, f"the process that judged it died twice ({why})")
 
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
+from conformance.engine.messages import Ready, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode
 from conformance.engine.pool import Pool
 from conformance.engine.steps import Compilation, ProgressCallback, answers, compile_trees, no_progress, to_compile
-from conformance.engine.tasks import Ready, RunCases, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING
 from conformance.port.declared.known import Settled, settle
-from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 
 
@@ -88,8 +87,8 @@ def run(
 
     ``cases`` restricts a kernel to the given case ids; ``journal`` has the outcomes of an earlier run that are kept,
     and gets each new one. Raises ``EngineError`` when no judge or executor can be set up or a request is refused,
-    ``SourceError`` when the kernels path cannot be used and, with a journal, ``Interrupted`` in place of a
-    ``KeyboardInterrupt`` or another exception that is not an ``Exception``.
+    and, with a journal, ``Interrupted`` in place of a ``KeyboardInterrupt`` or another exception that is not an
+    ``Exception``.
     """
     clock = time.perf_counter()
     result = Result(setup, mode, Ready("", "", 0, "", ""), {}, datetime.now(UTC), 0.0)
@@ -100,19 +99,20 @@ def run(
         result.started = journal.started or result.started
         clock -= journal.elapsed
     waiting = [kernel for kernel in kernels if kernel.name not in result.outcomes]
-    trees = [find_sources(tree.path) for tree in mode.trees]
-    jobs = max(1, min(jobs, max(len(waiting), sum(map(len, trees)))))
+    jobs = max(1, min(jobs, max(len(waiting), sum(len(tree.sources) for tree in mode.trees))))
     try:
         with Pool([setup.for_member(index) for index in range(jobs)], mode) as pool:
             result.printed = pool.printed
             result.ready = pool.greet()
             if journal is not None:
                 journal.begin(result.started)
-            (compiled,) = compile_trees(pool, trees, to_compile(trees, kernels), on_progress) or [Compilation()]
+            (compiled,) = compile_trees(pool, mode.trees, to_compile(mode.trees, kernels), on_progress) or [
+                Compilation()
+            ]
             result.compile_logs = compiled.logs
             result.warnings += compiled.warnings
             requests = [
-                RunCases(kernel.name, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
+                RunCases(kernel, (cases or {}).get(kernel.name), compiled.broken, compiled.unavailable)
                 for kernel in waiting
             ]
             for answer in answers(pool, requests, "running", on_progress, len(kernels) - len(waiting)):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from conformance.engine.library import first_to_compile
+from conformance.engine.messages import Compile, Compiled
+from conformance.engine.modes import Tree
 from conformance.engine.pool import Answer, Pool, Request
-from conformance.engine.tasks import Compile, Compiled
-from conformance.port.sources import KernelSource
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.kernel import Kernel
 
@@ -22,14 +22,14 @@ def no_progress(what: str, done: int, total: int) -> None:
 
 @dataclass
 class Compilation:
-    """What came of compiling a tree's sources, by index.
+    """What came of compiling a tree's sources, by label.
 
     ``broken`` holds the first error of those that do not compile or load, ``unavailable`` why nothing is known of
-    others, ``logs`` whole errors by label.
+    others, ``logs`` whole errors.
     """
 
-    broken: dict[int, str] = field(default_factory=dict)
-    unavailable: dict[int, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
     logs: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -45,18 +45,18 @@ def answers(
         on_progress(what, count, total)
 
 
-Sources = Sequence[Sequence[KernelSource]]
-"""The sources of each tree."""
-
-
-def to_compile(trees: Sources, kernels: Sequence[Kernel]) -> list[Compile]:
+def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
     """Requests for what is compiled before anything of ``kernels`` runs."""
     modules = {kernel.module for kernel in kernels if not kernel.is_launcher}
-    return [Compile(index, tree) for tree, sources in enumerate(trees) for index in first_to_compile(sources, modules)]
+    return [
+        Compile(source.label, number)
+        for number, tree in enumerate(trees)
+        for source in first_to_compile(tree.sources, modules)
+    ]
 
 
 def compile_trees(
-    pool: Pool, trees: Sources, requests: Sequence[Compile], on_progress: ProgressCallback
+    pool: Pool, trees: Sequence[Tree], requests: Sequence[Compile], on_progress: ProgressCallback
 ) -> list[Compilation]:
     """Compile into the cache, and load, what ``requests`` name; what came of it per tree. Raises ``EngineError``."""
     found = [Compilation() for _ in trees]
@@ -64,8 +64,8 @@ def compile_trees(
         assert isinstance(answer, Compiled)
         tree = found[answer.tree]
         if answer.error is not None:
-            tree.broken[answer.source] = first_error(trees[answer.tree][answer.source].labelled(answer.error))
-            tree.logs[trees[answer.tree][answer.source].label] = answer.error
+            tree.broken[answer.source] = first_error(trees[answer.tree].source(answer.source).labelled(answer.error))
+            tree.logs[answer.source] = answer.error
         if answer.infrastructure is not None:
             tree.unavailable[answer.source] = answer.infrastructure
         tree.warnings += answer.warnings

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from conformance.engine.remote import KernelRow
+from conformance.engine.remote_executor import KernelRow
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for
 from conformance.port.signature import Given, arguments, compiled, difference

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from conformance.engine.modes import Tree
 from conformance.engine.run import Result
 from conformance.files import KERNELS, kernels_folder, shipped_name
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
-from conformance.port.sources import find_sources
 from conformance.record.commits import commit_of, harness_commit
 from conformance.record.lines import with_lines
 from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
@@ -159,7 +159,7 @@ def _run(
         subject=mode.subject,
         traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
-        source_lines={} if tree is None else _source_lines(tree.path, rows),
+        source_lines={} if tree is None else _source_lines(tree, rows),
         sources=None if tree is None else tree_digest(tree.path, tree.options),
         specs=None if specs.given is None else shown(specs.given),
         specs_digest=specs.digest or None,
@@ -197,12 +197,12 @@ def shown(path: Path) -> str:
     return relative if not relative.startswith(f"..{os.sep}..") else str(path)
 
 
-def _source_lines(kernels: Path, rows: Iterable[KernelResult]) -> dict[str, int]:
+def _source_lines(tree: Tree, rows: Iterable[KernelResult]) -> dict[str, int]:
     """The length in lines of each text source that defines a kernel of the record."""
     used = {row.source.rsplit(":", 1)[0] for row in rows if row.source}
     if not used:
         return {}
-    sources = [source for source in find_sources(kernels) if source.label in used and not source.is_code_object]
+    sources = [source for source in tree.sources if source.label in used and not source.is_code_object]
     return {
         source.label: len(source.loose_text().splitlines()) for source in sorted(sources, key=lambda one: one.label)
     }

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from conformance.engine.modes import Tree
 from conformance.outcome import Status
 from conformance.port.check.source import read_tree
-from conformance.port.definitions.source_text import SourceError
-from conformance.port.sources import find_sources
 from conformance.record.model import KernelResult
 
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout", "signature")
@@ -23,10 +21,7 @@ def with_lines(rows: Sequence[KernelResult], tree: Tree) -> list[KernelResult]:
     """
     lacking = {row.name for row in rows if row.status in _JUDGED and row.source and not _LINE.search(row.source)}
     files = {row.source for row in rows if row.name in lacking}
-    try:
-        sources = [one for one in find_sources(tree.path) if one.label in files and not one.is_code_object]
-    except SourceError:
-        sources = []
+    sources = [one for one in tree.sources if one.label in files and not one.is_code_object]
     places: dict[tuple[str | None, str], str] = {}
     for source, definitions in (read_tree(sources, tree.options).definitions if sources else {}).items():
         for one in definitions:

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from made import SPECS, timing
 
+from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
 from conformance.engine.modes import Mode, TimeTrees, Tree
 from conformance.engine.pool import EngineError
-from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
-from conformance.engine.timing import run
+from conformance.engine.timing import bench_run
+from conformance.engine.timing.bench_run import BenchResult, Interrupted, bench
 from conformance.engine.timing.measure import Measurement
-from conformance.engine.timing.run import BenchResult, Interrupted, bench
 from conformance.files import kernels_folder
-from conformance.port.sources import find_sources
 
 CASES = tuple(f"uneg_f32(shape=[{n}])" for n in range(1, 5))
 
@@ -51,11 +50,11 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                         raise answer
                     yield answer
 
-        monkeypatch.setattr(run, "Pool", Workers)
+        monkeypatch.setattr(bench_run, "Pool", Workers)
         setup = Setup("cuda", None, (), 1, 0, "", None, "")
         return bench(
             setup,
-            TimeTrees((Tree(kernels_folder()),)),
+            TimeTrees((Tree.at(kernels_folder()),)),
             [SPECS.entry(name) for name in cases or ("uneg_f32",)],
             cases or {"uneg_f32": CASES},
             sizes,
@@ -72,7 +71,7 @@ def test_libraries_of_launchers_are_compiled_by_all_processes_before_the_first_c
     (library,) = next(requests for requests in benched.asked if requests)
     assert isinstance(library, Compile)
     assert library.launchers
-    assert find_sources(kernels_folder())[library.source].label == "kernels/mmvq.hip"
+    assert library.source == "kernels/mmvq.hip"
 
 
 def test_a_case_that_is_lost_costs_no_other(benched):

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.engine import compiling
-from conformance.engine.compiling import Compiler
+from conformance.engine import compiler
+from conformance.engine.compiler import Compiler
+from conformance.engine.messages import Ready, Setup, from_map, to_map
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.run import Result
-from conformance.engine.tasks import Ready, Setup, from_map, to_map
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made
 from conformance.port.compiling.in_child import MissingHeaders
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         made.append(rest[5])
         return Made(b"code", "hipcc", NAME) if source.path.name == "b.hip" else Made(b"code", "hiprtc")
 
-    monkeypatch.setattr(compiling, "made", stand_in)
+    monkeypatch.setattr(compiler, "made", stand_in)
     return made
 
 
@@ -45,14 +45,14 @@ def setup_of(runtime: str, **changes: Any) -> Setup:
 
 
 def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, asked: list[Any]) -> None:
-    compiler = Compiler(setup_of("rocm"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    made = Compiler(setup_of("rocm"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
     for name in ("a.hip", "b.hip"):
-        compiler.compiled(KernelSource(tmp_path / name, tmp_path))
+        made.compiled(KernelSource(tmp_path / name, tmp_path))
     root = tmp_path.name
     sources = (f"{root}/a.hip", f"{root}/b.hip", f"{root}/b.hip:12", f"{root}/c.hip", None)
     signed = [Outcome("fill_u8", "pass", 1, source=source) for source in sources]
     for outcome in signed:
-        compiler.sign(outcome)
+        made.sign(outcome)
     assert [outcome.compiler for outcome in signed] == ["hiprtc", "hipcc", "hipcc", None, None]
     assert [outcome.compiler_name for outcome in signed] == [None, NAME, NAME, None, None]
     assert from_map(to_map(signed[1])) == signed[1]
@@ -70,11 +70,11 @@ def test_a_source_that_is_refused_is_compiled_once(
         asked.append(1)
         raise refusal
 
-    monkeypatch.setattr(compiling, "made", refuse)
-    compiler = Compiler(setup_of("cpu"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
+    monkeypatch.setattr(compiler, "made", refuse)
+    made = Compiler(setup_of("cpu"), NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
     for _ in range(3):
         with pytest.raises(type(refusal), match=r"hip_bf16|error: no"):
-            compiler.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
+            made.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
     assert len(asked) == 1
 
 
@@ -85,7 +85,7 @@ def test_a_cuda_suffix_does_not_make_hip_cuda(tmp_path: Path, monkeypatch: pytes
         words.append(tuple(asked[4]))
         return Made(b"code")
 
-    monkeypatch.setattr(compiling, "made", stand_in)
+    monkeypatch.setattr(compiler, "made", stand_in)
     (tmp_path / "shim.h").write_text("#include <hip/hip_runtime.h>\n")
     (tmp_path / "a.cu").write_text('#include "shim.h"\n')
     (tmp_path / "b.cu").write_text("#include <cuda_fp16.h>\n")

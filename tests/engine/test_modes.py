@@ -8,6 +8,7 @@ import msgpack
 import pytest
 
 from conformance.cases.case import Case
+from conformance.engine.messages import Time, from_map, to_map
 from conformance.engine.modes import (
     MODES,
     JudgeGenerated,
@@ -20,12 +21,13 @@ from conformance.engine.modes import (
     Tree,
 )
 from conformance.engine.recording import RecordingHandler
-from conformance.engine.tasks import Time, from_map, to_map
 from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import Judging
 
-TREE = Tree(Path("/port"), BuildOptions((Path("/headers"),), ("A=1",), (), "cuda"))
+SOURCE = KernelSource(Path("/port/unary.cu"), Path("/port"))
+TREE = Tree(Path("/port"), BuildOptions((Path("/headers"),), ("A=1",), (), "cuda"), sources=(SOURCE,))
 FOLDER = Path("/folder")
 EACH: tuple[Mode, ...] = (
     JudgeGenerated(TREE),
@@ -52,7 +54,7 @@ def test_every_mode_is_tried_here() -> None:
 
 
 def test_a_case_to_time_arrives_as_data_though_its_id_was_made() -> None:
-    request = Time("uneg_f32", "small", Case("uneg_f32", (("shape", "[3]"),)), ({2: "error: no"}, {}))
+    request = Time(KERNEL, "small", Case("uneg_f32", (("shape", "[3]"),)), ({"port/unary.cu": "error: no"}, {}))
     assert request.case.id == "uneg_f32(shape=[3])"
     assert sent(request) == request
 

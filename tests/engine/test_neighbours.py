@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.engine import supply
+from conformance.engine import executor_client
+from conformance.engine.executor_client import End, Supply
+from conformance.engine.ipc import pair
 from conformance.engine.judge_process import DEATHS, Judge
 from conformance.engine.library import LostLoading
-from conformance.engine.remote import Lost
-from conformance.engine.supply import End, Supply
-from conformance.engine.tasks import Ready, to_map
-from conformance.engine.wire import pair
+from conformance.engine.messages import Ready, to_map
+from conformance.engine.remote_executor import Lost
 from conformance.processes import InfrastructureError
 
 
@@ -26,12 +26,14 @@ class Told:
         return End("its process ended with signal SIGABRT", self.suspect)
 
 
-@pytest.mark.parametrize(("suspect", "deadly"), [(True, [3]), (False, [])], ids=["its own", "a neighbour's"])
-def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("suspect", "deadly"), [(True, ["port/fill.hip"]), (False, [])], ids=["its own", "a neighbour's"]
+)
+def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
     judge._losses, judge._deadly, judge._supply = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
     for _ in range(DEATHS):
-        judge._lost_loading("kernel", LostLoading(3, Lost("ended", "its process ended")), fresh=False)
+        judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
     assert list(judge._deadly["kernel"]) == deadly
 
 
@@ -51,7 +53,7 @@ class Answers:
         ours, theirs = pair()
         ours.close()
         link = theirs.detach()
-        return {"ready": to_map(ready), "shared": True}, [link, supply.Progress().fd]
+        return {"ready": to_map(ready), "shared": True}, [link, executor_client.Progress().fd]
 
 
 @pytest.mark.parametrize("ended", [0, 2])
@@ -66,7 +68,7 @@ def test_an_executor_that_ends_before_the_first_request_is_replaced(
             raise Lost("ended", "its process ended")
         return object()
 
-    monkeypatch.setattr(supply, "Executor", executor)
+    monkeypatch.setattr(executor_client, "Executor", executor)
     asked = Supply(answers, lambda: None)  # type: ignore[arg-type]
     assert asked.current() is not None
     assert answers.said == ["executor", *["lost", "executor"] * ended]
@@ -76,6 +78,6 @@ def test_executors_that_all_end_at_once_are_the_machines_fault(monkeypatch: pyte
     def executor(*_: Any) -> object:
         raise Lost("ended", "its process ended")
 
-    monkeypatch.setattr(supply, "Executor", executor)
+    monkeypatch.setattr(executor_client, "Executor", executor)
     with pytest.raises(InfrastructureError, match="5 executors ended before they could be asked"):
         Supply(Answers(), lambda: None).current()  # type: ignore[arg-type]

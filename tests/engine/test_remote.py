@@ -11,9 +11,9 @@ import pytest
 
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.engine.arena import Arena
+from conformance.engine.ipc import Channel, pair
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Executor, Function, Lost
-from conformance.engine.wire import Channel, pair
+from conformance.engine.remote_executor import Executor, Function, Lost
 from conformance.runtimes.hip.errors import HipError
 
 LAUNCH = Launch(

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
+from conformance.engine.messages import RunCases, Setup
 from conformance.engine.pool import COMPILING, _Asked, _Member
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import RunCases, Setup
+from conformance.spec.load import load_specs
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def member(monkeypatch: pytest.MonkeyPatch) -> _Member:
     made = _Member.__new__(_Member)  # without its process
     made.setup = Setup("rocm", None, ("forward",), 1, 0, "", None, "", compile_seconds=60.0)
     made.progress = Progress()
-    made.asked = _Asked(RunCases("fill_u8", None, {}))
+    made.asked = _Asked(RunCases(load_specs().kernels["fill_u8"], None))
     made.since = time.monotonic() - 100
     return made
 

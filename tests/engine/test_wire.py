@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conformance.engine.arena import Arena
-from conformance.engine.wire import PACKET, Channel, Closed, Garbled, Late, pair
+from conformance.engine.ipc import PACKET, Channel, Closed, Garbled, Late, pair
 
 
 @pytest.fixture

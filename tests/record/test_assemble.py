@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
+from conformance.engine.messages import Ready, Setup
 from conformance.engine.modes import JudgeGenerated, JudgeRecorded, JudgeReference, Tree
 from conformance.engine.run import Result
-from conformance.engine.tasks import Ready, Setup
 from conformance.outcome import Failure, Outcome
 from conformance.port.config import KnownFailure
 from conformance.port.declared.declared import Declared
 from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
+from conformance.port.sources import KernelSource
 from conformance.record import commits, record_text
 from conformance.record.assemble import assemble
 from conformance.record.builds import build_record
@@ -32,6 +33,11 @@ from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
 @pytest.fixture(scope="module")
 def specs() -> Specs:
     return load_specs()
+
+
+def tree_of(folder: Path) -> Tree:
+    """The tree in ``folder``, which may be empty."""
+    return Tree(folder, sources=tuple(KernelSource(file, folder) for file in sorted(folder.glob("*.hip"))))
 
 
 def result(kernels: Path | None, *outcomes: Outcome, **changes: Any) -> Result:
@@ -48,7 +54,7 @@ def result(kernels: Path | None, *outcomes: Outcome, **changes: Any) -> Result:
     }
     ready = Ready("host", "x86_64", 32, "the host", "10.0")
     started = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    mode = JudgeReference(Path("traces")) if kernels is None else JudgeGenerated(Tree(kernels))
+    mode = JudgeReference(Path("traces")) if kernels is None else JudgeGenerated(tree_of(kernels))
     return Result(Setup(**values), mode, ready, {item.kernel: item for item in outcomes}, started, 1.25)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.engine import hosts
-from conformance.engine.hosts import Host
+from conformance.engine import executor_host
+from conformance.engine.executor_host import Host
+from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import run
-from conformance.engine.tasks import Setup
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.choice import Choice
 from conformance.spec.load import load_specs
@@ -34,14 +34,14 @@ def setup_for(folder: Path) -> Setup:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "SECONDS_TO_START", 4.0)
-    monkeypatch.setattr(hosts, "SECONDS_TO_END", 2.0)
+    monkeypatch.setattr(executor_host, "SECONDS_TO_START", 4.0)
+    monkeypatch.setattr(executor_host, "SECONDS_TO_END", 2.0)
 
 
 def test_a_device_that_does_not_open_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("STAND_IN_HIP_HANGING", "0")
     with pytest.raises(EngineError, match=r"device 0 of the rocm runtime did not open within 4 s.*reset the GPU"):
-        run(setup_for(tmp_path), JudgeGenerated(Tree(tmp_path)), [load_specs().kernels[name] for name in NAMES])
+        run(setup_for(tmp_path), JudgeGenerated(Tree.at(tmp_path)), [load_specs().kernels[name] for name in NAMES])
 
 
 def test_a_device_that_hangs_is_waited_for_once(
@@ -62,7 +62,7 @@ def test_the_kernels_of_a_device_that_hangs_are_left_to_the_others(
     monkeypatch.setenv("STAND_IN_HIP_DEVICES", f"{ARCH},{ARCH}")
     monkeypatch.setenv("STAND_IN_HIP_HANGING", "1")
     setup = replace(setup_for(tmp_path), choice=Choice("rocm", (0, 1)))
-    result = run(setup, JudgeGenerated(Tree(tmp_path)), [load_specs().kernels[name] for name in NAMES], jobs=2)
+    result = run(setup, JudgeGenerated(Tree.at(tmp_path)), [load_specs().kernels[name] for name in NAMES], jobs=2)
     assert {name: outcome.status for name, outcome in result.outcomes.items()} == dict.fromkeys(NAMES, "pass")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.tasks import Setup
+from conformance.engine.messages import Setup
 from conformance.runtimes import NoRuntime
 from conformance.runtimes.choice import Choice, choose
 from conformance.runtimes.cpu.build import build

@@ -12,9 +12,9 @@ from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
+from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
-from conformance.engine.tasks import Setup
-from conformance.engine.timing.run import BenchResult, Interrupted, bench
+from conformance.engine.timing.bench_run import BenchResult, Interrupted, bench
 from conformance.engine.timing.workload import SIZES
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown

@@ -20,7 +20,7 @@ from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
 from conformance.port.declared.names import Names
-from conformance.port.sources import KernelSource, SourceError, find_sources
+from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
 from conformance.record.builds import build_record
 from conformance.spec.load import Specs, load_specs
@@ -36,7 +36,7 @@ def command(arguments: argparse.Namespace) -> int:
     targets = targets_of(arguments.arch)
     tree = tree_from(Settings.of(vars(arguments)), specs)
     path = tree.path
-    sources = [source for source in find_sources(path) if not source.is_code_object]
+    sources = [source for source in tree.sources if not source.is_code_object]
     if not sources:
         raise SourceError(f"kernels path {path} holds code objects only; build needs .hip or .cu files")
     toolchain = find_toolchain(targets)

@@ -37,7 +37,7 @@ def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
     specs = load_specs(arguments.specs)
     wanted = specs.select(arguments.patterns, arguments.module)
-    port = tree_from(Settings.of(vars(arguments)), specs)
+    port = tree_from(Settings.of(vars(arguments)), specs, listed=False)
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)

@@ -36,7 +36,7 @@ def command(arguments: argparse.Namespace) -> int:
 def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
     try:
         settings = Settings.of(vars(arguments))
-        setup = setup_from(settings, ["candle-parity", "run"], Tree(kernels_folder()))
+        setup = setup_from(settings, ["candle-parity", "run"], Tree.at(kernels_folder()))
     except UsageError as error:
         yield from machine_rows(Choice(arguments.runtime))
         yield Row("todo", "runtime", f"{arguments.runtime} cannot be used", str(error), decides=True)

@@ -19,7 +19,7 @@ from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select, without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.engine.compiling import NOT_HERE
+from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
 from conformance.engine.run import Result, run
 from conformance.record.assemble import assemble

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from conformance.cases import cases_for
 from conformance.cli.doctor.rows import Row
+from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import Result, run
-from conformance.engine.tasks import Setup
 from conformance.port.sources import SourceError
 from conformance.runtimes import runtime_kind
 from conformance.spec.load import Specs
@@ -39,7 +39,7 @@ def _result(setup: Setup, specs: Specs, file: str) -> Result | str:
     kernel = specs.kernels[KERNEL]
     wanted = tuple(case.id for case in cases_for(kernel)[-_CASES:])
     try:
-        return run(setup, JudgeGenerated(Tree(KERNELS / file)), [kernel], {KERNEL: wanted})
+        return run(setup, JudgeGenerated(Tree.at(KERNELS / file)), [kernel], {KERNEL: wanted})
     except (EngineError, SourceError) as error:
         return str(error)
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from conformance.engine.modes import TimeTrees
+from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
+from conformance.engine.modes import TimeTrees, Tree
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.steps import ProgressCallback, Sources, answers, compile_trees, no_progress, to_compile
-from conformance.engine.tasks import Compile, Ready, Setup, Time, Timed
+from conformance.engine.steps import ProgressCallback, answers, compile_trees, no_progress, to_compile
 from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.engine.timing.workload import workloads
 from conformance.port.launchers import may_define
-from conformance.port.sources import find_sources
 from conformance.spec.kernel import Kernel
 
 
@@ -64,12 +63,12 @@ def bench(
 ) -> BenchResult:
     """Time ``kernels`` of the mode's one or two trees; ``jobs`` processes compile, one times.
 
-    Raises ``EngineError`` when no process can be set up, ``SourceError`` when a path cannot be used, and
-    ``Interrupted`` where a signal stops it that came after the first workload was done.
+    Raises ``EngineError`` when no process can be set up, and ``Interrupted`` where a signal stops it that came after
+    the first workload was done.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    trees = [find_sources(tree.path) for tree in mode.trees]
-    sources, libraries = to_compile(trees, kernels), _libraries(mode, trees, kernels)
+    trees = mode.trees
+    sources, libraries = to_compile(trees, kernels), _libraries(trees, kernels)
     with Pool([setup] * max(1, min(jobs, len(sources) + len(libraries))), mode) as pool:
         pool.greet()
         compiled = compile_trees(pool, trees, sources, on_progress)
@@ -77,7 +76,7 @@ def bench(
     broken = tuple({**tree.broken, **tree.unavailable} for tree in compiled)
     by_name = {kernel.name: kernel for kernel in kernels}
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]
-    requests = [Time(kernel.name, size, case, broken) for kernel, found in planned for size, case in found]
+    requests = [Time(kernel, size, case, broken) for kernel, found in planned for size, case in found]
     lost: dict[tuple[str, str], list[str]] = {
         (kernel.name, f"its spec has no case of size {' or '.join(sizes)} to time"): []
         for kernel, found in planned
@@ -107,7 +106,7 @@ def bench(
                     lost.setdefault((answer.kernel, answer.error or ""), []).append(answer.case)
         except EngineError as error:  # the device is gone, and what was measured need not be
             for request in requests[done:]:
-                lost.setdefault((request.kernel, str(error)), []).append(request.case.id)
+                lost.setdefault((request.kernel.name, str(error)), []).append(request.case.id)
         except Exception:
             raise
         except BaseException as stop:  # Ctrl-C, or a signal that asks to end
@@ -117,13 +116,13 @@ def bench(
     return result()
 
 
-def _libraries(mode: TimeTrees, trees: Sources, kernels: Sequence[Kernel]) -> list[Compile]:
+def _libraries(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
     """Requests for the libraries of the launchers among ``kernels``: the process that times is alone, and would compile
     one after another."""
     launchers = [kernel.name for kernel in kernels if kernel.is_launcher]
     return [
-        Compile(index, number, launchers=True)
-        for number, (tree, sources) in enumerate(zip(mode.trees, trees, strict=True))
-        for index, source in enumerate(sources)
+        Compile(source.label, number, launchers=True)
+        for number, tree in enumerate(trees)
+        for source in tree.sources
         if may_define(source, [tree.declared.names.port(name) for name in launchers], tree.options)
     ]

@@ -1,7 +1,7 @@
 """A timer: owns a device, loads one or two trees' kernels and times them; it judges nothing.
 
-Started as ``python -m conformance.engine.timer SOCKET_FD PROGRESS_FD PARENT_PID``. What it loads runs in this process,
-for the clock of a launch must not stop at a process's border.
+Started as ``python -m conformance.engine.timing.timer SOCKET_FD PROGRESS_FD PARENT_PID``. What it loads runs in this
+process, for the clock of a launch must not stop at a process's border.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch
-from conformance.engine.compiling import Compiler, compile_answer
+from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.cores import no_core_files
-from conformance.engine.launchers import Launchers
+from conformance.engine.ipc import Channel
 from conformance.engine.library import Library, Port
+from conformance.engine.linked_launchers import Launchers
 from conformance.engine.member import run_member
+from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed
 from conformance.engine.modes import TimeTrees
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Function as Numbered
-from conformance.engine.remote import KernelRow
-from conformance.engine.tasks import Compile, Compiled, Ready, Setup, Time, Timed
+from conformance.engine.remote_executor import Function as Numbered
+from conformance.engine.remote_executor import KernelRow
 from conformance.engine.timing.counting import count
 from conformance.engine.timing.measure import Bench
 from conformance.engine.timing.workload import large_launch
-from conformance.engine.wire import Channel
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor
@@ -33,7 +33,6 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
 from conformance.runtimes.hip.errors import HipError
-from conformance.spec.load import load_specs
 
 
 class LocalLoader:
@@ -72,7 +71,6 @@ class Timer:
 
     def __init__(self, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
         self._progress = progress
-        self._specs = load_specs(setup.specs)
         self._kind = kind = runtime_kind(setup.runtime)
         runtime = kind.open(setup.wave, setup.threads)
         self._device = device = Device(runtime, setup.device)
@@ -93,7 +91,7 @@ class Timer:
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
             port = Port(
-                tree.path,
+                tree.sources,
                 tree.options,
                 setup.runtime,
                 lambda: self._loader,
@@ -101,7 +99,7 @@ class Timer:
                 names=tree.declared.names,
             )
             self._libraries.append(Library(port, compiler.compiled))
-            self._launchers.append(Launchers(port, compiler, lambda: self._loader, tuple(self._specs.launchers)))
+            self._launchers.append(Launchers(port, compiler, lambda: self._loader))
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
@@ -111,7 +109,7 @@ class Timer:
         return self._time(request)
 
     def _time(self, request: Time) -> Timed:
-        kernel, case = self._specs.entry(request.kernel), request.case.id
+        kernel, case = request.kernel, request.case.id
         self._progress.begin(case)
         trees: list[tuple[str, Function]] = []
         parts = zip(("--kernels", "--against"), self._libraries, self._launchers, request.broken, strict=False)
@@ -152,7 +150,7 @@ class Timer:
 
     def no_answer(self, request: Time, why: str) -> Timed:
         """Nothing was measured, for a defect of the harness."""
-        return Timed(request.kernel, request.case.id, error=why)
+        return Timed(request.kernel.name, request.case.id, error=why)
 
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""

@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass, field
 from typing import IO
 
+from conformance.engine.ipc import Channel, Closed, Garbled, Late, pair
 from conformance.engine.last_words import telling_line
+from conformance.engine.messages import Ready, Setup, from_map
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import Ready, Setup, from_map
-from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
 from conformance.files import own_module
 from conformance.processes import Child, InfrastructureError, Supervisor
 from conformance.processes.child import parent_word

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from conformance.engine.tasks import Compile, Compiled, Ready, Setup
+from conformance.engine.messages import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
 from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
@@ -22,7 +22,7 @@ from conformance.toolchains.targets import macros, target
 NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
 
 
-def compile_answer(request: Compile, load: Callable[[int], str | None]) -> Compiled:
+def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compiled:
     """The answer to ``request``. ``load`` compiles and loads a source; it returns or raises what is wrong with it."""
     started = time.perf_counter()
     error: str | None = None

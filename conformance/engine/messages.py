@@ -16,6 +16,7 @@ from conformance.engine.timing.measure import Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.target import CompilerChoice
 from conformance.runtimes.choice import NOTHING_RUNS, Choice
+from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
@@ -57,12 +58,12 @@ class Setup:
 
 @dataclass(frozen=True)
 class Compile:
-    """Compile one source of one of the mode's trees and load it; answered by ``Compiled``.
+    """Compile one source of one of the mode's trees, by its label, and load it; answered by ``Compiled``.
 
     With ``launchers`` it is compiled as a library, with its host functions, and not loaded.
     """
 
-    source: int
+    source: str
     tree: int = 0
     launchers: bool = False
 
@@ -74,7 +75,7 @@ class Compiled:
     ``infrastructure`` says what else went wrong: then nothing is known of the source.
     """
 
-    source: int
+    source: str
     seconds: float
     error: str | None
     tree: int = 0
@@ -86,27 +87,28 @@ class Compiled:
 class RunCases:
     """Run one kernel over ``cases`` (ids; ``None`` for all that there are) as the mode says; answered by ``Outcome``.
 
-    ``broken`` holds the sources that do not compile or load, by index, with the first error, ``unavailable`` those
+    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those
     that could not be compiled for a reason of the machine's.
     """
 
-    kernel: str
+    kernel: Kernel
     cases: tuple[str, ...] | None
-    broken: dict[int, str]
-    unavailable: dict[int, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Time:
     """Time one case of a kernel for every tree; answered by ``Timed``.
 
-    ``size`` is what its spec calls the case's size; ``broken`` holds, per tree, the sources that did not compile.
+    ``size`` is what its spec calls the case's size; ``broken`` holds, per tree and by label, the sources that did not
+    compile, with the first error.
     """
 
-    kernel: str
+    kernel: Kernel
     size: str
     case: Case
-    broken: tuple[dict[int, str], ...]
+    broken: tuple[dict[str, str], ...]
 
 
 @dataclass(frozen=True)

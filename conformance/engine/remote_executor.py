@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.cases.launch import Launch
 from conformance.engine.arena import Arena
+from conformance.engine.ipc import Channel, Closed, Garbled, Late
 from conformance.engine.placing import Places, fill, places_of, scratch_of, slots_of
 from conformance.engine.progress import Progress
-from conformance.engine.wire import Channel, Closed, Garbled, Late
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
 from conformance.runtimes.hip.errors import HipError

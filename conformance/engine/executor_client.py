@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.engine.ipc import Channel, Closed, Garbled, Late
+from conformance.engine.messages import Ready, from_map
 from conformance.engine.patience import hang_seconds
 from conformance.engine.progress import Progress
-from conformance.engine.remote import Executor, Lost
-from conformance.engine.tasks import Ready, from_map
-from conformance.engine.wire import Channel, Closed, Garbled, Late
+from conformance.engine.remote_executor import Executor, Lost
 from conformance.processes import InfrastructureError
 
 TRIES = 5
