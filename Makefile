@@ -16,7 +16,9 @@ INSTALLED := .venv/.installed
 DEVELOPED := .venv/.developed
 HEADLINE := sed -n '/ at parity /,$$p'
 OUT := .parity
-RECORDS = $(addprefix $(OUT)/,parity.json parity-wave32.json replay-kernels.json replay-reference.json)
+STORE = $(OUT)
+JSON := json
+RECORDS = $(foreach name,parity parity-wave32 replay-kernels replay-reference,$(STORE)/$(name).$(JSON))
 # AMD GPUs whose machine code is interpreted, where there is a compiler for them.
 INTERPRETED := gfx942
 
@@ -28,27 +30,30 @@ PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m
 .PHONY: parity view doctor reports test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
-	$(BIN)/candle-parity run --json $(OUT)/parity.json
-	$(BIN)/candle-parity run --runtime cpu --wave 32 --json $(OUT)/parity-wave32.json | $(HEADLINE)
-	$(BIN)/candle-parity replay --json $(OUT)/replay-kernels.json | $(HEADLINE)
-	$(BIN)/candle-parity replay --subject reference --json $(OUT)/replay-reference.json | $(HEADLINE)
-	@rm -f $(OUT)/isa-*.json
+	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
+	$(BIN)/candle-parity run --runtime cpu --wave 32 --json $(STORE)/parity-wave32.$(JSON) | $(HEADLINE)
+	$(BIN)/candle-parity replay --json $(STORE)/replay-kernels.$(JSON) | $(HEADLINE)
+	$(BIN)/candle-parity replay --subject reference --json $(STORE)/replay-reference.$(JSON) | $(HEADLINE)
+	@rm -f $(STORE)/isa-*.$(JSON)
 	@if why=$$($(BIN)/python -c '$(FOR_AMD)' 2>&1); then for arch in $(INTERPRETED); do \
-	  $(BIN)/candle-parity run --runtime isa --arch $$arch --json $(OUT)/isa-$$arch.json | $(HEADLINE) || exit; done; \
+	  $(BIN)/candle-parity run --runtime isa --arch $$arch --json $(STORE)/isa-$$arch.$(JSON) | $(HEADLINE) || exit; done; \
 	else echo "AMD machine code is not interpreted: $$why"; fi
-	$(BIN)/candle-parity report $(RECORDS) $$(ls $(OUT)/isa-*.json 2>/dev/null) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
-	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records next to them'
+	$(BIN)/candle-parity report $(RECORDS) $$(ls $(STORE)/isa-*.$(JSON) 2>/dev/null) --md $(OUT)/PARITY.md --html $(OUT)/parity.html
+	@echo 'written: $(OUT)/PARITY.md, $(OUT)/parity.html and the records in $(STORE)'
 
 view: parity
 	@$(BIN)/python -m webbrowser -t "file://$(abspath $(OUT))/parity.html"
 
 reports: OUT := reports
+reports: STORE := reports/records
+reports: JSON := json.xz
 reports: INTERPRETED := gfx942 gfx1100
 reports: parity
 	$(BIN)/candle-parity build --json $(OUT)/build.json
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
-	$(BIN)/candle-parity report $(RECORDS) reports/isa-*.json $(wildcard reports/h100.json) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
+	$(BIN)/candle-parity report $(RECORDS) $(STORE)/isa-*.$(JSON) $(wildcard $(STORE)/h100.$(JSON)) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md $(OUT)/PARITY.md --html $(OUT)/parity.html
+	cd $(OUT) && sha256sum *.md records/*.xz >SHA256SUMS
 
 doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor

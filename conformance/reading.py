@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
+import lzma
 import os
 import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
 MIB = 1 << 20
+
+_XZ = b"\xfd7zXZ\x00"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_MEMORY = 128 * MIB
+"""The most that a decompressor may take: as much as ``zstd --ultra -22`` needs, and more than ``xz -9``."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -49,16 +55,22 @@ def read_text(path: Path, most: int = 64 * MIB) -> str:
 
 
 def read_json(path: Path, most: int = 512 * MIB, pipe: bool = False) -> Any:
-    """The JSON content of ``path``; with ``pipe`` it may be one, such as a shell's ``<(...)``.
+    """The JSON content of ``path``, plain or compressed by xz or zstd, whatever its suffix.
 
-    Raises ``OSError``, and ``ValueError`` for what is not UTF-8, not JSON (NaN and infinities among it), nested too
-    deep, or holds an integer too long to be converted.
+    With ``pipe`` it may be one, such as a shell's ``<(...)``.
+
+    Raises ``OSError``, also for more than ``most`` bytes before or after decompression, and ``ValueError`` for what is
+    not UTF-8, not JSON (NaN and infinities among it), nested too deep, damaged where it is compressed, or holds an
+    integer too long to be converted.
     """
     if pipe:
         with open(path, "rb") as file:
             content = _bounded(file.read(most + 1), most, path)
     else:
         content = read_bytes(path, most)
+    if content.startswith((_XZ, _ZSTD)):
+        unpack = _from_xz if content.startswith(_XZ) else _from_zstd
+        content = _bounded(unpack(content, most + 1), most, path, " when decompressed")
     try:
         return json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as cause:
@@ -75,11 +87,36 @@ def shortened(text: str, most: int = 200) -> str:
     return f"{text[:kept]}...({len(text) - 2 * kept} characters)...{text[-kept:]}"
 
 
-def _bounded(content: bytes, most: int, path: Path) -> bytes:
+def _bounded(content: bytes, most: int, path: Path, when: str = "") -> bytes:
     if len(content) > most:
         limit = f"{most // MIB} MiB" if most >= MIB else f"{most // 1024} KiB"
-        raise OSError(errno.EFBIG, f"it is larger than {limit}", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {limit}{when}", str(path))
     return content
+
+
+def _from_xz(content: bytes, most: int) -> bytes:
+    """The first ``most`` bytes that an xz stream holds; raises ``ValueError``."""
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
+    try:
+        found = stream.decompress(content, most)
+    except lzma.LZMAError as error:
+        raise ValueError(f"its xz stream cannot be decompressed: {error}") from None
+    if len(found) < most and not stream.eof:
+        raise ValueError("its xz stream is incomplete")
+    if stream.unused_data:
+        raise ValueError("bytes follow its xz stream")
+    return found
+
+
+def _from_zstd(content: bytes, most: int) -> bytes:
+    """The first ``most`` bytes that a zstd frame holds; raises ``ValueError``. A frame that is cut short ends early."""
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_MEMORY).stream_reader(content) as stream:
+            return bytes(stream.read(most))
+    except zstandard.ZstdError as error:
+        raise ValueError(f"its zstd frame cannot be decompressed: {error}") from None
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import lzma
 import os
 import re
 import secrets
@@ -26,8 +27,16 @@ _CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes ``text`` to ``path`` as UTF-8; as ``write_bytes``. Raises ``FileError``."""
-    write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
+    """Writes ``text`` to ``path`` as UTF-8, compressed where the name ends in ``.xz`` or ``.zst``; as ``write_bytes``.
+    Raises ``FileError``."""
+    data = text.encode("utf-8", errors="backslashreplace")
+    if path.suffix == ".xz":
+        data = lzma.compress(data)
+    elif path.suffix == ".zst":
+        import zstandard
+
+        data = zstandard.ZstdCompressor(19, write_checksum=True).compress(data)
+    write_bytes(path, data)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

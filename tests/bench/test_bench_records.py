@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 from made import FOUR, RUN, record, workload
 
+from conformance.reading import read_json
 from conformance.record.bench import Loss, bench_text, read_bench
 from conformance.report.bench import FEW, bench_markdown, geometric_mean, render_bench
-from conformance.writing import FileError
+from conformance.writing import FileError, write_text
 
 
 def test_a_workload_has_the_median_and_quartiles_of_its_launches():
@@ -51,12 +51,13 @@ def test_slower_is_what_most_pairs_say_beyond_noise(theirs, slower):
     assert workload("uneg_f32", "shape=[8]", [1.0] * 5, theirs).slower is slower
 
 
-def test_a_record_reads_as_it_was_written(tmp_path):
+@pytest.mark.parametrize("name", ["bench.json", "bench.json.xz", "bench.json.zst"])
+def test_a_record_reads_as_it_was_written(tmp_path, name):
     written = record(*FOUR, losses=[Loss(kernel="uexp_f32", cases=("uexp_f32(shape=[8])",), why="a fault")])
-    path = tmp_path / "bench.json"
-    path.write_text(bench_text(written), encoding="utf-8")
+    path = tmp_path / name
+    write_text(path, bench_text(written))
     assert read_bench(path) == written
-    assert json.loads(path.read_text())["schema"] == 1
+    assert read_json(path)["schema"] == 1
 
 
 def test_a_record_without_workloads_is_json_too(tmp_path):

@@ -140,7 +140,7 @@ def test_four_shards_come_to_the_record_of_one_run(cli, port, tmp_path: Path, mo
     assert said.code == 2
     assert "of 748 kernels at parity" in said.out
     # Of two runs there is no one record.
-    said = cli("report", "1.json", str(ROOT / "reports" / "parity.json"), "--json", "two.json")
+    said = cli("report", "1.json", str(ROOT / "reports" / "records" / "parity.json.xz"), "--json", "two.json")
     assert said.code == 2
     assert "--json is for the records of one run, and these are of 2" in said.err
     said = cli("run", *words, "--shard", "1/99")

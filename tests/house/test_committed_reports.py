@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -19,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FROM_A_GPU = ("h100", "bench")
 """Made where ``make reports`` is not; a report says which sources they are of."""
 
-RECORDS = [path for path in sorted((ROOT / "reports").glob("*.json")) if not path.name.startswith(FROM_A_GPU)]
+REPORTS = ROOT / "reports"
+RECORDS = [path for path in sorted((REPORTS / "records").iterdir()) if not path.name.startswith(FROM_A_GPU)]
 NAMES = {"parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100"}
 
 
@@ -32,9 +34,8 @@ def stale(record: Record, kernels: str, specs: str) -> list[str]:
 
 def test_the_records_are_of_these_kernels_and_specs() -> None:
     kernels, specs = tree_digest(ROOT / "kernels"), load_specs().digest
-    committed = [path for path in RECORDS if path.name != "build.json"]
-    assert {path.stem for path in committed} >= NAMES
-    old = {f"reports/{path.name}": stale(read_record(path), kernels, specs) for path in committed}
+    assert {path.name for path in RECORDS} == {f"{name}.json.xz" for name in NAMES}
+    old = {path.name: stale(read_record(path), kernels, specs) for path in RECORDS}
     assert not any(old.values()), f"changed since these were made: {old}; run `make reports` and commit reports/"
 
 
@@ -44,6 +45,24 @@ def test_a_record_of_other_kernels_or_specs_is_stale() -> None:
     assert stale(record, "k", "t") == ["specs/"]
     assert stale(record, "l", "s") == ["kernels/"]
     assert stale(Record.of(run_info(kernels=None, specs_digest="s"), []), "l", "s") == []
+
+
+def test_the_pages_and_the_records_they_were_rendered_from_are_unchanged() -> None:
+    """``sha256sum --check`` says the same in a shell."""
+    lines = (REPORTS / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
+    committed = [*REPORTS.glob("*.md"), *(REPORTS / "records").iterdir()]
+    assert listed == {
+        str(path.relative_to(REPORTS)): hashlib.sha256(path.read_bytes()).hexdigest() for path in committed
+    }
+
+
+def test_a_diff_shows_no_lines_of_a_record() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is not a git checkout")
+    files = [str(path.relative_to(ROOT)) for path in (REPORTS / "records").iterdir()]
+    done = subprocess.run(["git", "check-attr", "diff", *files], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{file}: diff: unset" for file in files]
 
 
 def written_by(target: str) -> set[str]:
@@ -65,5 +84,5 @@ def test_make_parity_writes_only_what_git_ignores() -> None:
 
 def test_make_reports_writes_the_committed_ones() -> None:
     files = written_by("reports")
-    assert {f"reports/{name}.json" for name in NAMES if "isa" not in name} <= files
-    assert {"reports/PARITY.md", "reports/isa-$arch.json"} <= files
+    assert {f"reports/records/{name}.json.xz" for name in NAMES if "isa" not in name} <= files
+    assert {"reports/PARITY.md", "reports/records/isa-$arch.json.xz"} <= files
