@@ -159,12 +159,6 @@ class Library:
         """What the port calls ``kernel``."""
         return self._port.names.port(kernel.name)
 
-    def lines(self, kernel: Kernel) -> tuple[LineTable, KernelSource] | None:
-        """Where the code of ``kernel`` comes from, and the source that it was found in, if it was."""
-        name = self.port_name(kernel)
-        index = next((index for (index, has), found in self._functions.items() if has == name and found), None)
-        return None if index is None or self._kind.code != "amd" else (self._table(index), self.sources[index])
-
     def _table(self, index: int) -> LineTable:
         if index not in self._lines:
             self._lines[index] = read_line_table(self._code[index])
