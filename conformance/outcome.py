@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import field
 from typing import Annotated, Literal, get_args
 
@@ -90,67 +89,6 @@ class Robustness:
     left_out: int = 0
 
 
-def line_runs(numbers: Iterable[int]) -> str:
-    """Line numbers, from 1 and each once: ``31,33-35``."""
-    found: list[list[int]] = []
-    for number in sorted({*numbers} - {0}):
-        if found and found[-1][1] == number - 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
-class MissedSites:
-    """Instruction sites of one place that no case has executed.
-
-    ``functions`` has the function that they are of, then those that it was inlined into: ``divide < offsets``.
-    ``lines`` is ``FILE:31,33-35`` in the port, empty where there are no line tables. ``reason`` is the row of the
-    port's ``sites.yaml`` that says why (null: none does).
-    """
-
-    functions: str
-    lines: str
-    sites: int
-    reason: str | None = None
-
-    @property
-    def file(self) -> str:
-        """The file alone."""
-        return self.lines.partition(":")[0]
-
-    @property
-    def numbers(self) -> set[int]:
-        """The numbers of the lines; what ``line_runs`` does not write is left out, as a record may have anything."""
-        found: set[int] = set()
-        for run in self.lines.partition(":")[2].split(","):
-            first, _, last = run.partition("-")
-            if first.isdecimal() and (last or first).isdecimal() and int(last or first) - int(first) < 10_000:
-                found.update(range(int(first), int(last or first) + 1))
-        return found
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
-class Sites:
-    """Instruction sites of a kernel: of the machine code that it can come to by branches and calls.
-
-    ``executed`` of ``total`` were, at least once over all cases of the run. ``missed`` has the others in runs of
-    neighbours, by the offsets in the code object of the first and the last: ``0x1a00-0x1a3c``;
-    ``places`` says where in the sources they are, most first.
-    """
-
-    total: int
-    executed: int
-    missed: tuple[str, ...] = ()
-    places: tuple[MissedSites, ...] = ()
-
-    @property
-    def explained(self) -> int:
-        """How many of those that were not executed have a reason."""
-        return sum(place.sites for place in self.places if place.reason is not None)
-
-
 @dataclass
 class Outcome:
     """What became of one kernel.
@@ -166,8 +104,7 @@ class Outcome:
     kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
     expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
     failing case and ``passed`` every other one that was judged. ``profile`` says where over its input a unary kernel is
-    how far off (``conformance.verdict.profile``), ``sites`` how much of its machine code was executed, where that was
-    asked for. ``leak`` says what every call of a launcher leaves behind.
+    how far off (``conformance.verdict.profile``). ``leak`` says what every call of a launcher leaves behind.
     """
 
     kernel: str
@@ -195,7 +132,6 @@ class Outcome:
     max_ulp_bound: Ulp = None
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
-    sites: Sites | None = None
     profile: str | None = None
     leak: str | None = None
 

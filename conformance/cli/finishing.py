@@ -23,7 +23,6 @@ from conformance.report import (
 )
 from conformance.report.causes import find_causes
 from conformance.report.kernels import explain
-from conformance.report.sites import sites_lines
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
 from conformance.spec.load import Specs
@@ -37,16 +36,8 @@ _EXPLAINED_STATUSES = tuple(status for status in FAILURES if status != "missing"
 """Failures of which there is more to say than the kernel's name."""
 
 
-def finish(
-    arguments: argparse.Namespace,
-    specs: Specs,
-    record: Record,
-    result: Result,
-    gating: Gating,
-    stale: Sequence[str] = (),
-) -> int:
-    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written, or where
-    reasons of the port's do not hold, of which ``stale`` has a sentence each.
+def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: Result, gating: Gating) -> int:
+    """Write, print, and return the exit code: that of ``conclude``, or 2 where a file cannot be written.
 
     A file that cannot be written costs neither the other files nor the table.
     """
@@ -57,9 +48,6 @@ def finish(
     else:
         print(render_terminal(record, specs, screen()))
         _print_failures(record, result, specs, every=arguments.verbose)
-        sites = sites_lines(record.kernels, every=arguments.verbose)
-        if sites:
-            print("\n" + "\n".join(sites))
         _print_logs(result)
         _print_warnings(result)
     names = set(result.outcomes) | set(result.selected)
@@ -69,9 +57,9 @@ def finish(
         _named((*record.kernels, *record.launchers), names),
         specs,
         result.settled(specs.kernels, specs.launchers).problems,
-        "a file could not be written" if unwritten else "a row of sites.yaml explains nothing" if stale else None,
+        "a file could not be written" if unwritten else None,
     )
-    for sentence in (*unwritten, *stale):
+    for sentence in unwritten:
         print(f"candle-parity: {sentence}", file=sys.stderr)
     return code
 

@@ -12,7 +12,6 @@ from conformance.cli.preparing import jobs_for
 from conformance.cli.progressing import progress
 from conformance.cli.resuming import journal_of, resumable
 from conformance.cli.sharding import shards_of
-from conformance.cli.sites import sites_kept, stale_reasons
 from conformance.cli.usage import Shard
 from conformance.engine.messages import Setup
 from conformance.engine.modes import CaseMode
@@ -45,7 +44,6 @@ def judged(
     def recorded(result: Result) -> Record:
         return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
 
-    with sites_kept(setup), resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
+    with resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
         result = run(setup, mode, mine, cases, jobs, on_progress, journal)
-    record = recorded(result)
-    return finish(arguments, specs, record, result, gating, stale_reasons(mode, setup, record))
+    return finish(arguments, specs, recorded(result), result, gating)

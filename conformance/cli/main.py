@@ -252,11 +252,6 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         metavar="SEED",
         help="isa runtime: approximate instructions deviate within their documented error, by this seed (default: not)",
     )
-    parser.add_argument(
-        "--sites",
-        action="store_true",
-        help="isa runtime: count which of each kernel's instructions the cases reach (-v: list those they do not)",
-    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print the verdict in one line, and errors")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="print a failure of every failing kernel, not of each cause only"

@@ -19,7 +19,6 @@ from conformance.port.compiling.target import CompilerChoice, NoHipcc, require_h
 from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
-from conformance.port.site_reasons import read_site_reasons
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
 from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
@@ -79,8 +78,7 @@ def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None 
 
 
 def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``, ``SourceError`` as ``config_from`` and ``find_sources``,
-    and ``SpecError`` as ``read_site_reasons``.
+    """The setup of a run of ``tree``; raises ``UsageError``, and ``SourceError`` as ``config_from``, ``find_sources``.
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
@@ -93,11 +91,6 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     kind = runtime_kind(choice.name)
     wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
     _check_target(settings, kind, wave)
-    if settings.sites and kind.sites_variable is None:
-        taking = " and ".join(name for name in NAMES if runtime_kind(name).sites_variable is not None)
-        raise UsageError(f"--sites is for --runtime {taking}, which sees each instruction; leave it out")
-    if settings.sites:
-        read_site_reasons(tree.sources[0].root)
     setup = _setup(settings, choice, wave)
     command = [*words, "--runtime", setup.runtime]
     if kind.chooses_wave:
@@ -154,7 +147,6 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
         compiler=compiler,
         arch=settings.target if sees_target else None,
         perturb=settings.perturb,
-        sites=settings.sites,
     )
 
 

@@ -33,7 +33,6 @@ class Settings:
     config: Path | None = None
     target: str | None = None
     perturb: int = 0
-    sites: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:

@@ -20,11 +20,9 @@ from conformance.engine.modes import JudgeReference, PortMode
 from conformance.engine.progress import Progress
 from conformance.engine.remote_executor import Lost
 from conformance.engine.second_opinion import SecondOpinion
-from conformance.engine.site_places import placed
 from conformance.notices import take_warnings
-from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness, Sites
+from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.port.declared.geometry import described, geometry_of
-from conformance.port.site_reasons import SiteReason, read_site_reasons
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
@@ -67,7 +65,6 @@ class Judge:
             mode.tree.declared.names,
         )
         self._library = Library(port, self._compiler.compiled)
-        self._reasons: tuple[SiteReason, ...] | None = None
         self._launchers = Launchers(port, self._compiler, lambda: self._supply.current())  # noqa: PLW0108
         self._supply = Supply(channel, self._renewed)
 
@@ -137,21 +134,8 @@ class Judge:
         geometry = geometry_of(declared.launch, kernel.name)
         outcome.geometry = None if geometry is None else described(geometry)
         outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
-        if self._setup.sites:
-            outcome.sites = self._sites(kernel)
         outcome.warnings.extend(take_warnings())
         return outcome
-
-    def _sites(self, kernel: Kernel) -> Sites | None:
-        """How much of the code of ``kernel`` was executed; raises ``SpecError`` for reasons that cannot be read."""
-        found = runtime_kind(self._setup.runtime).sites(self._library.port_name(kernel))
-        code = self._library.lines(kernel)
-        if found is None or code is None:
-            return None if found is None else found[0]
-        table, source = code
-        if self._reasons is None:
-            self._reasons = read_site_reasons(source.root)
-        return placed(*found, table, source, self._reasons)
 
     def _try_robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...], outcome: Outcome) -> None:
         """Note in ``outcome`` what becomes of cases with no part in the verdict; a fault there costs nothing."""

@@ -156,12 +156,6 @@ class Library:
         """What the port calls ``kernel``."""
         return self._port.names.port(kernel.name)
 
-    def lines(self, kernel: Kernel) -> tuple[LineTable, KernelSource] | None:
-        """Where the code of ``kernel`` comes from, and the source that it was found in, if it was."""
-        name = self.port_name(kernel)
-        label = next((label for (label, has), found in self._functions.items() if has == name and found), None)
-        return None if label is None or self._kind.code != "amd" else (self._table(label), self._sources[label])
-
     def _table(self, label: str) -> LineTable:
         if label not in self._lines:
             self._lines[label] = read_line_table(self._code[label])

@@ -48,8 +48,6 @@ class Setup:
     """The AMD GPU whose macros sources see where kernels run on the host."""
     perturb: int = 0
     """The seed by which approximate instructions deviate; 0 for none."""
-    sites: bool = False
-    """Whether outcomes say how much of a kernel's machine code was executed."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""

@@ -54,11 +54,6 @@ class Frame(NamedTuple):
     file: str
     line: int
 
-    @property
-    def plain(self) -> str:
-        """The function's name without the arguments of a template."""
-        return self.function if self.function.startswith("operator") else self.function.partition("<")[0]
-
 
 @dataclass
 class LineTable:
@@ -81,10 +76,6 @@ class LineTable:
             found.append(Frame(body.name, *(place or ("", 0))))
             place = body.call
         return found if found or place is None else [Frame("", *place)]
-
-    def key(self, address: int) -> tuple[int, int]:
-        """Equal for addresses with the same ``frames``."""
-        return bisect_right(self.addresses, address), bisect_right(self._segments[0], address)
 
     def stack(self, address: int) -> list[Place]:
         """The place of the instruction at ``address``, then those of the calls that were inlined around it."""

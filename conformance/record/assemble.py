@@ -123,7 +123,6 @@ def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelRe
         max_ulp_bound=outcome.max_ulp_bound,
         nearest_ulp=outcome.nearest_ulp,
         nearest_ulp_bound=outcome.nearest_ulp_bound,
-        sites=outcome.sites,
         profile=outcome.profile,
         leak=outcome.leak,
         wired_at=kernel.wired_at if kernel.is_launcher else None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Sites, Status, Ulp
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Status, Ulp
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 
@@ -74,8 +74,7 @@ class KernelResult(Row):
     with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
     why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
     port declares that it is right there, which was judged then, ``geometry`` what of the launches is the
-    port's own and not Candle's. ``sites`` says how much of its machine code was executed (null: nobody asked, or
-    nothing was launched). ``profile`` is of a unary kernel of floats that is not bit-equal: 64 characters for the
+    port's own and not Candle's. ``profile`` is of a unary kernel of floats that is not bit-equal: 64 characters for the
     powers of two of its input, from the largest negative ones over 0 to the largest positive ones, each the worst
     element there: "." none, "0" to "k" twentieths of its bound, "x" wrong. ``leak`` says what every call of a launcher
     leaves behind: memory, streams or events that it allocates or creates each time and does not give back (null:
@@ -111,7 +110,6 @@ class KernelResult(Row):
     max_ulp_bound: Ulp = None
     nearest_ulp: Ulp = None
     nearest_ulp_bound: Ulp = None
-    sites: Sites | None = None
     profile: Annotated[str, Field(pattern="^[.0-9a-kx]{64}$")] | None = None
     leak: str | None = None
 

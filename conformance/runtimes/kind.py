@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from conformance.outcome import Sites
     from conformance.runtimes.choice import Choice
     from conformance.runtimes.counts import LaunchCounts
     from conformance.toolchains.libraries import LibraryCompiler
@@ -174,14 +173,6 @@ class RuntimeKind:
     perturb_variable: str | None = None
     """The variable of the environment with the seed by which approximate instructions deviate, which ``--perturb``
     sets; elsewhere they are the device's own."""
-
-    sites_variable: str | None = None
-    """The variable of the environment with the folder into which the runtime writes which instructions of each kernel
-    its launches execute, for ``--sites``; elsewhere that cannot be told."""
-
-    sites: Callable[[str], tuple[Sites, list[int]] | None] = lambda name: None
-    """What is written there of a kernel, by the port's name of it, and the offsets in the code object of what was not
-    executed; ``None`` where nothing is."""
 
     count: Callable[[Runtime, Callable[[], object]], LaunchCounts] | None = None
     """Calls a function that launches and gives what the loaded runtime counted meanwhile, where it counts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from conformance.record.files import read_record
 from conformance.report.causes import find_causes
 from conformance.report.runs import rerun
 from conformance.report.tally import results
-from conformance.runtimes.isa.kind import ARCH, PERTURB, SITES, TARGETS
+from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
 from conformance.toolchains.errors import AmdError
@@ -44,7 +43,6 @@ extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel)
 """
 UNKNOWN = 'asm volatile("v_mfma_f32_4x4x1_16b_f32 a[0:3], v0, v0, a[0:3]" ::: "a0", "a1", "a2", "a3");'
 NO_WAIT = 'float x; asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(buf + i)); value += 0 * x;'
-RARE = "if (value == 12345) atomicAdd(buf + i, 1.0f);"
 TOO_SOON = (
     'float x; asm volatile("v_mov_b32 %0, %1\\ns_nop 0\\nv_mov_b32_dpp %0, %0 quad_perm:[1,0,3,2]"'
     ' : "=v"(x) : "v"(value)); value = x;'
@@ -196,22 +194,3 @@ def test_wait_states_of_inline_assembly_are_counted(toolchain: Toolchain, port: 
 def test_a_target_that_cannot_be_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *words, "uneg_f32"]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_how_much_of_the_code_the_cases_execute_is_recorded(
-    toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (port / "fill.hip").write_text(FILL.replace("WORK", RARE))
-    _, kernel = judged(tmp_path, "--sites", "-v", "--kernels", str(port))
-    sites = kernel["sites"]
-    assert sites["total"] > sites["executed"] > 10
-    out = capsys.readouterr().out
-    assert "instruction sites that a case has executed:" in out
-    assert f"{100 * sites['executed'] / sites['total']:.1f}" in out
-    assert SITES not in os.environ
-    assert judged(tmp_path, "--kernels", str(port))[1].get("sites") is None
-
-
-def test_another_runtime_does_not_see_instructions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--runtime", "cpu", "--sites", "fill_f32"]) == 2
-    assert "--sites is for --runtime isa" in capsys.readouterr().err

@@ -71,7 +71,7 @@ class IsaRuntime(WatchedCalls, HostLibraries):
         The process is confined when host code of launchers is loaded, but not where it has to write sites.
         """
         self._confines = not self._writes
-        unless = " (not confined with --sites)" if self._writes else " as on the cpu runtime"
+        unless = " (not confined with CANDLE_PARITY_ISA_SITES)" if self._writes else " as on the cpu runtime"
         return f"the interpreter; host code of launchers{unless}"
 
     def load_launchers(self, code: bytes, what: str) -> int:

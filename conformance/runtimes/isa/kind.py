@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.runtimes.choice import Choice
@@ -13,12 +12,12 @@ from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
 from conformance.runtimes.rocm.launchers import BUILD
 
 if TYPE_CHECKING:
-    from conformance.outcome import Sites
     from conformance.runtimes.counts import LaunchCounts
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
 SITES = "CANDLE_PARITY_ISA_SITES"
+"""Where the interpreter writes what is executed of each kernel (``runtime/sites.h``), for ``tests/sites``."""
 LINES = ("-gline-tables-only",)
 """Lines of faults; the machine code is the same without."""
 TARGETS = ("gfx942", "gfx950", "gfx90a", "gfx908", "gfx906", "gfx1100", "gfx1151", "gfx1201", "gfx1030")
@@ -50,13 +49,6 @@ def _count(runtime: Runtime, launches: Callable[[], object]) -> LaunchCounts:
     return runtime.counted(launches)
 
 
-def _sites(name: str) -> tuple[Sites, list[int]] | None:
-    from conformance.runtimes.isa.sites import read_sites
-
-    folder = os.environ.get(SITES)
-    return read_sites(Path(folder), name) if folder else None
-
-
 KIND = RuntimeKind(
     name="isa",
     executed="AMD machine code for {arch}, interpreted; not a GPU",
@@ -69,8 +61,6 @@ KIND = RuntimeKind(
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,
     perturb_variable=PERTURB,
-    sites_variable=SITES,
-    sites=_sites,
     count=_count,
     asynchronous=False,
     executor_cores=0,
