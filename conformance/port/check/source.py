@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from conformance.port.check.findings import Finding
 from conformance.port.check.near_names import intended_names, nearest, other_dtypes
 from conformance.port.declared.names import Names
-from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import Definition, defined_kernels, in_parallel
+from conformance.port.definitions.scan import Definition, in_parallel, scan_source
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.launchers import difference, known_launchers, mangled_in, may_define, stem
-from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda
+from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
@@ -52,9 +51,7 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
 
     def one(source: KernelSource) -> list[Definition] | ScanError:
         try:
-            folders = (source.root, source.path.parent, *options.include_dirs)
-            defines = (*(CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES), *options.defines)
-            return defined_kernels(source.path, folders, defines, options.forced, options.undefines, options.std)
+            return scan_source(source, options).kernels
         except ScanError as error:
             return error
 
