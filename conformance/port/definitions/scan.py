@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from conformance.port.definitions.parameters import parameters
-from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES, Token, preprocess, tokenize
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES, Token, outer, preprocess, tokenize
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
@@ -134,7 +134,7 @@ class _Reader:
                 position = end
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
                 head = self._behind_templates(start) - start
-                if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
+                if not {"class", "struct", "union", "enum", "="} & set(outer(words[head:])):
                     function = self.functions[-1] if len(self.functions) > known else None
                     launcher = function if function is not None and function.extern_c else None
                     self._keep(start, end, opened, launcher=launcher)
@@ -270,17 +270,6 @@ class _Reader:
 
     def _error(self, token: Token, problem: str) -> ScanError:
         return ScanError(token.file or self.path, token.line, f"{problem}; the C++ is broken there or before")
-
-
-def _outer(words: Sequence[str]) -> list[str]:
-    """``words`` outside every bracket."""
-    depth = 0
-    result = []
-    for word in words:
-        depth += (word in _OPENING) - (word in _CLOSING)
-        if depth == 0 and word not in _CLOSING:
-            result.append(word)
-    return result
 
 
 Item = TypeVar("Item")
