@@ -17,7 +17,7 @@ from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun
 from conformance.report.tally import launcher_results, of_module, results, tally
 from conformance.spec.load import Specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, some, visible
 
 # failure: no parity. error: no answer. skipped: declared, or not selected. As the exit code without a gate has it.
 _ELEMENT = {
@@ -168,12 +168,11 @@ def _place(finding: Finding, row: KernelResult) -> str:
 
 
 def _text(record: Record, finding: Finding, rows: Sequence[KernelResult]) -> str:
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
     first = rows[0]
     failure = next(iter(first.failures), None)
     why = finding.detail or first.message or ("" if failure is None else f"{failure.case}: {failure.why}")
     lines = [
-        ", ".join(row.name for row in rows[:_NAMED]) + more,
+        some([row.name for row in rows], _NAMED),
         one_line(why)[:_LONGEST],
         f"to do: {finding.advice}",
         rerun(record.run, first.name) if failure is None else failure.reproduce,

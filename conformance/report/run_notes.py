@@ -12,11 +12,10 @@ from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
 from conformance.record.shards import gaps
-from conformance.report.causes.text import counted
 from conformance.report.kernels import fixes, known_failures, leak_note
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.text import code, link, plain
+from conformance.text import code, counted, link, plain, some
 
 _FAILING = 8
 _WRONG_UPSTREAM = "Candle's own kernel gets them wrong (see what upstream gets wrong)"
@@ -94,12 +93,11 @@ def robustness_lines(rows: Sequence[KernelResult], specs: Specs, noun: str = "ke
     lines = [plain(f"{note}.")]
     for reason in reasons(rows, specs):
         names = list(reason.kernels)
-        more = f" and {len(names) - _FAILING} more" if len(names) > _FAILING else ""
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
         about = f"{counted(reason.failed, 'case')} of {counted(len(names), noun)}"
         lines += [
             "",
-            f"- {plain(reason.why)} ({places}): {about}: {', '.join(map(code, names[:_FAILING]))}{more}.",
+            f"- {plain(reason.why)} ({places}): {about}: {some(list(map(code, names)), _FAILING)}.",
         ]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]
@@ -198,7 +196,7 @@ def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
         called = compiler if name is None else f"{compiler} ({name})"
         refused = compiler == "hipcc" and record.run.compiler == "auto"
         why = f" (hiprtc refuses {'its file' if count == 1 else 'their files'})" if refused else ""
-        compiled.append(f"by {called}: {count} kernel{'' if count == 1 else 's'}{why}")
+        compiled.append(f"by {called}: {counted(count, 'kernel')}{why}")
     return f"compiled {'; '.join(compiled)}"
 
 
@@ -231,7 +229,7 @@ def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
                 names += [] if row.name in names else [row.name]
                 targets += [] if target in targets else [target]
     return [
-        f"AMD's compiler refuses {len(names)} kernel{'' if len(names) == 1 else 's'} that "
+        f"AMD's compiler refuses {counted(len(names), 'kernel')} that "
         f"{'was' if len(names) == 1 else 'were'} put on trial ({', '.join(names[:_NAMED])}"
         f"{' ...' if len(names) > _NAMED else ''}), for {', '.join(targets)}: {error}"
         for error, (names, targets) in groups.items()

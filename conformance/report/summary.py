@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.causes import shared_causes
-from conformance.report.causes.text import counted, described
+from conformance.report.causes.text import described
 from conformance.report.causes.text import heading as causes_heading
 from conformance.report.comparison import KINDS, Changes, Difference, changes
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
 from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Specs
-from conformance.text import code, plain, shortened
+from conformance.text import code, counted, plain, shortened
 
 LIMIT = 60_000
 """Bytes of a summary: GitHub takes 65,536 characters in a comment."""

@@ -15,6 +15,7 @@ from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
+from conformance.text import some
 
 
 @dataclass(frozen=True)
@@ -126,15 +127,11 @@ def _names(
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:
-            said = f"is not defined, though {_some(others)} {'is' if len(others) == 1 else 'are'}"
+            said = f"is not defined, though {some(others, 3)} {'is' if len(others) == 1 else 'are'}"
             findings.append(Finding("missing_dtype", name, said))
         else:
             findings.append(Finding("missing", name, "no source defines it"))
     return findings
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def check_launchers(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conformance.record import KernelResult
 from conformance.report.causes.table import Cause
+from conformance.text import some
 
 CAUSE = Cause("compile error", "", "Does not compile", "mend the line; all that needs it is lost")
 
@@ -68,8 +69,7 @@ def where(places: Sequence[str]) -> str:
     if len(files) != 1:
         return ""
     lines = sorted((place.rpartition(":")[2] for place in places), key=lambda line: (len(line), line))
-    more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
-    return f"{files[0]}:{', '.join(lines[:_LINES])}{more}"
+    return f"{files[0]}:{some(lines, _LINES)}"
 
 
 def advice(places: Sequence[str], text: str) -> str:
