@@ -22,7 +22,7 @@ BLOCK = 1024
 MAX_BLOCK = 1024
 
 MAX_SIZE = 2**40
-"""The largest size that a kernel is told of a dimension that is smaller."""
+"""The largest size that a kernel is given for a dimension that is smaller."""
 
 TAIL = 9
 """Poisoned elements after the last one that a kernel may write."""

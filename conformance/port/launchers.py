@@ -31,7 +31,7 @@ def stem(name: str) -> str:
 def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions) -> bool:
     """Whether ``source`` or a header that it includes spells the beginning of one of ``names``.
 
-    Of one whose headers no compiler can read, the file itself decides: what is wrong is told where it is compiled.
+    Of one whose headers no compiler can read, the file itself decides: what is wrong is reported where it is compiled.
     """
     if source.is_code_object:
         return False

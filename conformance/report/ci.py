@@ -147,11 +147,11 @@ def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
         find_causes([row for row in rows if row.status in _SHOWN], specs)
         for rows in (results(record, specs), launcher_results(record, specs))
     ]
-    told: set[str] = set()  # a kernel is shown under its first cause
+    shown_before: set[str] = set()  # a kernel is shown under its first cause
     for finding in (finding for part in parts for finding in part):
         places: dict[str, list[KernelResult]] = {}
-        shares = [share for share in finding.shares if share.kernel.name not in told]
-        told |= {share.kernel.name for share in shares}
+        shares = [share for share in finding.shares if share.kernel.name not in shown_before]
+        shown_before |= {share.kernel.name for share in shares}
         for share in shares:
             places.setdefault(_place(finding, share.kernel), []).append(share.kernel)
         for place, rows in places.items():

@@ -43,8 +43,8 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
 
 
 def render_changes(found: Comparison) -> list[str]:
-    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. What is
-    said of launchers stands behind, under titles of its own."""
+    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
+    launchers come behind, under titles of their own."""
     return [*_changed(found), *_changed(found.launchers, "launchers ")]
 
 

@@ -22,14 +22,14 @@ _CHOICES: tuple[tuple[str, Callable[[KernelResult], str | None]], ...] = (
 
 def choices(row: KernelResult) -> list[str]:
     """The port's choices about one kernel, a line each, not escaped."""
-    return [f"{said}: {text}" for said, text_of in _CHOICES if (text := text_of(row)) is not None]
+    return [f"{choice}: {text}" for choice, text_of in _CHOICES if (text := text_of(row)) is not None]
 
 
 def known_failures(rows: Sequence[KernelResult], what: str = "kernel") -> list[str]:
     """``3 kernels fail for a known reason: REASON (names)``, a line for each reason, not escaped."""
     return [
-        f"{counted(len(names), what)} fail{'s' * (len(names) == 1)} for a known reason: {reason} ({some(names, _NAMED)})"
-        for reason, names in _names(rows, lambda row: row.known_reason).items()
+        f"{counted(len(names), what)} fail{'s' * (len(names) == 1)} for a known reason: {why} ({some(names, _NAMED)})"
+        for why, names in _names(rows, lambda row: row.known_reason).items()
     ]
 
 
@@ -42,9 +42,9 @@ def fixes(rows: Sequence[KernelResult]) -> list[str]:
 def choice_lines(rows: Sequence[KernelResult]) -> list[str]:
     """The Markdown list of what was judged by a port's own choice, but for known failures; empty without any."""
     lines = []
-    for said, text_of in _CHOICES[1:]:
+    for choice, text_of in _CHOICES[1:]:
         groups = _names(rows, text_of)
-        lines += [f"- {', '.join(map(code, names))}: {plain(said)}: {plain(text)}" for text, names in groups.items()]
+        lines += [f"- {', '.join(map(code, names))}: {plain(choice)}: {plain(text)}" for text, names in groups.items()]
     return lines
 
 

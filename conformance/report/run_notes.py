@@ -162,12 +162,12 @@ def shared_remarks(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> list[tuple[Remark, str]]:
     """The remarks on several runs, each once, with the names of the runs that it is about; warnings are first."""
-    said: dict[Remark, list[str]] = {}
+    runs: dict[Remark, list[str]] = {}
     for name, record, part in zip(names, found, rows, strict=True):
         for remark in remarks(record, part, specs):
-            said.setdefault(remark, []).append(name)
-    told = [(remark, ", ".join(about)) for remark, about in said.items()]
-    return sorted(told, key=lambda item: item[0].kind != "warning")
+            runs.setdefault(remark, []).append(name)
+    found_in = [(remark, ", ".join(about)) for remark, about in runs.items()]
+    return sorted(found_in, key=lambda item: item[0].kind != "warning")
 
 
 def _interrupted(record: Record, rows: Sequence[KernelResult]) -> str:
@@ -208,7 +208,7 @@ def _left_out(rows: Sequence[KernelResult]) -> str | None:
 
 
 def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
-    """What is to be said of kernels that pass, such as ties in another order, each once."""
+    """Messages about kernels that pass, such as ties in another order, each once."""
     counts = Counter(row.message for row in rows if row.status == "pass" and row.message)
     first = {row.message: row.name for row in reversed(rows) if row.status == "pass" and row.message}
     return [
@@ -218,7 +218,7 @@ def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
 
 
 def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
-    """Kernels that were put on trial and that AMD's compiler refuses, by their errors."""
+    """Kernels that were judged and that AMD's compiler refuses, by their errors."""
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for target, build in record.run.builds.items():
         for row in rows:
@@ -230,7 +230,7 @@ def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
                 targets += [] if target in targets else [target]
     return [
         f"AMD's compiler refuses {counted(len(names), 'kernel')} that "
-        f"{'was' if len(names) == 1 else 'were'} put on trial ({', '.join(names[:_NAMED])}"
+        f"{'was' if len(names) == 1 else 'were'} judged ({', '.join(names[:_NAMED])}"
         f"{' ...' if len(names) > _NAMED else ''}), for {', '.join(targets)}: {error}"
         for error, (names, targets) in groups.items()
     ]

@@ -99,7 +99,7 @@ def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[Findi
     if not definition.extern_c:
         findings.append(Finding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
     findings += [
-        Finding(kind, kernel.name, said, place) for kind, said in differences(kernel, written(definition.params))
+        Finding(kind, kernel.name, message, place) for kind, message in differences(kernel, written(definition.params))
     ]
     return findings
 
@@ -115,8 +115,8 @@ def _names(
         definition, place = first[name]
         meant = intended.get(name)
         if meant is not None and not differences(kernels[meant], written(definition.params)):
-            said = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
-            findings.append(Finding("misnamed", name, said, place, meant))
+            message = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
+            findings.append(Finding("misnamed", name, message, place, meant))
             del missing[meant]
             continue
         if not definition.extern_c and meant is None:
@@ -127,8 +127,8 @@ def _names(
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:
-            said = f"is not defined, though {some(others, 3)} {'is' if len(others) == 1 else 'are'}"
-            findings.append(Finding("missing_dtype", name, said))
+            message = f"is not defined, though {some(others, 3)} {'is' if len(others) == 1 else 'are'}"
+            findings.append(Finding("missing_dtype", name, message))
         else:
             findings.append(Finding("missing", name, "no source defines it"))
     return findings
@@ -157,9 +157,9 @@ def check_launchers(
             if name in places and places[name] != place:
                 findings.append(Finding("duplicate", name, f"is defined at {places[name]} too", place))
             places.setdefault(name, place)
-            said = difference(launchers[name], definition)
-            if said is not None:
-                findings.append(Finding("parameter_type", name, said, place))
+            message = difference(launchers[name], definition)
+            if message is not None:
+                findings.append(Finding("parameter_type", name, message, place))
     missing = [name for name in launchers if name not in places]
     mangled: dict[str, str] = {}
     for source in sources:

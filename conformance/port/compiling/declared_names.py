@@ -1,7 +1,7 @@
 """The names that a declaration at namespace level gives to what others may use.
 
 Whoever uses one of them is lost with it: without the declaration the name may be found elsewhere, in a header or an
-outer namespace. So rather too many names than too few, and ``None`` where they cannot be told.
+outer namespace. So rather too many names than too few, and ``None`` where they cannot be determined.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TRAITS = frozenset(("decltype", "requires", "noexcept", "sizeof"))
 
 
 def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
-    """The names that the declaration of these tokens gives; ``None`` where they cannot be told, as of an operator."""
+    """The names that the declaration of these tokens gives; ``None`` where that cannot be determined (an operator)."""
     words = outside_attributes(declaration)
     while words[-1:] == [";"]:
         words.pop()
@@ -97,7 +97,7 @@ def outside_attributes(words: Sequence[str]) -> list[str]:
 
 
 def _used(words: Sequence[str]) -> frozenset[str] | None:
-    """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be told."""
+    """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be determined."""
     if "=" in words:
         return frozenset(words[:1]) if words[1] == "=" else None
     if not words or words[0] in ("enum", "namespace"):

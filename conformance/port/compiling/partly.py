@@ -115,7 +115,7 @@ def _through(why: str, name: str) -> str:
 
 
 def _together(unit: Unit, wanted: Iterable[str], kernel: str) -> str:
-    """That a kernel may be right itself, where it cannot be told from those ``wanted`` which it is taken out with."""
+    """That a kernel may be right itself, where it can only be taken out with the others ``wanted``."""
     others = sorted({*wanted} - {kernel})
     if not others:
         return ""

@@ -50,8 +50,8 @@ class Word(NamedTuple):
 class Unit:
     """Definitions that stand on the same lines of a file, as those of one use of a macro do: what is taken out at once.
 
-    ``region`` are their tokens in the file, ``None`` where they cannot be told from their neighbours'. ``kernels`` maps
-    the kernels among them to their lines, ``names`` are of all others.
+    ``region`` are their tokens in the file, ``None`` where they cannot be separated from their neighbours'. ``kernels``
+    maps the kernels among them to their lines, ``names`` are of all others.
     """
 
     file: Path
@@ -86,7 +86,7 @@ class Unit:
 
     @property
     def has_names(self) -> bool:
-        """Whether the names of all that others may use can be told."""
+        """Whether the names of all that others may use can be determined."""
         return None not in self._used
 
     def mentions(self, names: frozenset[str]) -> bool:
@@ -118,7 +118,7 @@ class Unit:
 
     @cached_property
     def _used(self) -> list[frozenset[str] | None]:
-        """The names of each that others may use; ``None`` of one whose names cannot be told."""
+        """The names of each that others may use; ``None`` of one whose names cannot be determined."""
         return [
             declared_names(words)
             for each, words in zip(self.members, self._tokens, strict=True)

@@ -86,10 +86,10 @@ def settle(
         named = [name for name in named_there if matches(row.kernels, name)]
         judged = all(name in outcomes and name not in partly and _in_full(outcomes[name], row) for name in named)
         if named and judged and number not in used:
-            said = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
+            what = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
             if any(outcomes[name].status in _FAILED for name in named):
-                said = f"fails, but in no case like {row.case!r}"
-            problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {said}; remove it")
+                what = f"fails, but in no case like {row.case!r}"
+            problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {what}; remove it")
     return Settled(reasons, tuple(problems))
 
 

@@ -1,4 +1,4 @@
-"""What a compiler's error says and where, so that the same error in several files is told once."""
+"""What a compiler's error says and where, so that the same error in several files is reported once."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def where(places: Sequence[str]) -> str:
 
 def advice(places: Sequence[str], text: str) -> str:
     """What to do about the error ``text`` at ``places``."""
-    for known, said in _ADVICE:
+    for known, remedy in _ADVICE:
         if known.search(text):
-            return said
+            return remedy
     if len(files_of(places)) > 1:
         return _SEVERAL_FILES.format(len(places))
     return _SEVERAL_LINES.format(len(places)) if len(places) > 1 else CAUSE.advice

@@ -129,12 +129,12 @@ def _first_place(finding: Finding) -> str:
     if finding.places:
         return f"; first at {finding.places[0]}" if finding.files > 1 else ""
     first = finding.shares[0]
-    told = (
+    named = (
         _LINE.search(failure.why)
         for failure in first.kernel.failures
         if finding.cause.faults and _is_of(failure, first)
     )
-    place = next((match[1] for match in told if match), first.kernel.source)
+    place = next((match[1] for match in named if match), first.kernel.source)
     return f"; first at {place}" if place else ""
 
 
