@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
@@ -28,6 +29,17 @@ def one_line(text: str) -> str:
 def shortened(text: str, length: int) -> str:
     """``text`` of at most ``length`` characters, the last of them an ellipsis where something was cut off."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 cause``, ``2 causes``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def some(items: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first ``most`` of ``items``, and how many there are more: ``a, b and 3 more``."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return between.join(items[:most]) + more
 
 
 def plain(text: str) -> str:

@@ -57,7 +57,7 @@ def mmvq(
     """``dst[column * stride_col_dst + row]``: ``b_size`` columns of ``ncols_x`` activations times ``nrows_x`` rows.
 
     Columns begin ``stride_col_y`` blocks of q8_1 apart. Integer sums are exact; of the float32 sums the interval allows
-    every order and every choice of fused products (``reference.quantized.arithmetic.summed``), around Candle's own
+    every order and every choice of fused products (``reference.quantized.sums.summed``), around Candle's own
     result. It is rounded once more to the type of ``dst``, and so are the ends of the interval. Nothing is written for
     a ``b_size`` that is not 1 to 8.
     """

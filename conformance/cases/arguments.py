@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ BLOCK = 1024
 MAX_BLOCK = 1024
 
 MAX_SIZE = 2**40
-"""The largest size that a kernel is told of a dimension that is smaller."""
+"""The largest size that a kernel is given for a dimension that is smaller."""
 
 TAIL = 9
 """Poisoned elements after the last one that a kernel may write."""
@@ -104,6 +104,20 @@ class Fields:
 def size_t(name: str, value: int) -> Scalar:
     """A ``size_t`` argument."""
     return Scalar(name, "size_t", np.uint64(value))
+
+
+def numbers(kernel: Kernel, **given: int) -> list[Argument]:
+    """Arguments by value, of the types that the kernel's parameters have."""
+    kinds = {name: kernel.param(name).dtype for name in given}
+    return [Scalar(name, kinds[name], dtype(kinds[name]).numpy.type(value)) for name, value in given.items()]
+
+
+def multiple(fields: Fields, name: str, default: int, unit: int) -> int:
+    """Field ``name``, a positive multiple of ``unit``; raises ``ValueError`` otherwise."""
+    value = fields.number(name, default, 1)
+    if value % unit:
+        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this kernel, not {value}")
+    return value
 
 
 def operand(kernel: Kernel, name: str, placed: Layout, data: NDArray[Any]) -> Buffer:
@@ -191,16 +205,21 @@ def launch(kernel: Kernel, fields: Fields, threads: int, given: Mapping[str, Arg
     """A launch of ``ceil(threads / block)`` blocks, at least one, with the arguments in the kernel's own order.
 
     ``strides`` says that threads go on with further elements, so that field ``grid`` may ask for fewer blocks. Raises
-    ``ValueError`` when ``given`` lacks a parameter of the kernel, or ``grid`` is too small.
+    ``ValueError`` where ``given`` are not the parameters of the kernel, or ``grid`` is too small.
     """
     block = fields.number("block", BLOCK, 1, MAX_BLOCK)
     needed = max(1, -(-threads // block))
     grid = fields.number("grid", needed, 1)
     if grid < needed and not strides:
         raise ValueError(f"case {fields.case.id}: a thread has one element, so grid is {needed} or more, not {grid}")
-    missing = [parameter.name for parameter in kernel.params if parameter.name not in given]
-    if missing or len(given) != len(kernel.params):
-        takes = ", ".join(parameter.name for parameter in kernel.params)
-        raise ValueError(f"kernel {kernel.name} takes ({takes}); its family {kernel.launch} has ({', '.join(given)})")
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (grid, 1, 1), (block, 1, 1), 0, args)
+    return Launch(kernel.name, (grid, 1, 1), (block, 1, 1), 0, in_order(kernel, given.values()))
+
+
+def in_order(kernel: Kernel, given: Iterable[Argument]) -> tuple[Argument, ...]:
+    """``given`` in the order of the kernel's parameters; raises ``ValueError`` where they are others."""
+    named = {argument.name: argument for argument in given}
+    wanted = [parameter.name for parameter in kernel.params]
+    if named.keys() != set(wanted):
+        takes, has = ", ".join(wanted), ", ".join(named)
+        raise ValueError(f"{kernel.entry} {kernel.name} takes ({takes}); its family {kernel.launch} has ({has})")
+    return tuple(named[name] for name in wanted)

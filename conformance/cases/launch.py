@@ -76,14 +76,14 @@ class Launch:
     """Whether grid, block and shared memory are the port's, and not Candle's."""
 
     def with_lanes(self, wave: int) -> Launch:
-        """The same call with the device's own number of lanes for the argument that tells it."""
+        """The same call with the device's own number of lanes for the argument that has it."""
 
-        def told(argument: Argument) -> Argument:
+        def adapted(argument: Argument) -> Argument:
             if not isinstance(argument, Scalar) or argument.name != "warp_size":
                 return argument
             return replace(argument, value=argument.value.dtype.type(wave))
 
-        return replace(self, args=tuple(map(told, self.args)))
+        return replace(self, args=tuple(map(adapted, self.args)))
 
     def reference_arguments(self) -> dict[str, Any]:
         """The arguments by parameter name as a reference function takes them.

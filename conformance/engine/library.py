@@ -16,7 +16,7 @@ from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
@@ -256,19 +256,11 @@ def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str]
     try:
         if source.is_code_object:
             return frozenset(name for code in read_code_objects(source.path) for name in code.kernels)
-        folders = (source.path.parent, *options.include_dirs, source.root)
         chosen = {"hip": (HIP_DEFINES,), "cuda": (CUDA_DEFINES,)}.get(options.dialect, (HIP_DEFINES, CUDA_DEFINES))
         return frozenset(
             definition.name
             for defines in (chosen if source.path.suffix == ".cu" else chosen[:1])
-            for definition in defined_kernels(
-                source.path,
-                folders,
-                (*defines, *options.defines),
-                options.forced,
-                options.undefines,
-                options.std,
-            )
+            for definition in scan_source(source, options, defines).kernels
         )
     except (AmdError, ScanError):
         return None

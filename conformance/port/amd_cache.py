@@ -88,7 +88,7 @@ def _compile_rest(
         code = _unchanged(entry)
         if code is not None and entry is not None:
             broken = json.loads(entry.partition(b"\n")[0])[_BROKEN]
-            return Compiled(code, False, {name: Broken(*said) for name, said in broken.items()})
+            return Compiled(code, False, {name: Broken(*row) for name, row in broken.items()})
 
         def compile_text(text: str, more: Sequence[str], seconds: float) -> tuple[bytes, list[Path]]:
             with tempfile.TemporaryDirectory(prefix="candle-parity-") as folder:

@@ -24,6 +24,7 @@ from elftools.elf.segments import NoteSegment
 
 from conformance.port.bundles import UNKNOWN, amd_entries, choose
 from conformance.reading import MIB, read_bytes
+from conformance.text import some
 from conformance.toolchains.errors import AmdError, OtherDevice
 
 _MOST = 1024 * MIB
@@ -226,7 +227,7 @@ def undefined(elf: ELFFile) -> str | None:
     if not names:
         return None
     users = sorted(set(_users(elf, table, names[0])))
-    by = f" by {', '.join(users[:3])}{f' and {len(users) - 3} more' if len(users) > 3 else ''}" if users else ""
+    by = f" by {some(users, 3)}" if users else ""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{names[0]}{more} is used{by} and defined nowhere, so that no GPU would load it"
 

@@ -7,7 +7,7 @@ instruction set manuals for Vega, CDNA and RDNA 1 to 4.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 _LITERAL = 255
 _SDWA, _DPP16 = 249, 250
@@ -26,7 +26,8 @@ _SETREG_IMM = {9: 0x14, 10: 0x15, 11: 0x13, 12: 0x13}
 _SOP2_WITH_CONSTANT = (69, 70)
 """s_fmaak_f32 and s_fmamk_f32, of gfx11.5 and gfx12."""
 
-_Rest = Callable[[int, int], int]
+_Length = int | Callable[[int, int], int]
+"""Words, or how many by the first two of them."""
 
 
 def generation(processor: str) -> int | None:
@@ -39,7 +40,7 @@ def generation(processor: str) -> int | None:
 def instructions(code: bytes, gen: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Each instruction of ``code``, which begins with one: its offset in bytes, its words (32 bits each).
 
-    What is no instruction of the generation ``gen`` counts as one word.
+    Encodings that the generation ``gen`` does not have count as one word.
     """
     words = struct.unpack(f"<{len(code) // 4}I", code[: len(code) // 4 * 4])
     place = 0
@@ -56,8 +57,8 @@ def _length(word: int, second: int, gen: int) -> int:
         return _vector(word, gen)
     if word >> 30 == 2:
         return _scalar(word, gen)
-    rest = _ENCODINGS[gen].get(word >> 26)
-    return rest(word, second) if rest else 1
+    length = _ENCODINGS[gen].get(word >> 26, 1)
+    return length if isinstance(length, int) else length(word, second)
 
 
 def _vector(word: int, gen: int) -> int:
@@ -81,18 +82,6 @@ def _scalar(word: int, gen: int) -> int:
         return 2 if (word >> 23 & 0x1F) == _SETREG_IMM[gen] else 1
     constant = gen > 10 and (word >> 23 & 0x7F) in _SOP2_WITH_CONSTANT
     return 2 if constant or _LITERAL in (first, second) else 1
-
-
-def _one(_word: int, _second: int) -> int:
-    return 1
-
-
-def _two(_word: int, _second: int) -> int:
-    return 2
-
-
-def _three(_word: int, _second: int) -> int:
-    return 3
 
 
 def _vop3(word: int, second: int) -> int:
@@ -123,21 +112,10 @@ def _mimg11(word: int, _second: int) -> int:
     return 2 + (word & 1)
 
 
-def _same(rest: _Rest, kinds: Sequence[int]) -> dict[int, _Rest]:
-    return dict.fromkeys(kinds, rest)
-
-
-_ENCODINGS: Mapping[int, Mapping[int, _Rest]] = {
-    9: {**_same(_two, (0x30, 0x31, 0x34, 0x36, 0x37, 0x38, 0x3A, 0x3C)), 0x35: _one},
-    10: {**_same(_two, (0x36, 0x37, 0x38, 0x3A, 0x3D, 0x3E)), 0x32: _one, 0x33: _vop3, 0x35: _vop3, 0x3C: _mimg},
-    11: {
-        **_same(_two, (0x36, 0x37, 0x38, 0x3A, 0x3D, 0x3E)),
-        **{0x32: _vopd, 0x33: _vop3p, 0x35: _vop3, 0x3C: _mimg11},
-    },
-    12: {
-        **_same(_two, (0x36, 0x3D, 0x3E)),
-        **_same(_three, (0x31, 0x34, 0x39, 0x3B)),
-        **{0x32: _vopd, 0x33: _vop3p, 0x35: _vop3},
-    },
+_ENCODINGS: Mapping[int, Mapping[int, _Length]] = {
+    9: dict.fromkeys((0x30, 0x31, 0x34, 0x36, 0x37, 0x38, 0x3A, 0x3C), 2),
+    10: {0x33: _vop3, 0x35: _vop3, 0x36: 2, 0x37: 2, 0x38: 2, 0x3A: 2, 0x3C: _mimg, 0x3D: 2, 0x3E: 2},
+    11: {0x32: _vopd, 0x33: _vop3p, 0x35: _vop3, 0x36: 2, 0x37: 2, 0x38: 2, 0x3A: 2, 0x3C: _mimg11, 0x3D: 2, 0x3E: 2},
+    12: {0x31: 3, 0x32: _vopd, 0x33: _vop3p, 0x34: 3, 0x35: _vop3, 0x36: 2, 0x39: 3, 0x3B: 3, 0x3D: 2, 0x3E: 2},
 }
-"""By the first six bits of an instruction that is neither VOP1, VOP2, VOPC nor scalar."""
+"""By the first six bits of an instruction that is neither VOP1, VOP2, VOPC nor scalar; others are of one word."""

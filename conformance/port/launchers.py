@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from conformance.dtypes import dtype
 from conformance.port.definitions.parameters import c_type
-from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import Definition, scan_file
+from conformance.port.definitions.scan import Definition, scan_source
 from conformance.port.definitions.source_text import ScanError, reached
-from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.options import BuildOptions
 from conformance.port.signature import spelled
 from conformance.port.sources import KernelSource
 from conformance.reading import read_bytes
@@ -33,7 +31,7 @@ def stem(name: str) -> str:
 def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions) -> bool:
     """Whether ``source`` or a header that it includes spells the beginning of one of ``names``.
 
-    Of one whose headers no compiler can read, the file itself decides: what is wrong is told where it is compiled.
+    Of one whose headers no compiler can read, the file itself decides: what is wrong is reported where it is compiled.
     """
     if source.is_code_object:
         return False
@@ -61,22 +59,15 @@ def spells(source: KernelSource, name: str) -> bool:
 
 def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
     """The host functions with C linkage that ``source`` defines, by name; raises ``ScanError``."""
-    return {one.name: one for one in _functions(source, options) if one.extern_c}
+    return {one.name: one for one in scan_source(source, options).functions if one.extern_c}
 
 
 def mangled_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:
     """Its other host functions, whose symbols are mangled; empty where the source cannot be read so."""
     try:
-        return {one.name: one for one in _functions(source, options) if not one.extern_c}
+        return {one.name: one for one in scan_source(source, options).functions if not one.extern_c}
     except ScanError:
         return {}
-
-
-def _functions(source: KernelSource, options: BuildOptions) -> list[Definition]:
-    folders: Sequence[Path] = (source.path.parent, *options.include_dirs, source.root)
-    own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
-    defines = (*own, *options.defines)
-    return scan_file(source.path, folders, defines, options.forced, options.undefines, options.std).functions
 
 
 def known_launchers(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:

@@ -1,4 +1,4 @@
-"""The parameters of a port's kernel against the spec's: one comparison, whatever tells the parameters.
+"""The parameters of a port's kernel against the spec's: one comparison, wherever the parameters come from.
 
 A source gives types and names, a compiler types and sizes, a code object sizes, kinds and offsets.
 """
@@ -74,8 +74,8 @@ def differences(kernel: Kernel, given: Sequence[Given]) -> list[Difference]:
     wanted = kernel.params
     if len(given) != len(wanted):
         have = f" ({', '.join(one.shown for one in given)})" if given and given[0].name is not None else ""
-        said = f"has {len(given)} parameters{have}, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
-        return [Difference("parameter_count", said)]
+        message = f"has {len(given)} parameters{have}, Candle's has {len(wanted)} ({', '.join(map(spelled, wanted))})"
+        return [Difference("parameter_count", message)]
     swapped = _swapped([one.name for one in given], [parameter.name for parameter in wanted])
     if swapped:
         return [Difference("parameter_order", swapped)]
@@ -129,25 +129,25 @@ def _swapped(names: Sequence[str | None], right: Sequence[str]) -> str | None:
 
 
 def _differs(position: int, have: Given, want: Parameter, place: Argument) -> Iterator[Difference]:
-    said = f"parameter {position} is {have.shown}, Candle's is {spelled(want)}"
+    message = f"parameter {position} is {have.shown}, Candle's is {spelled(want)}"
     if have.passed is not None:
         expected = _argument(place)
         if (have.offset, have.size, have.passed) != (expected.offset, expected.size, expected.passed):
-            yield Difference("parameter_type", f"{said}, {expected.shown}")
+            yield Difference("parameter_type", f"{message}, {expected.shown}")
         return
     wrong = have.size is not None and have.size != place.size
     if wrong or (have.type is not None and have.type.pointers != int(want.pointer)):
-        yield Difference("parameter_type", said)
+        yield Difference("parameter_type", message)
     elif have.type is not None and want.dtype != "void*":
         fits = _fits(have.type, want.dtype, have.resolved)
         if fits is None:
-            yield Difference("unknown_type", f"{said}; the source does not tell what {have.type.base} is")
+            yield Difference("unknown_type", f"{message}; the source does not tell what {have.type.base} is")
         elif not fits:
-            yield Difference("pointee_type" if want.pointer else "parameter_type", said)
+            yield Difference("pointee_type" if want.pointer else "parameter_type", message)
 
 
 def _fits(have: CType, wanted: str, resolved: bool) -> bool | None:
-    """Whether the type is the spec's ``wanted``; ``None`` where that cannot be told."""
+    """Whether the type is the spec's ``wanted``; ``None`` where that cannot be determined."""
     row = dtype(wanted)
     narrow = row.format is not None and row.size <= _NARROW
     if wanted in have.dtypes or (narrow and have.base in _STORAGE[row.size]):

@@ -4,7 +4,7 @@ A case holds kernel, label, grid, block, shared and its arguments in parameter o
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
 ``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
 kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
-integers. The call of a linked launcher (``entry``) has a stream and scratch besides, and no grid, block and shared. A
+integers. The call of a linked launcher (``entry``) also has a stream and scratch, and no grid, block and shared. A
 module may also be one packed file, which may say what it was recorded on: ``conformance.replay.archive``.
 """
 

@@ -17,7 +17,7 @@ from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed, rerun
 from conformance.report.tally import launcher_results, of_module, results, tally
 from conformance.spec.load import Specs
-from conformance.text import one_line, visible
+from conformance.text import one_line, some, visible
 
 # failure: no parity. error: no answer. skipped: declared, or not selected. As the exit code without a gate has it.
 _ELEMENT = {
@@ -147,11 +147,11 @@ def _of(record: Record, specs: Specs, name: str) -> Iterator[str]:
         find_causes([row for row in rows if row.status in _SHOWN], specs)
         for rows in (results(record, specs), launcher_results(record, specs))
     ]
-    told: set[str] = set()  # a kernel is shown under its first cause
+    shown_before: set[str] = set()  # a kernel is shown under its first cause
     for finding in (finding for part in parts for finding in part):
         places: dict[str, list[KernelResult]] = {}
-        shares = [share for share in finding.shares if share.kernel.name not in told]
-        told |= {share.kernel.name for share in shares}
+        shares = [share for share in finding.shares if share.kernel.name not in shown_before]
+        shown_before |= {share.kernel.name for share in shares}
         for share in shares:
             places.setdefault(_place(finding, share.kernel), []).append(share.kernel)
         for place, rows in places.items():
@@ -168,12 +168,11 @@ def _place(finding: Finding, row: KernelResult) -> str:
 
 
 def _text(record: Record, finding: Finding, rows: Sequence[KernelResult]) -> str:
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
     first = rows[0]
     failure = next(iter(first.failures), None)
     why = finding.detail or first.message or ("" if failure is None else f"{failure.case}: {failure.why}")
     lines = [
-        ", ".join(row.name for row in rows[:_NAMED]) + more,
+        some([row.name for row in rows], _NAMED),
         one_line(why)[:_LONGEST],
         f"to do: {finding.advice}",
         rerun(record.run, first.name) if failure is None else failure.reproduce,

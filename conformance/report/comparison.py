@@ -14,7 +14,7 @@ from conformance.record.compare import Change, Changed, Comparison, compare
 from conformance.report.runs import identity, labels
 from conformance.report.tally import ulps
 from conformance.spec.load import Specs
-from conformance.text import one_line
+from conformance.text import one_line, some
 
 WIDTH = 100
 _NAMED = 8
@@ -43,8 +43,8 @@ def render_comparison(found: Comparison, old: str, new: str) -> str:
 
 
 def render_changes(found: Comparison) -> list[str]:
-    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. What is
-    said of launchers stands behind, under titles of its own."""
+    """What became worse and better, and what was not compared, as lines; empty where there is nothing to say. Those of
+    launchers come behind, under titles of their own."""
     return [*_changed(found), *_changed(found.launchers, "launchers ")]
 
 
@@ -60,7 +60,7 @@ def _changed(found: Changed, what: str = "") -> list[str]:
     lines += _section(f"{what}new: sources define these now", map(_rows, new))
     idle = {why: names for why, names in found.left_out.items() if why != "judged in neither record"}
     return lines + _section(
-        f"{what}not compared", [[f"{len(names)} {why}: {_some(names)}"] for why, names in idle.items()]
+        f"{what}not compared", [[f"{len(names)} {why}: {some(names, _NAMED)}"] for why, names in idle.items()]
     )
 
 
@@ -178,11 +178,6 @@ def _section(title: str, rows: Iterable[Sequence[str]]) -> list[str]:
     return lines + ([f"  and {len(found) - _ROWS} more; --json has them all"] if len(found) > _ROWS else [])
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
         one_line(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
@@ -279,8 +274,7 @@ def _status(row: KernelResult | None, status: Status) -> str:
 
 def _cases(change: Change) -> str:
     cases, what = (change.failing, "failing") if change.failing else (change.passing, "passing")
-    more = f" and {len(cases) - _CASES} more" if len(cases) > _CASES else ""
-    return f"newly {what}: {'; '.join(cases[:_CASES])}{more}" if cases else ""
+    return f"newly {what}: {some(cases, _CASES, '; ')}" if cases else ""
 
 
 def _notes(found: Comparison) -> list[str]:

@@ -11,7 +11,7 @@ from conformance.report.kernels import leak_of
 from conformance.report.runs import rerun
 from conformance.report.tally import of_family, ulps
 from conformance.spec.load import Specs
-from conformance.text import code, fence, link, plain
+from conformance.text import code, counted, fence, link, plain
 
 SHOWN_FAILURES = 3
 """Failing cases written out per kernel; the record has more."""
@@ -85,7 +85,7 @@ def _news(rows: Sequence[KernelResult], label: str, told: Told) -> tuple[list[Ke
         else:
             known.setdefault(before, []).append(row.name)
     return new, [
-        f"{len(names)} kernel{'' if len(names) == 1 else 's'} as under {plain(name)}: {', '.join(map(code, names))}."
+        f"{counted(len(names), 'kernel')} as under {plain(name)}: {', '.join(map(code, names))}."
         for name, names in known.items()
     ]
 

@@ -12,11 +12,10 @@ from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
 from conformance.record.shards import gaps
-from conformance.report.causes.text import counted
 from conformance.report.kernels import fixes, known_failures, leak_note
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.text import code, link, plain
+from conformance.text import code, counted, link, plain, some
 
 _FAILING = 8
 _WRONG_UPSTREAM = "Candle's own kernel gets them wrong (see what upstream gets wrong)"
@@ -94,12 +93,11 @@ def robustness_lines(rows: Sequence[KernelResult], specs: Specs, noun: str = "ke
     lines = [plain(f"{note}.")]
     for reason in reasons(rows, specs):
         names = list(reason.kernels)
-        more = f" and {len(names) - _FAILING} more" if len(names) > _FAILING else ""
         places = ", ".join(_place(place, specs) for place in sorted(reason.places) if place)
         about = f"{counted(reason.failed, 'case')} of {counted(len(names), noun)}"
         lines += [
             "",
-            f"- {plain(reason.why)} ({places}): {about}: {', '.join(map(code, names[:_FAILING]))}{more}.",
+            f"- {plain(reason.why)} ({places}): {about}: {some(list(map(code, names)), _FAILING)}.",
         ]
         lines.append(f"  First: {plain(next(iter(reason.kernels.values())))}.")
     stopped = [row for row in rows if row.robustness is not None and row.robustness.message]
@@ -164,12 +162,12 @@ def shared_remarks(
     found: Sequence[Record], names: Sequence[str], rows: Sequence[Sequence[KernelResult]], specs: Specs
 ) -> list[tuple[Remark, str]]:
     """The remarks on several runs, each once, with the names of the runs that it is about; warnings are first."""
-    said: dict[Remark, list[str]] = {}
+    runs: dict[Remark, list[str]] = {}
     for name, record, part in zip(names, found, rows, strict=True):
         for remark in remarks(record, part, specs):
-            said.setdefault(remark, []).append(name)
-    told = [(remark, ", ".join(about)) for remark, about in said.items()]
-    return sorted(told, key=lambda item: item[0].kind != "warning")
+            runs.setdefault(remark, []).append(name)
+    found_in = [(remark, ", ".join(about)) for remark, about in runs.items()]
+    return sorted(found_in, key=lambda item: item[0].kind != "warning")
 
 
 def _interrupted(record: Record, rows: Sequence[KernelResult]) -> str:
@@ -198,7 +196,7 @@ def _compilers(record: Record, rows: Sequence[KernelResult]) -> str | None:
         called = compiler if name is None else f"{compiler} ({name})"
         refused = compiler == "hipcc" and record.run.compiler == "auto"
         why = f" (hiprtc refuses {'its file' if count == 1 else 'their files'})" if refused else ""
-        compiled.append(f"by {called}: {count} kernel{'' if count == 1 else 's'}{why}")
+        compiled.append(f"by {called}: {counted(count, 'kernel')}{why}")
     return f"compiled {'; '.join(compiled)}"
 
 
@@ -210,7 +208,7 @@ def _left_out(rows: Sequence[KernelResult]) -> str | None:
 
 
 def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
-    """What is to be said of kernels that pass, such as ties in another order, each once."""
+    """Messages about kernels that pass, such as ties in another order, each once."""
     counts = Counter(row.message for row in rows if row.status == "pass" and row.message)
     first = {row.message: row.name for row in reversed(rows) if row.status == "pass" and row.message}
     return [
@@ -220,7 +218,7 @@ def _of_passing(rows: Sequence[KernelResult]) -> list[str]:
 
 
 def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
-    """Kernels that were put on trial and that AMD's compiler refuses, by their errors."""
+    """Kernels that were judged and that AMD's compiler refuses, by their errors."""
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for target, build in record.run.builds.items():
         for row in rows:
@@ -231,8 +229,8 @@ def _refused(record: Record, rows: Sequence[KernelResult]) -> list[str]:
                 names += [] if row.name in names else [row.name]
                 targets += [] if target in targets else [target]
     return [
-        f"AMD's compiler refuses {len(names)} kernel{'' if len(names) == 1 else 's'} that "
-        f"{'was' if len(names) == 1 else 'were'} put on trial ({', '.join(names[:_NAMED])}"
+        f"AMD's compiler refuses {counted(len(names), 'kernel')} that "
+        f"{'was' if len(names) == 1 else 'were'} judged ({', '.join(names[:_NAMED])}"
         f"{' ...' if len(names) > _NAMED else ''}), for {', '.join(targets)}: {error}"
         for error, (names, targets) in groups.items()
     ]

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from conformance.record import KernelResult, Record
 from conformance.report.causes import shared_causes
-from conformance.report.causes.text import counted, described
+from conformance.report.causes.text import described
 from conformance.report.causes.text import heading as causes_heading
 from conformance.report.comparison import KINDS, Changes, Difference, changes
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, given_specs, identity, labels, listed
 from conformance.report.tally import launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Specs
-from conformance.text import code, plain, shortened
+from conformance.text import code, counted, plain, shortened
 
 LIMIT = 60_000
 """Bytes of a summary: GitHub takes 65,536 characters in a comment."""
@@ -57,7 +57,7 @@ def render_summary(records: Records, specs: Specs, baseline: Record | None = Non
 
 
 class _Page:
-    """Blocks of lines, as many as fit; of what does not fit the number is said."""
+    """Blocks of lines, as many as fit; of what does not fit only the number is given."""
 
     def __init__(self, limit: int) -> None:
         self._lines = ["## Parity with Candle's CUDA kernels"]
@@ -105,11 +105,11 @@ def _size(lines: Iterable[str]) -> int:
 def _verdict(name: str, record: Record, part: Sequence[KernelResult], specs: Specs) -> str:
     count = tally(part)
     of = given_specs(record.run, specs)
-    said = f"{count.passing} of {count.total} kernels{plain(of) and f' {plain(of)}'} at parity ({count.percent}%)"
-    besides = launchers(record, specs)
-    said += f", {besides}" if besides else ""
+    headline = f"{count.passing} of {count.total} kernels{plain(of) and f' {plain(of)}'} at parity ({count.percent}%)"
+    called = launchers(record, specs)
+    headline += f", {called}" if called else ""
     where = f"{plain(executed(record.run))} ({plain(shortened(identity(record.run), _LINE))})"
-    return f"{count.mark} {plain(name)}: **{said}**, {where}"
+    return f"{count.mark} {plain(name)}: **{headline}**, {where}"
 
 
 def _remarks(

@@ -12,7 +12,7 @@ Entry = Literal["kernel", "launcher"]
 
 Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
 """The last three are of launchers: a buffer whose content afterwards is anybody's, the stream to put work on, and a
-number that tells of the device and must not choose the answer."""
+number that describes the device and must not choose the answer."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.port.definitions.preprocess import CUDA_DEFINES
-from conformance.port.definitions.scan import Definition, scan
+from conformance.port.definitions.scan import Definition, in_parallel, scan_file
 from conformance.port.definitions.source_text import ScanError
 from conformance.reading import read_bytes
 from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
@@ -132,13 +132,9 @@ def _modules(folder: Path) -> list[str]:
 
 
 def _definitions(sources: list[Path], defines: tuple[str, ...], jobs: int) -> list[Definition]:
-    found: list[Definition] = []
-    for result in scan(sources, defines=defines, jobs=jobs).values():
-        if isinstance(result, ScanError):
-            raise result
-        # A template has no name of its own to ask for; a kernel without C linkage has another one.
-        found.extend(definition for definition in result if definition.extern_c)
-    return found
+    found = in_parallel(lambda source: scan_file(source, defines=defines).kernels, sources, jobs)
+    # A template has no name of its own to ask for; a kernel without C linkage has another one.
+    return [definition for kernels in found for definition in kernels if definition.extern_c]
 
 
 def _commit(path: Path) -> str | None:

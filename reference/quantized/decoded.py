@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.expected import Expected
-from reference.quantized.arithmetic import as_f32
 from reference.quantized.blocks import FORMATS, GROUP, SUPER, Blocks
+from reference.quantized.sums import as_f32
 from reference.result import contiguous
 
 Array = NDArray[Any]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Q8_1_SIZE, SUPER, Blocks, Columns, columns
+from reference.quantized.sums import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 
 Array = NDArray[Any]
 

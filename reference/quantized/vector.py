@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from reference.butterfly import LANES, butterfly
 from reference.expected import Expected
-from reference.quantized.arithmetic import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 from reference.quantized.blocks import FORMATS, GROUP, Blocks
 from reference.quantized.decoded import values
+from reference.quantized.sums import WITHOUT_MINIMUM, Fma, Seen, as_f32, summed
 
 Array = NDArray[Any]
 

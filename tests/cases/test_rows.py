@@ -232,7 +232,7 @@ def _tells(kernel: Kernel, launch: Launch, mistake: Mistake) -> bool:
         ("sum_f32(shape=[3,4],sum=[2])", "sum has axes of the shape, ascending"),
         ("softmax_f32(shape=[3,0])", "1 row and 1 column or more"),
         ("softmax_f32(shape=[3])", "shape has 2 sizes"),
-        ("rmsnorm_f32(shape=[3,4],beta=null)", "has no parameter beta"),
+        ("rmsnorm_f32(shape=[3,4],beta=null)", "unknown field 'beta'; its family has"),
         ("layernorm_f32(shape=[3,4],beta=ones)", "beta is one of null"),
         ("rope_f32(shape=[1,1,1,3])", "an even last one"),
         ("rope_f32(shape=[1,1,1,4],tables=many)", "tables is one of shared, shared_longer, batched, longer"),

@@ -189,8 +189,8 @@ def test_a_report_says_what_amds_compiler_refuses_of_what_was_put_on_trial(specs
     record = Record.of(run, every_kernel(specs, rows))
     said = [remark.text for remark in remarks(record, record.kernels, specs) if "refuses" in remark.text]
     assert said == [
-        "AMD's compiler refuses 1 kernel that was put on trial (uneg_f32), for gfx942: no uneg",
-        "AMD's compiler refuses 1 kernel that was put on trial (uexp_f32), for gfx942: no b",
+        "AMD's compiler refuses 1 kernel that was judged (uneg_f32), for gfx942: no uneg",
+        "AMD's compiler refuses 1 kernel that was judged (uexp_f32), for gfx942: no b",
     ]
 
 

@@ -1,9 +1,12 @@
-"""One direction of flow: which folder of conformance/ imports which, imports inside functions included."""
+"""One direction of flow: which folder of conformance/ imports which, imports inside functions included; and names of
+files that lead to one place."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -12,6 +15,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FOLDERS = 13
 LONGEST_FILE = 400
+
+PER_RUNTIME = [
+    f"conformance.runtimes.{runtime}.{part}"
+    for runtime in ("cpu", "cuda", "isa", "rocm")
+    for part in ("build", "control", "kind")
+]
+"""The same thing for different runtimes has one name."""
+
+BEING_FIXED = {"engine", "runtimes", "upstream", "verdict"}
+"""Rooms with a circle, or with two files of one name, which are being taken apart."""
 
 
 def room(module: str) -> str:
@@ -34,13 +47,29 @@ def imported(file: Path) -> Iterator[str]:
         yield from (name for name in names if name.split(".")[0] in ("conformance", "reference"))
 
 
+@cache
+def modules() -> dict[str, Path]:
+    """Every file of ours by its module."""
+    files = [file for package in ("conformance", "reference") for file in (ROOT / package).rglob("*.py")]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files]
+    return dict(zip(names, files, strict=True))
+
+
+def file_graph() -> dict[str, set[str]]:
+    """What each file imports of the others, for its types alone too."""
+    found: dict[str, set[str]] = {}
+    for name, file in modules().items():
+        # `from package import name` is of a module, or of what is written in the package's own file.
+        named = (one if one in modules() else one.rpartition(".")[0] for one in imported(file))
+        found[name] = {one for one in named if one in modules()} - {name}
+    return found
+
+
 def graph() -> dict[str, set[str]]:
     """What each room imports of the others."""
     found: dict[str, set[str]] = {}
-    for package in ("conformance", "reference"):
-        for file in (ROOT / package).rglob("*.py"):
-            mine = room(".".join(file.relative_to(ROOT).with_suffix("").parts))
-            found.setdefault(mine, set()).update(room(name) for name in imported(file))
+    for name, file in modules().items():
+        found.setdefault(room(name), set()).update(map(room, imported(file)))
     return {name: others - {name, "conformance"} for name, others in found.items()}
 
 
@@ -54,6 +83,32 @@ def test_no_folder_is_imported_by_what_it_imports() -> None:
 def test_a_circle_would_be_found() -> None:
     with pytest.raises(CycleError):
         list(TopologicalSorter({**graph(), "spec": {"cli"}}).static_order())
+
+
+def circle(of: dict[str, set[str]]) -> list[str]:
+    """Files that import one another in a circle, if there are any."""
+    try:
+        list(TopologicalSorter(of).static_order())
+    except CycleError as cycle:
+        return list(reversed(cycle.args[1]))
+    return []
+
+
+def test_no_file_is_imported_by_what_it_imports() -> None:
+    files = {name: {one for one in others if room(one) not in BEING_FIXED} for name, others in file_graph().items()}
+    assert " -> ".join(circle(files)) == ""
+
+
+def test_a_circle_of_types_would_be_found() -> None:
+    graph = {name: others for name, others in file_graph().items() if room(name) == "spec"}
+    assert circle({**graph, "conformance.spec.kernel": {"conformance.spec.load"}}) != []
+
+
+def test_a_name_of_a_file_stands_once_in_a_room() -> None:
+    files = (name for name, file in modules().items() if file.name != "__init__.py" and name not in PER_RUNTIME)
+    counts = Counter((room(name), name.rpartition(".")[2]) for name in files)
+    twice = [f"{where}: {name}.py" for (where, name), count in counts.items() if count > 1]
+    assert [name for name in twice if name.partition(":")[0] not in BEING_FIXED] == []
 
 
 def test_every_folder_says_what_happens_in_it() -> None:

@@ -17,7 +17,7 @@ from conformance.port.amd_cache import compile_cached
 from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import CodeObject, parse
 from conformance.port.definitions.preprocess import HIP_DEFINES
-from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.scan import scan_file
 from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
@@ -136,7 +136,7 @@ def test_zigs_clang_reads_the_kernels_of_launchers_too(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_parameters_are_called_as_in_the_specs(module: str) -> None:
     """Names and order of the parameters; their types are for ``check``. Needs no compiler for AMD targets."""
-    found = defined_kernels(KERNELS / f"{module}.hip", [KERNELS], HIP_DEFINES)
+    found = scan_file(KERNELS / f"{module}.hip", [KERNELS], HIP_DEFINES).kernels
     reachable = {definition.name: definition for definition in found if definition.extern_c}
     assert {name: [param.name for param in definition.params] for name, definition in reachable.items()} == {
         name: [param.name for param in kernel.params] for name, kernel in of_module(module).items()

@@ -13,7 +13,7 @@ from conformance.port.compiling import cache
 from conformance.port.compiling.target import Target
 from conformance.port.config import _KEYS, Gate, GeometryRow, KnownFailure, read_config
 from conformance.port.declared.declared import declared_in
-from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.source_text import ScanError, reached
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda, options_for
@@ -142,10 +142,10 @@ def test_the_preprocessor_takes_macros_back_and_has_the_standard(tmp_path: Path)
     )
     (tmp_path / "kept.h").write_text("#define KEPT\n")
     forced = (tmp_path / "kept.h", Path("hip/hip_fp16.h"))
-    (found,) = defined_kernels(source, (tmp_path,), ("A", "B"), forced, ("A",), "c++20")
+    (found,) = scan_file(source, (tmp_path,), ("A", "B"), forced, ("A",), "c++20").kernels
     assert found.name == "k"
     with pytest.raises(ScanError, match="A is there"):
-        defined_kernels(source, (tmp_path,), ("A",), forced, (), "c++20")
+        scan_file(source, (tmp_path,), ("A",), forced, (), "c++20")
 
 
 def test_an_object_is_kept_until_something_that_it_is_made_of_changes(

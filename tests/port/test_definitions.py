@@ -8,14 +8,14 @@ import pytest
 
 from conformance.port.definitions.parameters import c_type
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import Definition, defined_kernels, scan
+from conformance.port.definitions.scan import Definition, scan_file
 from conformance.port.definitions.source_text import ScanError
 
 
 def kernels(folder: Path, text: str, **options: object) -> list[Definition]:
     path = folder / "source.cu"
     path.write_text(text)
-    return defined_kernels(path, **options)  # type: ignore[arg-type]
+    return scan_file(path, **options).kernels  # type: ignore[arg-type]
 
 
 def only(folder: Path, text: str) -> Definition:
@@ -150,18 +150,6 @@ def test_broken_sources(tmp_path: Path, text: str, line: int, problem: str) -> N
         kernels(tmp_path, text)
     assert caught.value.line == line
     assert problem in str(caught.value)
-
-
-def test_one_broken_file_leaves_the_others(tmp_path: Path) -> None:
-    good, bad, absent = tmp_path / "good.cu", tmp_path / "bad.cu", tmp_path / "absent.cu"
-    good.write_text("__global__ void k() {}\n")
-    bad.write_text("__global__ void k() {\n")
-    found = scan([good, bad, absent])
-    kept = found[good]
-    assert isinstance(kept, list)
-    assert [one.name for one in kept] == ["k"]
-    assert isinstance(found[bad], ScanError)
-    assert "cannot be read" in str(found[absent])
 
 
 def test_types_as_dtypes() -> None:

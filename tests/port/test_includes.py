@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.source_text import includes, reached
 
 
@@ -44,4 +44,4 @@ def test_a_link_to_a_header_includes_what_lies_next_to_the_link(tree: Path) -> N
     (tree / "one/of_two.h").write_text("#define TWO\n")
     (tree / "k.hip").write_text('#include "one/a.h"\nextern "C" __global__ void k(int *p) { *p = 1; }\n')
     assert tree / "one/of_two.h" in reached([tree / "k.hip"], []).files
-    assert [row.name for row in defined_kernels(tree / "k.hip")] == ["k"]
+    assert [row.name for row in scan_file(tree / "k.hip").kernels] == ["k"]

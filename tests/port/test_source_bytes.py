@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.port.definitions.scan import defined_kernels
+from conformance.port.definitions.scan import scan_file
 from conformance.port.definitions.source_text import ScanError, reached
 from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
@@ -35,7 +35,7 @@ def source(folder: Path, content: bytes, name: str = "unary.hip") -> KernelSourc
 )
 def test_what_the_compiler_gets_has_the_lines_that_the_scanner_names(content: bytes, line: int, tmp_path: Path) -> None:
     file = source(tmp_path, content)
-    (definition,) = defined_kernels(file.path)
+    (definition,) = scan_file(file.path).kernels
     assert (definition.name, definition.line) == ("uneg_f32", line)
     text = file.text()
     assert text.split("\n")[line - 1] == KERNEL.decode().rstrip("\n")
@@ -53,7 +53,7 @@ def test_what_the_compiler_gets_has_the_lines_that_the_scanner_names(content: by
 )
 def test_what_a_compiler_would_read_otherwise_is_named_by_all(content: bytes, words: list[str], tmp_path: Path) -> None:
     file = source(tmp_path, content)
-    for read in (file.text, lambda: defined_kernels(file.path)):
+    for read in (file.text, lambda: scan_file(file.path).kernels):
         with pytest.raises(SourceError) as caught:
             read()
         for word in ("unary.hip", *words):
@@ -117,7 +117,7 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 def test_an_include_that_would_block_is_named_with_its_line(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.h")
     file = source(tmp_path, f'// one\n#include "{name}"\n'.encode() + KERNEL)
-    for read in (lambda: reached([file.path], [tmp_path]), lambda: defined_kernels(file.path)):
+    for read in (lambda: reached([file.path], [tmp_path]), lambda: scan_file(file.path).kernels):
         with pytest.raises(ScanError) as caught:
             read()
         assert str(caught.value).startswith(f"{file.path}:2: includes ")
@@ -129,12 +129,12 @@ def test_a_header_that_includes_itself_by_another_way_ends(tmp_path: Path) -> No
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc" / "a.h").write_text('#pragma once\n#include "../inc/a.h"\n')
     file = source(tmp_path, b'#include "inc/a.h"\n' + KERNEL)
-    assert [row.name for row in defined_kernels(file.path)] == ["uneg_f32"]
+    assert [row.name for row in scan_file(file.path).kernels] == ["uneg_f32"]
     assert len(reached([file.path], ()).files) == 2
 
 
 def test_names_of_headers_that_no_file_can_have(tmp_path: Path) -> None:
     text = f'#if 0\n#include <{"x" * 5000}>\n#include "{"y" * 5000}"\n#include <a/b.h>\n#include <a>\n#endif\n'
     file = source(tmp_path, text.encode() + KERNEL)
-    assert [row.name for row in defined_kernels(file.path)] == ["uneg_f32"]
+    assert [row.name for row in scan_file(file.path).kernels] == ["uneg_f32"]
     assert reached([file.path], [tmp_path]).files == (file.path,)

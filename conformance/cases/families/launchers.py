@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.arguments import TAIL, Family, Fields, Row, poisoned
+from conformance.cases.arguments import TAIL, Family, Fields, Row, in_order, multiple, numbers, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.packed import (
     FORMATS,
@@ -25,9 +25,10 @@ from conformance.cases.families.packed import (
     f32_values,
     mmq_activations,
     padded,
+    raw,
     weights,
 )
-from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Scalar, Stream
+from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Stream
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
@@ -178,37 +179,13 @@ def _mmvq_rows(kernel: Kernel) -> tuple[Row, ...]:
 
 
 def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
-    """The call with ``arguments``, and ``stream`` last; raises ``ValueError`` where they are not the launcher's."""
-    given = (*arguments, Stream("stream"))
-    names, wanted = [a.name for a in given], [parameter.name for parameter in kernel.params]
-    if names != wanted:
-        raise ValueError(f"launcher {kernel.name} takes ({', '.join(wanted)}); its family has ({', '.join(names)})")
+    """The call with ``arguments`` and a stream."""
     types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
-    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, given, types)
-
-
-def _number(kernel: Kernel, name: str, value: int) -> Scalar:
-    kind = kernel.param(name).dtype
-    return Scalar(name, kind, dtype(kind).numpy.type(value))
-
-
-def _numbers(kernel: Kernel, **given: int) -> list[Argument]:
-    return [_number(kernel, name, value) for name, value in given.items()]
+    return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, (*arguments, Stream("stream"))), types)
 
 
 def _device(kernel: Kernel, fields: Fields) -> list[Argument]:
-    return [_number(kernel, name, fields.number(name, default, 1)) for name, default in _DEVICE.items()]
-
-
-def _bytes(name: str, data: NDArray[np.uint8]) -> Buffer:
-    return Buffer(name, "void*", "in", data)
-
-
-def _multiple(fields: Fields, name: str, unit: int) -> int:
-    value = fields.number(name, 512, 1)
-    if value % unit:
-        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this launcher, not {value}")
-    return value
+    return numbers(kernel, **{name: fields.number(name, default, 1) for name, default in _DEVICE.items()})
 
 
 def _floats(kind: str, name: str, count: int, stream: RandomStream) -> Buffer:
@@ -225,31 +202,31 @@ def _mmvq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     x = np.clip(x, -largest, largest).astype(kind.numpy)
     width = padded(kx)
     blocks = poisoned(fields, kernel, "vy", rows * width // GROUP * FORMATS["q8_1"].size)
-    given = _numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
+    given = numbers(kernel, kx=kx, kx_padded=width, num_rows=rows)
     return _call(kernel, [Buffer("x", kind.name, "in", x), blocks, *given])
 
 
 def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "gap", "values"))
     qtype, distribution = _qtype(kernel), fields.choice("values", "random", VALUES)
-    ncols, rows = _multiple(fields, "ncols", FORMATS[qtype].length), fields.number("nrows", 1, 1)
+    ncols, rows = multiple(fields, "ncols", 512, FORMATS[qtype].length), fields.number("nrows", 1, 1)
     columns, gap = fields.number("columns", 1, 1, 16), fields.number("gap", 0, 0, 64)
     room, size = padded(ncols) // GROUP, FORMATS["q8_1"].size
     y = activations(columns, ncols, distribution, stream).reshape(columns, room * size)
     behind = np.full((columns, gap * size), POISON_BYTE, np.uint8)
     arguments = (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
-        _bytes("vy", np.concatenate([y, behind], 1).reshape(-1)),
+        raw("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
+        raw("vy", np.concatenate([y, behind], 1).reshape(-1)),
         poisoned(fields, kernel, "dst", columns * (rows + gap)),
-        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
-        *_numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
+        *numbers(kernel, ncols_x=ncols, nrows_x=rows, stride_col_y=room + gap),
+        *numbers(kernel, stride_col_dst=rows + gap, b_size=columns),
     )
     return _call(kernel, arguments)
 
 
 def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ne00", "columns", "values"))
-    width, columns = _multiple(fields, "ne00", GROUP), fields.number("columns", 1, 1, 4096)
+    width, columns = multiple(fields, "ne00", 512, GROUP), fields.number("columns", 1, 1, 4096)
     x = fields.located(lambda: f32_values(fields.text("values", "unit"), columns, width, stream))
     room = padded(width)
     given = {"type_x": 0, "ne00": width, "s01": width, "s02": 0, "s03": 0}
@@ -257,7 +234,7 @@ def _mmq_quantize(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         Buffer("x", "f32", "in", x),
         Null("ids"),
         poisoned(fields, kernel, "vy", columns * room // 128 * 144),
-        *_numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
+        *numbers(kernel, **given, ne0=room, ne1=columns, ne2=1, ne3=1),
     )
     return _call(kernel, arguments)
 
@@ -270,17 +247,17 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "gap", "row_gap", *_DEVICE, "values"))
     qtype, distribution = _qtype(kernel), fields.choice("values", "random", VALUES)
     length = FORMATS[qtype].length
-    ncols, rows = _multiple(fields, "ncols", length), fields.number("nrows", 1, 1)
+    ncols, rows = multiple(fields, "ncols", 512, length), fields.number("nrows", 1, 1)
     columns, gap = fields.number("columns", 1, 1, 4096), fields.number("gap", 0, 0, 64)
     row_stride = ncols // length + fields.number("row_gap", 0, 0, 64)
     y = mmq_activations(LAYOUTS.get(qtype, "D4"), columns, ncols, stream)
     arguments = (
         Buffer("tmp_fixup", "void*", "scratch", np.zeros(FIXUP_BYTES, np.uint8)),
-        _bytes("x", weights(qtype, rows * row_stride, distribution, stream, behind=True)),
-        _bytes("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
+        raw("x", weights(qtype, rows * row_stride, distribution, stream, behind=True)),
+        raw("y", np.concatenate([y, np.full(_BEHIND, POISON_BYTE, np.uint8)])),
         poisoned(fields, kernel, "dst", columns * (rows + gap)),
-        *_numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=row_stride),
-        *_numbers(kernel, stride_col_dst=rows + gap),
+        *numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=row_stride),
+        *numbers(kernel, stride_col_dst=rows + gap),
         *_device(kernel, fields),
     )
     return _call(kernel, arguments)
@@ -316,7 +293,7 @@ class _Routing:
 
     def sizes(self) -> list[Argument]:
         given = {"num_experts": self.experts, "topk": self.topk, "size_m": self.pairs}
-        return _numbers(self.kernel, **given, size_n=self.n, size_k=self.k)
+        return numbers(self.kernel, **given, size_n=self.n, size_k=self.k)
 
     def output(self, fields: Fields, kind: str) -> Buffer:
         """Poisoned, with a tail."""
@@ -340,11 +317,11 @@ def _moe_gguf(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     routed, code = _Routing(kernel, fields, stream), fields.number("gguf", 0, 0, 5)
     arguments = (
         _floats("f32", "input", routed.inputs * routed.k, stream),
-        _bytes("weights", fields.located(lambda: routed.packed(code, stream))),
+        raw("weights", fields.located(lambda: routed.packed(code, stream))),
         *routed.arguments(),
         routed.output(fields, "f32"),
         *routed.sizes(),
-        *_numbers(kernel, gguf_dtype=code),
+        *numbers(kernel, gguf_dtype=code),
     )
     return _call(kernel, arguments)
 
@@ -360,7 +337,7 @@ def _moe_prefill(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         *routed.arguments(),
         routed.output(fields, "f32"),
         *routed.sizes(),
-        *_numbers(kernel, input_dtype=int(kind == "bf16"), gguf_dtype=code),
+        *numbers(kernel, input_dtype=int(kind == "bf16"), gguf_dtype=code),
     )
     return _call(kernel, arguments)
 
@@ -378,7 +355,7 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         poisoned(fields, kernel, "expert_counts", routed.experts),
         poisoned(fields, kernel, "expert_offsets", routed.experts + 1),
         *routed.sizes(),
-        *_numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
+        *numbers(kernel, dtype=int(kind == "bf16"), is_prefill=int(prefill)),
     )
     return _call(kernel, arguments)
 

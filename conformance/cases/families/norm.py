@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, poisoned
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
@@ -20,7 +20,9 @@ _LANES = 32
 
 _SOFTMAX_FIELDS = ("shape", "values", "mark", "start")
 
-_NORM_FIELDS = (*_SOFTMAX_FIELDS, "alpha", "beta", "eps")
+_NORM_FIELDS = (*_SOFTMAX_FIELDS, "eps")
+
+_WEIGHTS = {"rmsnorm": ("alpha",), "layernorm": ("alpha", "beta")}
 
 _SOFTMAX: tuple[str, ...] = (
     "shape=[3,1],values=unit",
@@ -119,28 +121,22 @@ def _rows_of(fields: Fields, kernel: Kernel, stream: RandomStream) -> tuple[int,
 def _softmax(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """32 lanes a row, along y."""
     rows, _, given = _rows_of(Fields(case, _SOFTMAX_FIELDS), kernel, stream)
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (rows, 1, 1), (1, _LANES, 1), 0, args)
+    return Launch(kernel.name, (rows, 1, 1), (1, _LANES, 1), 0, in_order(kernel, given.values()))
 
 
 def _norm(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     """A block of 32 threads a row, of 1024 from 1024 columns on."""
-    fields = Fields(case, _NORM_FIELDS)
+    fields = Fields(case, (*_NORM_FIELDS, *_WEIGHTS[kernel.launch]))
     rows, columns, given = _rows_of(fields, kernel, stream)
     block = _LANES if columns < 1024 else 1024
     given["block_size"] = Scalar("block_size", "int", np.int32(block))
     given["eps"] = fields.scalar(kernel, "eps", "eps", "1e-5")
-    for name in ("alpha", "beta"):
+    for name in _WEIGHTS[kernel.launch]:
         given[name] = _weight(fields, kernel, name, columns, stream)
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (rows, 1, 1), (block, 1, 1), 0, args)
+    return Launch(kernel.name, (rows, 1, 1), (block, 1, 1), 0, in_order(kernel, given.values()))
 
 
 def _weight(fields: Fields, kernel: Kernel, name: str, columns: int, stream: RandomStream) -> Argument:
-    if name not in [parameter.name for parameter in kernel.params]:
-        if fields.has(name):
-            raise ValueError(f"case {fields.case.id}: {kernel.name} has no parameter {name}")
-        return Null(name)
     if fields.has(name):
         fields.choice(name, "null", ("null",))
         return Null(name)

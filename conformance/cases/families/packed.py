@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.launch import Buffer
 from conformance.cases.values import RandomStream, repeated, values
 from conformance.dtypes import dtype
 
@@ -130,6 +131,11 @@ def weights(name: str, count: int, distribution: str, stream: RandomStream, behi
     if behind:
         parts.append(blocks(name, PADDING // FORMATS[name].length, "random", stream))
     return np.concatenate(parts).reshape(-1)
+
+
+def raw(name: str, data: Bytes) -> Buffer:
+    """Input ``name`` of whole blocks."""
+    return Buffer(name, "void*", "in", data)
 
 
 def padded(width: int) -> int:

@@ -15,10 +15,19 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, poisoned
+from conformance.cases.arguments import Family, Fields, Row, in_order, multiple, numbers, poisoned
 from conformance.cases.case import Case
-from conformance.cases.families.packed import FORMATS, GROUP, VALUES, activations, f32_values, padded, weights
-from conformance.cases.launch import Argument, Buffer, Launch, Scalar
+from conformance.cases.families.packed import (
+    FORMATS,
+    GROUP,
+    VALUES,
+    activations,
+    f32_values,
+    padded,
+    raw,
+    weights,
+)
+from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
@@ -186,28 +195,8 @@ def _rows(kernel: Kernel) -> Sequence[Row]:
     return _rows_of(kernel.launch, _qtype(kernel), kernel.variant.get("ncols_y", "1") == "1")
 
 
-def _int(name: str, value: int, kind: str = "int") -> Scalar:
-    return Scalar(name, kind, dtype(kind).numpy.type(value))
-
-
-def _bytes(name: str, data: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Buffer:
-    return Buffer(name, "void*", "in", data)
-
-
 def _launch(kernel: Kernel, grid: Size, block: Size, arguments: Sequence[Argument]) -> Launch:
-    """Raises ``ValueError`` where the arguments are not those of the kernel, in order."""
-    names, wanted = [a.name for a in arguments], [parameter.name for parameter in kernel.params]
-    if names != wanted:
-        raise ValueError(f"kernel {kernel.name} takes ({', '.join(wanted)}); its family has ({', '.join(names)})")
-    return Launch(kernel.name, grid, block, 0, tuple(arguments))
-
-
-def _multiple(fields: Fields, name: str, default: int, unit: int) -> int:
-    """Field ``name``, a positive multiple of ``unit``; raises ``ValueError`` otherwise."""
-    value = fields.number(name, default, 1)
-    if value % unit:
-        raise ValueError(f"case {fields.case.id}: {name} is a multiple of {unit} for this kernel, not {value}")
-    return value
+    return Launch(kernel.name, grid, block, 0, in_order(kernel, arguments))
 
 
 def _zeroed(fields: Fields, kernel: Kernel, name: str, length: int) -> Buffer:
@@ -231,12 +220,15 @@ def _dequantize_block(kernel: Kernel, case: Case, stream: RandomStream) -> Launc
     length = FORMATS[qtype].length
     total = count * length
     vx = weights(qtype, count, _values(fields), stream)
-    arguments: list[Argument] = [_bytes("vx", vx), poisoned(fields, kernel, "y", total, fields.number("y_start", 0))]
+    arguments: list[Argument] = [
+        raw("vx", vx),
+        poisoned(fields, kernel, "y", total, fields.number("y_start", 0)),
+    ]
     if length > GROUP:
         return _launch(kernel, (count, 1, 1), (32 if qtype in ("q4_K", "q8_K") else 64, 1, 1), arguments)
     if qtype in ("q5_0", "q5_1"):  # k counts weights
-        return _launch(kernel, (-(-total // 512), 1, 1), (256, 1, 1), [*arguments, _int("k", total)])
-    return _launch(kernel, (-(-total // 256), 1, 1), (32, 1, 1), [*arguments, _int("k", count)])
+        return _launch(kernel, (-(-total // 512), 1, 1), (256, 1, 1), [*arguments, *numbers(kernel, k=total)])
+    return _launch(kernel, (-(-total // 256), 1, 1), (32, 1, 1), [*arguments, *numbers(kernel, k=count)])
 
 
 def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
@@ -248,9 +240,12 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     block: Size = (256, 1, 1)
     if qtype in FORMATS:
         format_ = FORMATS[qtype]
-        hidden = _multiple(fields, "hidden", format_.length, format_.length)
+        hidden = multiple(fields, "hidden", format_.length, format_.length)
         count = hidden // format_.length
-        source, row_bytes = _bytes("src0", weights(qtype, rows * count, _values(fields), stream)), count * format_.size
+        source, row_bytes = (
+            raw("src0", weights(qtype, rows * count, _values(fields), stream)),
+            count * format_.size,
+        )
         grid = (len(ids), -(-hidden // 512), 1)
         if format_.length > GROUP:
             grid, block = (len(ids), count, 1), (32 if qtype == "q4_K" else 64, 1, 1)
@@ -263,8 +258,7 @@ def _get_rows(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         source,
         Buffer("src1", "u32", "in", np.array(ids, np.uint32)),
         poisoned(fields, kernel, "dst", len(ids) * hidden, fields.number("dst_start", 0)),
-        _int("ne00", hidden, "i64"),
-        _int("nb01", row_bytes, "size_t"),
+        *numbers(kernel, ne00=hidden, nb01=row_bytes),
     )
     return _launch(kernel, grid, block, arguments)
 
@@ -277,8 +271,7 @@ def _quantize_q8_1(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     arguments = (
         Buffer("x", "f32", "in", x),
         _zeroed(fields, kernel, "vy", rows * width // GROUP * 36),
-        _int("kx", kx),
-        _int("kx_padded", width),
+        *numbers(kernel, kx=kx, kx_padded=width),
     )
     return _launch(kernel, (-(-width // 256), rows, 1), (256, 1, 1), arguments)
 
@@ -287,18 +280,20 @@ def _dmmv(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "values", "y_start"))
     qtype, rows, start = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("y_start", 0)
     length = FORMATS[qtype].length
-    ncols = _multiple(fields, "ncols", 256, max(length, 64))
+    ncols = multiple(fields, "ncols", 256, max(length, 64))
     has_rows = any(parameter.name == "nrows" for parameter in kernel.params)
     # Without nrows the length of the weights says how many rows there are: nothing behind them.
     data = weights(qtype, rows * ncols // length, _values(fields), stream, behind=has_rows)
     vector = values("unit", dtype("f32"), start + ncols, stream)
     arguments: list[Argument] = [
-        _bytes("vx", data),
+        raw("vx", data),
         Buffer(kernel.params[1].name, "f32", "in", vector, start),
         poisoned(fields, kernel, "dst", rows),
-        _int("ncols", ncols),
+        *numbers(kernel, ncols=ncols, **({"nrows": rows} if has_rows else {})),
     ]
-    return _launch(kernel, (rows, 1, 1), (32, 1, 1), [*arguments, _int("nrows", rows)] if has_rows else arguments)
+    return _launch(
+        kernel, (rows, 1, 1), (32, 1, 1), [*arguments, *numbers(kernel, nrows=rows)] if has_rows else arguments
+    )
 
 
 def _product(
@@ -307,11 +302,10 @@ def _product(
     """What the matrix products begin with: weights of ``rows``, ``columns`` of activations, and the output."""
     qtype, distribution = _qtype(kernel), _values(fields)
     return (
-        _bytes("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
-        _bytes("vy", activations(columns, ncols, distribution, stream)),
+        raw("vx", weights(qtype, rows * ncols // FORMATS[qtype].length, distribution, stream, behind=True)),
+        raw("vy", activations(columns, ncols, distribution, stream)),
         _zeroed(fields, kernel, "dst", columns * rows),
-        _int("ncols_x", ncols),
-        _int("nrows_x", rows),
+        *numbers(kernel, ncols_x=ncols, nrows_x=rows),
     )
 
 
@@ -319,11 +313,10 @@ def _mmvq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "values", "output"))
     qtype, columns = _qtype(kernel), int(kernel.variant["ncols_y"])
     rows = fields.number("nrows", 2, 1)
-    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    ncols = multiple(fields, "ncols", 256, FORMATS[qtype].length)
     arguments = (
         *_product(kernel, fields, columns, rows, ncols, stream),
-        _int("nrows_y", padded(ncols)),
-        _int("nrows_dst", rows),
+        *numbers(kernel, nrows_y=padded(ncols), nrows_dst=rows),
     )
     grid = (rows if columns == 1 else -(-rows // 2), 1, 1)
     return _launch(kernel, grid, (32, 4 if columns <= 4 else 2, 1), arguments)
@@ -342,13 +335,11 @@ _TILES: dict[str, tuple[int, int]] = {
 def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     fields = Fields(case, ("ncols", "nrows", "columns", "values", "output"))
     qtype, rows, columns = _qtype(kernel), fields.number("nrows", 1, 1), fields.number("columns", 1, 1)
-    ncols = _multiple(fields, "ncols", 256, FORMATS[qtype].length)
+    ncols = multiple(fields, "ncols", 256, FORMATS[qtype].length)
     tile_columns, tile_rows = _TILES.get(qtype, (64, 128))
     arguments = (
         *_product(kernel, fields, columns, rows, ncols, stream),
-        _int("ncols_y", columns),
-        _int("nrows_y", padded(ncols)),
-        _int("nrows_dst", rows),
+        *numbers(kernel, ncols_y=columns, nrows_y=padded(ncols), nrows_dst=rows),
     )
     return _launch(kernel, (-(-rows // tile_rows), -(-columns // tile_columns), 1), (32, 4, 1), arguments)
 
@@ -358,21 +349,18 @@ def _indexed_moe_forward(kernel: Kernel, case: Case, stream: RandomStream) -> La
     fields = Fields(case, ("n", "k", "batch", "topk", "experts", "inputs", "values", "output"))
     qtype, distribution = _qtype(kernel), _values(fields)
     n, batch, topk, experts = (fields.number(name, 1, 1) for name in ("n", "batch", "topk", "experts"))
-    k = _multiple(fields, "k", 256, FORMATS[qtype].length)
+    k = multiple(fields, "k", 256, FORMATS[qtype].length)
     own = fields.choice("inputs", "one", ("one", "topk")) == "topk"
     tasks = batch * topk
     ids = (stream.take(tasks) >> np.uint64(32)) % np.uint64(experts)
     ids[-1] = experts - 1
     arguments: list[Argument] = [
-        _bytes(
-            "all_weights", weights(qtype, experts * n * k // FORMATS[qtype].length, distribution, stream, behind=True)
-        ),
-        _bytes("all_inputs", activations(tasks if own else batch, k, distribution, stream)),
+        raw("all_weights", weights(qtype, experts * n * k // FORMATS[qtype].length, distribution, stream, behind=True)),
+        raw("all_inputs", activations(tasks if own else batch, k, distribution, stream)),
         Buffer("indices", "u32", "in", ids.astype(np.uint32)),
         _zeroed(fields, kernel, "all_outputs", tasks * n),
-        *(_int(name, value) for name, value in (("n", n), ("k", k), ("batch", batch), ("topk", topk))),
-        _int("k_padded", padded(k)),
-        _int("input_dim1", topk if own else 1),
+        *numbers(kernel, n=n, k=k, batch=batch, topk=topk),
+        *numbers(kernel, k_padded=padded(k), input_dim1=topk if own else 1),
     ]
     return _launch(kernel, (n, batch, topk), (32, 4, 1), arguments)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, info, launch, poisoned, size_t
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, in_place, info, launch, poisoned, size_t
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import info_array
@@ -206,8 +206,7 @@ def _fast(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "dst": poisoned(fields, kernel, "dst", kept),
     }
     threads = 1 << (min(MAX_THREADS, max(1, length)) - 1).bit_length()
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (kept, 1, 1), (threads, 1, 1), 0, args)
+    return Launch(kernel.name, (kept, 1, 1), (threads, 1, 1), 0, in_order(kernel, given.values()))
 
 
 def _sum(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

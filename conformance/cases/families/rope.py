@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from conformance.cases.arguments import BLOCK, Family, Fields, Row, drawn, poisoned
+from conformance.cases.arguments import BLOCK, Family, Fields, Row, drawn, in_order, numbers, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
-from conformance.cases.launch import Argument, Launch, Scalar
+from conformance.cases.launch import Launch
 from conformance.cases.layouts import layout
 from conformance.cases.rows import parsed
 from conformance.cases.values import RandomStream
@@ -65,7 +63,7 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     rows = steps + (_EXTRA_ROWS if tables in ("longer", "shared_longer") else 0)
     table = layout("contiguous", (batch if own else 1, rows, width // 2), fields.number("table_start", 0))
     elements = batch * heads * steps * width
-    numbers = {
+    sizes = {
         "bh": batch * heads,
         "td": steps * width,
         "b": batch,
@@ -74,14 +72,16 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "d": width,
         "stride_b": heads * steps * width if own else 0,
     }
-    given: dict[str, Argument] = {name: Scalar(name, "u32", np.uint32(number)) for name, number in numbers.items()}
+    takes = {parameter.name for parameter in kernel.params}
     placed = layout("contiguous", shape, fields.number("start", 0))
-    given["src"] = source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), width)
-    given["cos"] = drawn(fields, kernel, "cos", table, stream)
-    given["sin"] = drawn(fields, kernel, "sin", table, stream)
-    given["dst"] = poisoned(fields, kernel, "dst", elements)
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (-(-elements // 2 // BLOCK), 1, 1), (BLOCK, 1, 1), 0, args)
+    given = (
+        *numbers(kernel, **{name: size for name, size in sizes.items() if name in takes}),
+        source(fields, kernel, "src", drawn(fields, kernel, "src", placed, stream), width),
+        drawn(fields, kernel, "cos", table, stream),
+        drawn(fields, kernel, "sin", table, stream),
+        poisoned(fields, kernel, "dst", elements),
+    )
+    return Launch(kernel.name, (-(-elements // 2 // BLOCK), 1, 1), (BLOCK, 1, 1), 0, in_order(kernel, given))
 
 
 FAMILIES: dict[str, Family] = {name: Family(_rows, _build) for name in ("rope", "rope_i", "rope_thd")}

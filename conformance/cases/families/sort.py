@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from conformance.cases.arguments import Family, Fields, Row, drawn, poisoned
+from conformance.cases.arguments import Family, Fields, Row, drawn, in_order, poisoned
 from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Launch, Scalar
@@ -88,8 +88,9 @@ def _build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         "ncols": Scalar("ncols", "int", np.int32(columns)),
         "ncols_pad": Scalar("ncols_pad", "int", np.int32(padded)),
     }
-    args = tuple(given[parameter.name] for parameter in kernel.params)
-    return Launch(kernel.name, (rows, 1, 1), (min(padded, MAX_THREADS), 1, 1), 4 * padded, args)
+    return Launch(
+        kernel.name, (rows, 1, 1), (min(padded, MAX_THREADS), 1, 1), 4 * padded, in_order(kernel, given.values())
+    )
 
 
 FAMILIES: dict[str, Family] = {

@@ -31,7 +31,7 @@ def intended_names(extra: Iterable[str], missing: Collection[str]) -> dict[str, 
 
 
 def _says_more(name: str, wanted: str) -> bool:
-    """Whether ``name`` has the words of ``wanted`` in order, and none but those besides: ``f32_eq_f32``, ``eq_f32``."""
+    """Whether ``name`` has the words of ``wanted`` in order, and no others: ``f32_eq_f32``, ``eq_f32``."""
     words, rest = wanted.split("_"), iter(name.split("_"))
     return name != wanted and all(word in rest for word in words) and set(name.split("_")) <= {*words, *_EXTRA}
 

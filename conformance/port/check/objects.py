@@ -42,7 +42,7 @@ def check_objects(
 ) -> list[Finding]:
     """The findings of ``files``, target by target; only ``wanted`` kernels can be missing.
 
-    Without ``names`` only what names do not tell: for objects of sources that were checked themselves.
+    Without ``names`` only what does not depend on names: for objects of sources that were checked themselves.
     """
     findings: list[Finding] = []
     for target in dict.fromkeys(file.code.target for file in files):
@@ -55,9 +55,9 @@ def check_objects(
                     continue
                 first[name] = file.label
                 if name in kernels:
-                    said = difference(kernels[name], arguments(kernel))
-                    if said is not None:
-                        findings.append(Finding("arguments", name, said, file.label, None, target))
+                    message = difference(kernels[name], arguments(kernel))
+                    if message is not None:
+                        findings.append(Finding("arguments", name, message, file.label, None, target))
                 findings += resources(kernel, file.label, target)
             for lost in lost_signs(file.code):
                 place = lost.place or file.label
@@ -73,12 +73,12 @@ def resources(kernel: KernelObject, label: str, target: str) -> list[Finding]:
     """Warnings of what ``kernel`` needs: spilled registers, and shared memory over the target's limit."""
     findings = []
     if kernel.vgpr_spills or kernel.sgpr_spills:
-        said = f"spills {kernel.vgpr_spills or 0} vector and {kernel.sgpr_spills or 0} scalar registers"
-        findings.append(Finding("spills", kernel.name, said, label, None, target))
+        message = f"spills {kernel.vgpr_spills or 0} vector and {kernel.sgpr_spills or 0} scalar registers"
+        findings.append(Finding("spills", kernel.name, message, label, None, target))
     limit = lds_bytes(target.partition(":")[0])
     if kernel.lds > limit:
-        said = f"needs {kernel.lds:,} bytes of shared memory, {target} has {limit:,}"
-        findings.append(Finding("lds", kernel.name, said, label, None, target))
+        message = f"needs {kernel.lds:,} bytes of shared memory, {target} has {limit:,}"
+        findings.append(Finding("lds", kernel.name, message, label, None, target))
     return findings
 
 

@@ -179,6 +179,6 @@ def _missing(found: Sequence[Finding], specs: Mapping[str, Kernel]) -> list[str]
     for (target, module, family), names in groups.items():
         mark = f"[{target}] " if target else ""
         whole = len(names) == sizes[module, family]
-        said = f"all {len(names)}" if whole else ", ".join(names)
-        lines.append(f"  {mark}{module}, {family}: {said}")
+        shown = f"all {len(names)}" if whole else ", ".join(names)
+        lines.append(f"  {mark}{module}, {family}: {shown}")
     return lines

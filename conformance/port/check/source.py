@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from conformance.port.check.findings import Finding
 from conformance.port.check.near_names import intended_names, nearest, other_dtypes
 from conformance.port.declared.names import Names
-from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import Definition, defined_kernels, in_parallel
+from conformance.port.definitions.scan import Definition, in_parallel, scan_source
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.launchers import difference, known_launchers, mangled_in, may_define, stem
-from conformance.port.options import NO_OPTIONS, BuildOptions, is_cuda
+from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.signature import differences, written
 from conformance.port.sources import KernelSource
 from conformance.spec.kernel import Kernel
+from conformance.text import some
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ def read_tree(sources: Sequence[KernelSource], options: BuildOptions = NO_OPTION
 
     def one(source: KernelSource) -> list[Definition] | ScanError:
         try:
-            folders = (source.root, source.path.parent, *options.include_dirs)
-            defines = (*(CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES), *options.defines)
-            return defined_kernels(source.path, folders, defines, options.forced, options.undefines, options.std)
+            return scan_source(source, options).kernels
         except ScanError as error:
             return error
 
@@ -101,7 +99,7 @@ def _of_kernel(kernel: Kernel, definition: Definition, place: str) -> list[Findi
     if not definition.extern_c:
         findings.append(Finding("extern_c", kernel.name, 'extern "C" is missing: its symbol is mangled', place))
     findings += [
-        Finding(kind, kernel.name, said, place) for kind, said in differences(kernel, written(definition.params))
+        Finding(kind, kernel.name, message, place) for kind, message in differences(kernel, written(definition.params))
     ]
     return findings
 
@@ -117,8 +115,8 @@ def _names(
         definition, place = first[name]
         meant = intended.get(name)
         if meant is not None and not differences(kernels[meant], written(definition.params)):
-            said = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
-            findings.append(Finding("misnamed", name, said, place, meant))
+            message = f"is not a name of the specs; it has the parameters of {meant}, which is missing"
+            findings.append(Finding("misnamed", name, message, place, meant))
             del missing[meant]
             continue
         if not definition.extern_c and meant is None:
@@ -129,15 +127,11 @@ def _names(
     for name, kernel in missing.items():
         others = other_dtypes(kernel, first.keys(), kernels)
         if others:
-            said = f"is not defined, though {_some(others)} {'is' if len(others) == 1 else 'are'}"
-            findings.append(Finding("missing_dtype", name, said))
+            message = f"is not defined, though {some(others, 3)} {'is' if len(others) == 1 else 'are'}"
+            findings.append(Finding("missing_dtype", name, message))
         else:
             findings.append(Finding("missing", name, "no source defines it"))
     return findings
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def check_launchers(
@@ -163,9 +157,9 @@ def check_launchers(
             if name in places and places[name] != place:
                 findings.append(Finding("duplicate", name, f"is defined at {places[name]} too", place))
             places.setdefault(name, place)
-            said = difference(launchers[name], definition)
-            if said is not None:
-                findings.append(Finding("parameter_type", name, said, place))
+            message = difference(launchers[name], definition)
+            if message is not None:
+                findings.append(Finding("parameter_type", name, message, place))
     missing = [name for name in launchers if name not in places]
     mangled: dict[str, str] = {}
     for source in sources:

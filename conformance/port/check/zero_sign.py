@@ -56,8 +56,8 @@ class LostSign:
 def lost_signs(code: CodeObject) -> list[LostSign]:
     """What loses the sign of zero in ``code``, by function and line, in the order of the code.
 
-    A square has no sign to lose, and a quotient gets its own back: both are left out. Nothing is told of a target whose
-    encodings are not known here.
+    A square has no sign to lose, and a quotient gets its own back: both are left out. Nothing is reported for a target
+    whose encodings are not known here.
     """
     gen = generation(code.target)
     if gen is None or not code.elf:
@@ -81,7 +81,7 @@ def _found(elf: ELFFile, gen: int) -> Iterator[tuple[str, int, str]]:
     for name, address, body in _functions(elf):
         words = np.frombuffer(body, "<u4", len(body) // 4)
         if not np.isin(words & _OPCODE_BITS, list(names)).any():
-            continue  # nearly all functions: their instructions need not be told apart
+            continue  # nearly all functions: their instructions need not be decoded
         held: dict[int, tuple[str, int, str]] = {}  # by the register that the product is written to
         for offset, instruction in instructions(body, gen):
             kind = instruction[0] & _OPCODE_BITS

@@ -102,7 +102,8 @@ def made(
 
     Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
     beyond its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
-    when the machine cannot compile. A cache that is damaged or cannot be written is only told by ``take_warnings``.
+    when the machine cannot compile. A cache that is damaged or cannot be written only leads to a
+    warning (``take_warnings``).
     """
     if source.is_code_object:
         return Made(source.code())
@@ -131,7 +132,7 @@ def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made 
         entry = objects.read(way.rest)
         if entry is not None:
             listing, _, code = entry.partition(b"\n")
-            broken = {name: Broken(*said) for name, said in json.loads(listing).items()}
+            broken = {name: Broken(*row) for name, row in json.loads(listing).items()}
             return Made(code, way.compiler, way.name, broken)
     return None
 

@@ -1,14 +1,15 @@
 """The names that a declaration at namespace level gives to what others may use.
 
 Whoever uses one of them is lost with it: without the declaration the name may be found elsewhere, in a header or an
-outer namespace. So rather too many names than too few, and ``None`` where they cannot be told.
+outer namespace. So rather too many names than too few, and ``None`` where they cannot be determined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-OPENING, CLOSING = ("(", "[", "{", "[["), (")", "]", "}", "]]")
+from conformance.port.definitions.preprocess import OPENING, behind, is_word, outer
+
 CLASSES = frozenset(("class", "struct", "union"))
 
 _WITH_ARGUMENTS = frozenset(
@@ -34,7 +35,7 @@ _TRAITS = frozenset(("decltype", "requires", "noexcept", "sizeof"))
 
 
 def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
-    """The names that the declaration of these tokens gives; ``None`` where they cannot be told, as of an operator."""
+    """The names that the declaration of these tokens gives; ``None`` where that cannot be determined (an operator)."""
     words = outside_attributes(declaration)
     while words[-1:] == [";"]:
         words.pop()
@@ -42,7 +43,7 @@ def declared_names(declaration: Sequence[str]) -> frozenset[str] | None:
         words = words[2:] if words[1:2] and words[1].startswith('"') else words[1:]
     while words[:1] == ["template"]:
         words = words[_behind_angles(words, 1) if words[1:2] == ["<"] else 1 :]
-    if not words or "friend" in words or "requires" in _outer(words):
+    if not words or "friend" in words or "requires" in outer(words):
         return None
     if words[0] == "using":
         return _used(words[1:])
@@ -85,23 +86,18 @@ def outside_attributes(words: Sequence[str]) -> list[str]:
     at = 0
     while at < len(words):
         if words[at] == "[[":
-            at = _behind(words, at)
+            at = behind(words, at)
         elif words[at] in _TYPES_OF or words[at] in _WITH_ARGUMENTS:
             result += ["auto"] if words[at] in _TYPES_OF else []
-            at = _behind(words, at + 1) if words[at + 1 : at + 2] == ["("] else at + 1
+            at = behind(words, at + 1) if words[at + 1 : at + 2] == ["("] else at + 1
         else:
             result.append(words[at])
             at += 1
     return result
 
 
-def is_name(word: str) -> bool:
-    """Whether ``word`` is an identifier, or a keyword."""
-    return word[0].isalpha() or word[0] in "_$"
-
-
 def _used(words: Sequence[str]) -> frozenset[str] | None:
-    """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be told."""
+    """Of ``using NAME = ...`` and ``using A::NAME, B::NAME``; of ``using enum`` none can be determined."""
     if "=" in words:
         return frozenset(words[:1]) if words[1] == "=" else None
     if not words or words[0] in ("enum", "namespace"):
@@ -122,7 +118,7 @@ def _of_class(words: Sequence[str]) -> frozenset[str] | None:
         # `struct A;`, or a function or variables of the type `struct A`.
         more = _declarators(words) if len(names) != 1 or opening < len(words) else frozenset[str]()
         return None if more is None or not names else more | names
-    end = _behind(words, opening)
+    end = behind(words, opening)
     if is_enum and not scoped:
         enumerators = [segment[0] for segment in _segments(words[opening + 1 : end - 1]) if segment]
         names |= {word for word in enumerators if _can_be_given(word)}
@@ -141,11 +137,11 @@ def _declarators(words: Sequence[str]) -> frozenset[str] | None:
         return None
     if rest[:1] == ["["] and not _can_be_given(head[-1]):
         # auto [a, b] = ...
-        end = _behind(rest, 0)
+        end = behind(rest, 0)
         inside = [word for word in rest[1 : end - 1] if word != ","]
         return frozenset(inside) if inside and all(map(_can_be_given, inside)) else None
     if rest[:1] == ["("] and not _can_be_given(head[-1]):
-        name = _in_parentheses(rest[1 : _behind(rest, 0) - 1])
+        name = _in_parentheses(rest[1 : behind(rest, 0) - 1])
     else:
         # Of one word alone it is not known whether it is a type, a macro or the name.
         typed = sum(_can_be_given(word) or word in _TYPES for word in head) > 1
@@ -156,11 +152,11 @@ def _declarators(words: Sequence[str]) -> frozenset[str] | None:
     for segment in list(_segments(rest))[1:]:
         start = next((place for place, word in enumerate(segment) if word not in _BEFORE_A_NAME), len(segment))
         if segment[start : start + 1] == ["("]:
-            inner = _in_parentheses(segment[start + 1 : _behind(segment, start) - 1])
+            inner = _in_parentheses(segment[start + 1 : behind(segment, start) - 1])
             names |= set() if inner is None else {inner}
         elif segment[start : start + 1] and _can_be_given(segment[start]):
-            behind = segment[start + 1 : start + 2]
-            names |= {segment[start]} if not behind or behind[0] in _AFTER_A_NAME else set()
+            then = segment[start + 1 : start + 2]
+            names |= {segment[start]} if not then or then[0] in _AFTER_A_NAME else set()
     return frozenset(names)
 
 
@@ -172,7 +168,7 @@ def _in_parentheses(words: Sequence[str]) -> str | None:
 
 
 def _can_be_given(word: str) -> bool:
-    return is_name(word) and word not in _NO_NAMES
+    return is_word(word) and word not in _NO_NAMES
 
 
 def _first(words: Sequence[str], stops: Collection[str]) -> int:
@@ -192,23 +188,10 @@ def _segments(words: Sequence[str]) -> Iterator[list[str]]:
             yield segment
             segment, at = [], at + 1
             continue
-        end = _behind(words, at) if words[at] in OPENING else at + 1
+        end = behind(words, at) if words[at] in OPENING else at + 1
         segment += words[at:end]
         at = end
     yield segment
-
-
-def _outer(words: Sequence[str]) -> list[str]:
-    """``words`` outside of brackets."""
-    result: list[str] = []
-    at = 0
-    while at < len(words):
-        if words[at] in OPENING:
-            at = _behind(words, at)
-        else:
-            result.append(words[at])
-            at += 1
-    return result
 
 
 def _outside_angles(words: Sequence[str]) -> list[str]:
@@ -223,22 +206,11 @@ def _outside_angles(words: Sequence[str]) -> list[str]:
     return result
 
 
-def _behind(words: Sequence[str], at: int) -> int:
-    """The position behind the bracket that closes the one at ``at``. Doubled ones count as two."""
-    depth = 0
-    for position in range(at, len(words)):
-        word = words[position]
-        depth += len(word) * ((word in OPENING) - (word in CLOSING))
-        if depth <= 0:
-            return position + 1
-    return len(words)
-
-
 def _behind_angles(words: Sequence[str], at: int) -> int:
     depth = 0
     while at < len(words):
         if words[at] in OPENING:
-            at = _behind(words, at)
+            at = behind(words, at)
             continue
         depth += (words[at] == "<") - (words[at] == ">")
         at += 1

@@ -12,7 +12,7 @@ COMPILER_LOST = "the compiler "
 """How the log begins of a source that took its compiler down, or beyond a limit."""
 
 ENDED_BY = "the compiler was ended by signal "
-"""How the last line of a log tells that a compiler did not end by itself; the cpu runtime's hiprtc writes it, too."""
+"""How the last line of a log shows that a compiler did not end by itself; the cpu runtime's hiprtc writes it, too."""
 
 
 def without_copy(log: str, copy: Path, label: str) -> str:
@@ -79,7 +79,7 @@ def diagnostics(log: str) -> list[Diagnostic]:
 
 def _names_first(found: list[Diagnostic]) -> list[Diagnostic]:
     """``found`` with an unknown name before the bracket that clang misses on its line: a launch with a cast to an
-    unknown type is told by both, the bracket first."""
+    unknown type gives both, the bracket first."""
     for at, (one, then) in enumerate(pairwise(tuple(found))):
         same = bool(one.places) and one.places[:1] == then.places[:1]
         if same and _BRACKET.search(one.text) and _UNKNOWN.search(then.text):

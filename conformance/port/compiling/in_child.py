@@ -128,19 +128,19 @@ def compile_in_child(
 
 def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits) -> bytes:
     """One child; raises ``_KilledError``, too."""
-    with _buffer("request") as asked, _buffer("answer") as answer, _buffer("messages") as said:
-        os.write(asked, request)
-        os.lseek(asked, 0, os.SEEK_SET)
+    with _buffer("request") as given, _buffer("answer") as answer, _buffer("messages") as output:
+        os.write(given, request)
+        os.lseek(given, 0, os.SEEK_SET)
         command = [*own_python(_PROGRAM), str(parent_word()), str(answer)]
         started = time.monotonic()
-        child = supervisor.start(command, stdin=asked, stdout=said, stderr=said, pass_fds=(answer,))
+        child = supervisor.start(command, stdin=given, stdout=output, stderr=output, pass_fds=(answer,))
         try:
             code = child.wait(limits.seconds)
         finally:
             child.kill()
         if code is None and time.monotonic() - started >= limits.seconds:
             raise CompileError(label, f"{STOPPED}{limits.seconds:g} s (--compile-timeout)")
-        messages = _head(said).decode(errors="replace")
+        messages = _head(output).decode(errors="replace")
         if code is None or -code in _FROM_OUTSIDE:
             raise _KilledError(child.ended_how())
         if code < 0:

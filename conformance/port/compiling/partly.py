@@ -17,10 +17,9 @@ from typing import NamedTuple, TypeVar
 
 from conformance.port.compiling.diagnostics import Diagnostic, diagnostics
 from conformance.port.compiling.units import Unit, Way, can_be_refused, unit_at, units, without
-from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
-from conformance.port.definitions.scan import scan_file
+from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import SourceError, read_source
-from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
@@ -116,7 +115,7 @@ def _through(why: str, name: str) -> str:
 
 
 def _together(unit: Unit, wanted: Iterable[str], kernel: str) -> str:
-    """That a kernel may be right itself, where it cannot be told from those ``wanted`` which it is taken out with."""
+    """That a kernel may be right itself, where it can only be taken out with the others ``wanted``."""
     others = sorted({*wanted} - {kernel})
     if not others:
         return ""
@@ -131,14 +130,8 @@ class _Taking:
     def __init__(self, source: KernelSource, options: BuildOptions, launchers: bool) -> None:
         self._source = source
         self._launchers = launchers
-        folders = (source.path.parent, *options.include_dirs, source.root)
-        given = {define.partition("=")[0] for define in options.defines}
-        own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
-        defines = [define for define in own if define.partition("=")[0] not in given]
         self._texts: dict[Path, str] = {}
-        every = (*defines, *options.defines)
-        found = scan_file(source.path, folders, every, options.forced, options.undefines, options.std).declarations
-        self._units = units(found, self._text)
+        self._units = units(scan_source(source, options).declarations, self._text)
         self._taken: dict[Unit, Way] = {}
         self._why: dict[Unit, str] = {}
         self._lost = False

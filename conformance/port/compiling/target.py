@@ -25,7 +25,7 @@ _SHARE = 0.75
 class Target:
     """A runtime and a device's architecture.
 
-    ``identity`` is what, besides source and options, decides the code object (``Device.compiler_identity``): it goes
+    ``identity`` is what, with source and options, decides the code object (``Device.compiler_identity``): it goes
     into the cache key. ``wave`` is for opening the runtime, and ``arch`` is the device's own name (``gfx942``,
     ``sm_90``), so that compiling needs no device.
     """

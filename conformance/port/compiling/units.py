@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from conformance.port.compiling.declared_names import CLASSES, declared_names, outside_attributes, probes, specialises
+from conformance.port.definitions.preprocess import behind, outer
 from conformance.port.definitions.scan import Declaration
 
 Way = Literal["refused", "removed"]
@@ -49,8 +50,8 @@ class Word(NamedTuple):
 class Unit:
     """Definitions that stand on the same lines of a file, as those of one use of a macro do: what is taken out at once.
 
-    ``region`` are their tokens in the file, ``None`` where they cannot be told from their neighbours'. ``kernels`` maps
-    the kernels among them to their lines, ``names`` are of all others.
+    ``region`` are their tokens in the file, ``None`` where they cannot be separated from their neighbours'. ``kernels``
+    maps the kernels among them to their lines, ``names`` are of all others.
     """
 
     file: Path
@@ -85,7 +86,7 @@ class Unit:
 
     @property
     def has_names(self) -> bool:
-        """Whether the names of all that others may use can be told."""
+        """Whether the names of all that others may use can be determined."""
         return None not in self._used
 
     def mentions(self, names: frozenset[str]) -> bool:
@@ -117,7 +118,7 @@ class Unit:
 
     @cached_property
     def _used(self) -> list[frozenset[str] | None]:
-        """The names of each that others may use; ``None`` of one whose names cannot be told."""
+        """The names of each that others may use; ``None`` of one whose names cannot be determined."""
         return [
             declared_names(words)
             for each, words in zip(self.members, self._tokens, strict=True)
@@ -220,35 +221,18 @@ def _refused(unit: Unit) -> list[tuple[Word, str]] | None:
     opening = next((at for at, word in enumerate(region) if word.text == "{" and word.line == line), None)
     if opening is None:
         return None
-    closing = _closing(region, opening)
-    head, behind = [word.text for word in region[:opening]], [word.text for word in region[closing + 1 :]]
+    texts = [word.text for word in region]
+    end = behind(texts, opening)
+    head, rest = texts[:opening], texts[end:]
     keyword = next((at for at, word in enumerate(head) if word in CLASSES), None)
-    if behind == [";"] and keyword is not None and "(" not in outside_attributes(head[keyword:]):
-        if any(word.text == "friend" for word in region[opening:closing]):
+    if rest == [";"] and keyword is not None and "(" not in outside_attributes(head[keyword:]):
+        if any(word.text == "friend" for word in region[opening:end]):
             return None  # its functions would be gone
         base = next((at for at in range(keyword, opening) if head[at] == ":"), opening)
-        return [(word, "") for word in region[base : closing + 1]]
-    if behind or "(" not in head or "=" in _outer(head):
+        return [(word, "") for word in region[base:end]]
+    if rest or "(" not in head or "=" in outer(head):
         return None
-    return [(region[opening], "= delete;"), *((word, "") for word in region[opening + 1 : closing + 1])]
-
-
-def _closing(region: Sequence[Word], opening: int) -> int:
-    depth = 0
-    for at in range(opening, len(region)):
-        depth += (region[at].text == "{") - (region[at].text == "}")
-        if depth == 0:
-            return at
-    return len(region) - 1
-
-
-def _outer(words: Sequence[str]) -> list[str]:
-    depth, result = 0, []
-    for word in words:
-        depth += (word in _OPENING) - (word in _CLOSING)
-        if depth == 0:
-            result.append(word)
-    return result
+    return [(region[opening], "= delete;"), *((word, "") for word in region[opening + 1 : end])]
 
 
 def _is_kept(declared: Declaration) -> bool:

@@ -58,7 +58,7 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
 def fixed_kernels(named: Iterable[str], kernels: Mapping[str, Kernel], where: str) -> tuple[str, ...]:
     """The kernels of which the right result is expected: those that ``named`` matches, or whose defect it names.
 
-    Raises ``SourceError`` for one that is no defect with a right result, and no kernel that has one.
+    Raises ``SourceError`` for a name that is not a defect with a known right result, or that no kernel has.
     """
     fixable = {name: kernel.fix.name for name, kernel in kernels.items() if kernel.fix is not None}
     found: dict[str, None] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from conformance.cases import cases_for, has_cases, launch_for
@@ -16,30 +17,10 @@ from conformance.port.sources import SourceError
 from conformance.reading import shortened
 from conformance.spec.kernel import Kernel
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*(),]))", re.ASCII)
 _LONGEST, _DEEPEST, _LARGEST = 500, 50, 1 << 62
 
+
 Value = Callable[[Mapping[str, int]], int]
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A text and what it comes to; ``value`` raises ``ValueError`` for an unknown name, a division by 0 and a number
-    that is too large."""
-
-    text: str
-    value: Value
-
-
-def parse(text: str) -> Expression:
-    """The expression that ``text`` is; raises ``ValueError`` saying what it is not."""
-    if len(text) > _LONGEST:
-        raise ValueError(f"{shortened(text)!r} is longer than {_LONGEST} characters")
-    parser = _Parser(text)
-    value = parser.sum(0)
-    if parser.token:
-        raise ValueError(f"{text!r}: {parser.token!r} is not expected there")
-    return Expression(text, value)
 
 
 def _divided(a: int, b: int) -> int:
@@ -48,74 +29,54 @@ def _divided(a: int, b: int) -> int:
     return a // b
 
 
-_FUNCTIONS: dict[str, Callable[..., int]] = {"ceildiv": lambda a, b: -_divided(-a, b), "min": min, "max": max}
-_SUMS: dict[str, Callable[[int, int], int]] = {"+": lambda a, b: a + b, "-": lambda a, b: a - b}
-_PRODUCTS: dict[str, Callable[[int, int], int]] = {"*": lambda a, b: a * b, "//": _divided}
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: _divided,
+}
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self.token = ""
-        self._next()
+def parse(text: str) -> Value:
+    """What ``text`` comes to, given the values of its names: an expression such as ``ceildiv(nrows_x, 128) * 2``.
 
-    def _next(self) -> str:
-        """The token that was met last; the one after it becomes ``token``, empty at the end."""
-        last = self.token
-        if not self._text[self._at :].strip():
-            self.token = ""
-            return last
-        match = _TOKEN.match(self._text, self._at)
-        if match is None:
-            raise ValueError(f"{self._text!r}: {self._text[self._at :].strip()[0]!r} is not allowed")
-        self.token, self._at = match[0].strip(), match.end()
-        return last
+    It has integers, names, ``+``, ``-``, ``*``, ``//``, parentheses, ``ceildiv``, ``min`` and ``max``; Python parses it
+    and evaluates nothing of it. Raises ``ValueError`` for another text; what is returned raises it for an unknown name,
+    a division by 0 and a number that is too large.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"{shortened(text)!r} is longer than {_LONGEST} characters")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        why = getattr(error, "msg", "it cannot be parsed")
+        raise ValueError(f"{shortened(text)!r} is not an expression: {why}") from None
+    return _compiled(tree, text, 0)
 
-    def sum(self, depth: int) -> Value:
-        return self._chain(_SUMS, lambda: self._chain(_PRODUCTS, lambda: self._operand(depth + 1)))
 
-    def _chain(self, operators: Mapping[str, Callable[[int, int], int]], operand: Callable[[], Value]) -> Value:
-        value = operand()
-        while self.token in operators:
-            value = _applied(operators[self._next()], value, operand())
-        return value
+def _compiled(node: ast.expr, text: str, depth: int) -> Value:
+    if depth > _DEEPEST:
+        raise ValueError(f"{shortened(text)!r} is nested too deep")
 
-    def _operand(self, depth: int) -> Value:
-        if depth > _DEEPEST:
-            raise ValueError(f"{shortened(self._text)!r} is nested too deep")
-        token = self._next()
-        if token == "-":
-            return _applied(_SUMS["-"], lambda _: 0, self._operand(depth + 1))
-        if token == "(":
-            value = self.sum(depth)
-            self._expect(")")
-            return value
-        if token.isdigit():
-            number = int(token) if len(token) < 20 else _LARGEST
-            return _applied(lambda a: a, lambda _: number)
-        if self.token == "(" and token in _FUNCTIONS:
-            return self._call(token, depth)
-        if re.fullmatch(r"[A-Za-z_]\w*", token):
-            return lambda names: _named(names, token)
-        raise ValueError(
-            f"{self._text!r}: a number or a name is expected {f'before {token!r}' if token else 'at its end'}"
-        )
+    def applied(function: Callable[..., int], *operands: ast.expr) -> Value:
+        inner = [_compiled(each, text, depth + 1) for each in operands]
+        return lambda names: _bounded(function(*(value(names) for value in inner)))
 
-    def _call(self, function: str, depth: int) -> Value:
-        self._next()
-        given = [self.sum(depth)]
-        while self.token == ",":
-            self._next()
-            given.append(self.sum(depth))
-        self._expect(")")
-        if function == "ceildiv" and len(given) != 2:
-            raise ValueError(f"{self._text!r}: ceildiv takes two numbers, not {len(given)}")
-        return _applied(_FUNCTIONS[function], *given) if len(given) > 1 else given[0]
-
-    def _expect(self, token: str) -> None:
-        if self._next() != token:
-            raise ValueError(f"{self._text!r}: {token!r} is missing")
+    match node:
+        case ast.Constant(value=int(number)) if type(number) is int:
+            return applied(lambda: number)
+        case ast.Name(id=name):
+            return lambda names: _named(names, name)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return applied(_OPERATORS[type(op)], left, right)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return applied(operator.neg, operand)
+        case ast.Call(func=ast.Name(id="ceildiv"), args=[a, b], keywords=[]):
+            return applied(lambda a, b: -_divided(-a, b), a, b)
+        case ast.Call(func=ast.Name(id="min" | "max" as name), args=[_, *_] as args, keywords=[]):
+            return applied(lambda *numbers: min(numbers) if name == "min" else max(numbers), *args)
+    known = "numbers, names, + - * //, ceildiv(a, b), min and max"
+    raise ValueError(f"{shortened(text)!r}: {shortened(ast.unparse(node))!r} is not allowed; there are {known}")
 
 
 def _named(names: Mapping[str, int], name: str) -> int:
@@ -124,14 +85,10 @@ def _named(names: Mapping[str, int], name: str) -> int:
     return names[name]
 
 
-def _applied(function: Callable[..., int], *operands: Value) -> Value:
-    def value(names: Mapping[str, int]) -> int:
-        result = function(*(operand(names) for operand in operands))
-        if abs(result) >= _LARGEST:
-            raise ValueError("a number that is too large")
-        return result
-
-    return value
+def _bounded(number: int) -> int:
+    if abs(number) >= _LARGEST:
+        raise ValueError("a number that is too large")
+    return number
 
 
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -214,7 +171,7 @@ def _size(texts: tuple[str, str, str], names: Mapping[str, int]) -> tuple[int, i
 
 def _value(text: str, names: Mapping[str, int]) -> int:
     try:
-        return _parsed(text).value(names)
+        return _parsed(text)(names)
     except ValueError as error:
         raise ValueError(f"{shortened(text)!r}: {error}") from None
 
@@ -229,7 +186,7 @@ def _names(case: Case, launch: Launch, wave: int) -> dict[str, int]:
     return names | {arg.name: int(arg.value) for arg in integers}
 
 
-def _expression(text: str, place: str) -> Expression:
+def _expression(text: str, place: str) -> Value:
     try:
         return _parsed(text)
     except ValueError as error:

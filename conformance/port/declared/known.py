@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from conformance.outcome import Outcome
 from conformance.port.config import KnownFailure
@@ -25,19 +27,7 @@ class Settled:
 
 def matches(pattern: str, text: str) -> bool:
     """Whether ``text`` is like ``pattern``, in which ``*`` stands for anything; all else, brackets too, for itself."""
-    first, *parts = pattern.split("*")
-    if not parts:
-        return text == pattern
-    *middle, last = parts
-    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for part in middle:
-        at = text.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
+    return fnmatchcase(text, re.sub(r"[?[]", r"[\g<0>]", pattern))
 
 
 def check_rows(
@@ -96,10 +86,10 @@ def settle(
         named = [name for name in named_there if matches(row.kernels, name)]
         judged = all(name in outcomes and name not in partly and _in_full(outcomes[name], row) for name in named)
         if named and judged and number not in used:
-            said = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
+            what = "passes" if len(named) == 1 else f"and its like, {len(named)} in all, pass"
             if any(outcomes[name].status in _FAILED for name in named):
-                said = f"fails, but in no case like {row.case!r}"
-            problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {said}; remove it")
+                what = f"fails, but in no case like {row.case!r}"
+            problems.append(f"known_failures, row {number} ({row.kernels!r}): {named[0]} {what}; remove it")
     return Settled(reasons, tuple(problems))
 
 

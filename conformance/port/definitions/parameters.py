@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.dtypes import DTYPES, FLOATS
+from conformance.port.definitions.preprocess import behind, is_word
 
 _TYPE_WORDS = frozenset(
     [
@@ -62,7 +63,7 @@ def _without_attributes(tokens: Sequence[str]) -> list[str]:
     while position < len(tokens):
         word = tokens[position]
         if word in ("__attribute__", "alignas", "[["):
-            position = _behind(tokens, position if word == "[[" else position + 1)
+            position = behind(tokens, position if word == "[[" else position + 1)
             continue
         if word not in _DROPPED:
             result.append(word)
@@ -70,28 +71,15 @@ def _without_attributes(tokens: Sequence[str]) -> list[str]:
     return result
 
 
-def _behind(tokens: Sequence[str], position: int) -> int:
-    depth = 0
-    for index in range(position, len(tokens)):
-        depth += (tokens[index] in ("(", "[[")) - (tokens[index] in (")", "]]"))
-        if depth == 0:
-            return index + 1
-    return len(tokens)
-
-
 def _name_at(words: Sequence[str]) -> int | None:
     """Where the parameter's name is: the last identifier, when a type comes before it."""
     if "(" in words and "*" in words[words.index("(") :]:  # void (*name)(int)
         star = words.index("*", words.index("("))
-        return star + 1 if star + 1 < len(words) and _is_word(words[star + 1]) else None
-    if not words or not _is_word(words[-1]) or words[-1] in _TYPE_WORDS | _QUALIFIERS:
+        return star + 1 if star + 1 < len(words) and is_word(words[star + 1]) else None
+    if not words or not is_word(words[-1]) or words[-1] in _TYPE_WORDS | _QUALIFIERS:
         return None
     before = [word for word in words[:-1] if word not in _QUALIFIERS]
     return len(words) - 1 if before and before[-1] != "::" else None
-
-
-def _is_word(text: str) -> bool:
-    return text[0].isalpha() or text[0] in "_$"
 
 
 def _resolved(words: Sequence[str], aliases: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -26,6 +26,7 @@ HIP_DEFINES = ("__HIPCC__", "__HIP__", "__HIP_PLATFORM_AMD__", "__HIP_DEVICE_COM
 _VENDOR = re.compile(
     r"^(cuda|hip|rocm|roc[a-z]+/|cub/|hipcub/|thrust/|mma\.h|cooperative_groups|device_|math_|driver_)"
 )
+OPENING, CLOSING = ("(", "[", "{", "[["), (")", "]", "}", "]]")
 _COMPLAINT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.MULTILINE)
 _SECONDS = 30
 _OUTPUT, _MEMORY = 256 << 20, 4 << 30
@@ -197,7 +198,7 @@ class Token(NamedTuple):
 
     @property
     def is_word(self) -> bool:
-        return self.text[0].isalpha() or self.text[0] in "_$"
+        return is_word(self.text)
 
 
 def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
@@ -221,3 +222,32 @@ def tokenize(text: str, file: str, counts_raw: bool = True) -> list[Token]:
             tokens.append(Token(match[0], file, line))
             line += match[0].count("\n") if kind == "raw" and counts_raw else 0
     return tokens
+
+
+def outer(words: Sequence[str]) -> list[str]:
+    """``words`` outside of brackets."""
+    result: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] in OPENING:
+            at = behind(words, at)
+        else:
+            result.append(words[at])
+            at += 1
+    return result
+
+
+def behind(words: Sequence[str], at: int) -> int:
+    """The position behind the bracket that closes the one at ``at``. Doubled ones count as two."""
+    depth = 0
+    for position in range(at, len(words)):
+        word = words[position]
+        depth += len(word) * ((word in OPENING) - (word in CLOSING))
+        if depth <= 0:
+            return position + 1
+    return len(words)
+
+
+def is_word(text: str) -> bool:
+    """Whether a token is an identifier, or a keyword."""
+    return text[0].isalpha() or text[0] in "_$"

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from conformance.port.definitions.parameters import parameters
-from conformance.port.definitions.preprocess import Token, preprocess, tokenize
+from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES, Token, outer, preprocess, tokenize
 from conformance.port.definitions.source_text import ScanError
+from conformance.port.options import BuildOptions, is_cuda
+from conformance.port.sources import KernelSource
 
 _OPENING = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
 _CLOSING = frozenset(_OPENING.values())
@@ -132,7 +134,7 @@ class _Reader:
                 position = end
                 # A function ends with its body; a class, an enum or an initialiser runs on to a semicolon.
                 head = self._behind_templates(start) - start
-                if not {"class", "struct", "union", "enum", "="} & set(_outer(words[head:])):
+                if not {"class", "struct", "union", "enum", "="} & set(outer(words[head:])):
                     function = self.functions[-1] if len(self.functions) > known else None
                     launcher = function if function is not None and function.extern_c else None
                     self._keep(start, end, opened, launcher=launcher)
@@ -270,17 +272,6 @@ class _Reader:
         return ScanError(token.file or self.path, token.line, f"{problem}; the C++ is broken there or before")
 
 
-def _outer(words: Sequence[str]) -> list[str]:
-    """``words`` outside every bracket."""
-    depth = 0
-    result = []
-    for word in words:
-        depth += (word in _OPENING) - (word in _CLOSING)
-        if depth == 0 and word not in _CLOSING:
-            result.append(word)
-    return result
-
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -304,34 +295,17 @@ def scan_file(
     return find(tokenize(source.text, str(path), source.counts_raw), path)
 
 
-def defined_kernels(
-    path: Path,
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    undefines: Sequence[str] = (),
-    std: str | None = None,
-) -> list[Definition]:
-    """The kernels of ``scan_file``, asked for alike; raises ``ScanError``."""
-    return scan_file(path, include_dirs, defines, forced, undefines, std).kernels
+def scan_source(source: KernelSource, options: BuildOptions, own: Sequence[str] | None = None) -> Found:
+    """``scan_file`` of a port's ``source`` with its ``options``, as a compiler would read it.
 
-
-def scan(
-    paths: Sequence[Path],
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    jobs: int = 2,
-) -> dict[Path, list[Definition] | ScanError]:
-    """``defined_kernels`` of each of ``paths``, ``jobs`` at a time; a file's error takes the place of its result."""
-
-    def one(path: Path) -> list[Definition] | ScanError:
-        try:
-            return defined_kernels(path, include_dirs, defines, forced)
-        except ScanError as error:
-            return error
-
-    return dict(zip(paths, in_parallel(one, paths, jobs), strict=True))
+    ``own`` are the compiler's macros; by default those of the compiler that the source is for.
+    """
+    if own is None:
+        own = CUDA_DEFINES if is_cuda(source, options) else HIP_DEFINES
+    given = {define.partition("=")[0] for define in options.defines}
+    defines = (*(define for define in own if define.partition("=")[0] not in given), *options.defines)
+    folders = (source.path.parent, *options.include_dirs, source.root)
+    return scan_file(source.path, folders, defines, options.forced, options.undefines, options.std)
 
 
 def in_parallel(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> list[Result]:

@@ -1,4 +1,4 @@
-"""What a compiler's error says and where, so that the same error in several files is told once."""
+"""What a compiler's error says and where, so that the same error in several files is reported once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from conformance.record import KernelResult
 from conformance.report.causes.table import Cause
+from conformance.text import some
 
 CAUSE = Cause("compile error", "", "Does not compile", "mend the line; all that needs it is lost")
 
@@ -68,15 +69,14 @@ def where(places: Sequence[str]) -> str:
     if len(files) != 1:
         return ""
     lines = sorted((place.rpartition(":")[2] for place in places), key=lambda line: (len(line), line))
-    more = f" and {len(lines) - _LINES} more" if len(lines) > _LINES else ""
-    return f"{files[0]}:{', '.join(lines[:_LINES])}{more}"
+    return f"{files[0]}:{some(lines, _LINES)}"
 
 
 def advice(places: Sequence[str], text: str) -> str:
     """What to do about the error ``text`` at ``places``."""
-    for known, said in _ADVICE:
+    for known, remedy in _ADVICE:
         if known.search(text):
-            return said
+            return remedy
     if len(files_of(places)) > 1:
         return _SEVERAL_FILES.format(len(places))
     return _SEVERAL_LINES.format(len(places)) if len(places) > 1 else CAUSE.advice

@@ -222,7 +222,7 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
 
 
 _CHANCE = 1e-3
-"""How likely it may be, for a trait to be told, that as many cases drawn from all of them have it."""
+"""How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
 
 
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:

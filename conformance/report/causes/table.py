@@ -1,4 +1,4 @@
-"""The causes that are told by their evidence: a row each, the more specific ones first.
+"""The causes that are recognised by their evidence: a row each, the more specific ones first.
 
 ``bug_class`` is the id in ``specs/bug-classes.md``. A failing case fits a row when all of the row's conditions hold for
 it; a cause is named only where each failing case that is counted under it fits.
@@ -58,7 +58,7 @@ class Cause:
 
     @property
     def _by_values(self) -> bool:
-        """Whether it is told by what the kernel has written; a fault may be told by its answers or traits alone."""
+        """Whether it is recognised by what the kernel has written; a fault may be by its answers or traits alone."""
         return bool(self.elements or self.has)
 
     def matching(self, evidence: Evidence) -> frozenset[str]:

@@ -10,7 +10,7 @@ from conformance.outcome import Failure
 from conformance.record import KernelResult
 from conformance.report.causes.find import UNKNOWN, Finding, Share, deciding_trait, find_causes
 from conformance.spec.load import Specs
-from conformance.text import one_line, plain, shortened
+from conformance.text import counted, one_line, plain, shortened
 
 SCREEN = 48
 """Lines of a terminal that causes may take."""
@@ -129,18 +129,13 @@ def _first_place(finding: Finding) -> str:
     if finding.places:
         return f"; first at {finding.places[0]}" if finding.files > 1 else ""
     first = finding.shares[0]
-    told = (
+    named = (
         _LINE.search(failure.why)
         for failure in first.kernel.failures
         if finding.cause.faults and _is_of(failure, first)
     )
-    place = next((match[1] for match in told if match), first.kernel.source)
+    place = next((match[1] for match in named if match), first.kernel.source)
     return f"; first at {place}" if place else ""
-
-
-def counted(count: int, what: str) -> str:
-    """``1 cause``, ``2 causes``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _s(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What a case has, told from its id: strided operands, a null input, NaN among its values."""
+"""What a case has, by its id: strided operands, a null input, NaN among its values."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Matrices:
         self._own: dict[str, list[str]] = {}
 
     def of(self, row: KernelResult, run: RunInfo) -> Matrix:
-        """The cases of ``row``; empty where the record does not tell which they were.
+        """The cases of ``row``; empty where the record does not say which they were.
 
         A record names cases of kernels that failed only. Of one that passes they are those of the specs, where these
         are the ones that the record was made with and have as many.
@@ -139,10 +139,10 @@ def page_data(
     for columns in zip(*every, strict=True):
         kernel = specs.entry(columns[0].name)
         entry = _kernel(kernel, columns, specs, pools)
-        told: list[KernelResult] = []
+        earlier: list[KernelResult] = []
         for number, (record, row) in enumerate(zip(found, columns, strict=True)):
-            entry["runs"].append(_result(record, row, matrices, pools, causes[number], told, budget))
-            told.append(row)
+            entry["runs"].append(_result(record, row, matrices, pools, causes[number], earlier, budget))
+            earlier.append(row)
         if kernel.name in changes:
             entry["changes"] = changes[kernel.name]
         kernels.append(entry)
@@ -207,7 +207,7 @@ def _result(
     matrices: Matrices,
     pools: dict[str, Pool],
     causes: dict[str, list[int]],
-    told: Sequence[KernelResult],
+    earlier: Sequence[KernelResult],
     budget: list[int],
 ) -> dict[str, Any]:
     matrix = matrices.of(row, record.run)
@@ -237,7 +237,7 @@ def _result(
     if row.message:
         entry["message"] = pools["messages"].number(row.message[:SHOWN_MESSAGE])
     if row.failures:
-        same = next((at for at, other in enumerate(told) if _alike(row, other)), None)
+        same = next((at for at, other in enumerate(earlier) if _alike(row, other)), None)
         if same is not None:
             entry["as"] = same
         else:

@@ -80,7 +80,7 @@ class Table:
 
 
 def worst(statuses: Sequence[Status]) -> Status:
-    """The status that says least for a kernel; one that a run did not put on trial counts where none did."""
+    """The status that says least for a kernel; that of a run which did not judge it counts only where none did."""
     return min(statuses, key=_WORST.index)
 
 

@@ -123,14 +123,14 @@ def _verdicts(
                 "identity": identity(record.run),
             }
         )
-    told = [
+    notes = [
         (remark.kind == "warning", remark.text if len(names) == 1 else f"{about}: {remark.text}")
         for remark, about in shared_remarks(found, names, rows, specs)
     ]
     return {
         "verdicts": verdicts,
-        "loud": [text for loud, text in told if loud],
-        "quiet": [text for loud, text in told if not loud],
+        "loud": [text for loud, text in notes if loud],
+        "quiet": [text for loud, text in notes if not loud],
     }
 
 
@@ -183,7 +183,7 @@ def _figures(rows: Sequence[KernelResult]) -> tuple[object, ...]:
 
 
 def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:
-    """What compiles for AMD targets; runs of which the same is to be said are named together."""
+    """What compiles for AMD targets; runs with the same texts are named together."""
     builds: list[dict[str, Any]] = []
     for name, record in zip(names, found, strict=True):
         if not record.run.builds:
