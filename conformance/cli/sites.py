@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from conformance.engine.messages import Setup
 from conformance.engine.modes import CaseMode
 from conformance.port.site_reasons import read_site_reasons, unused
-from conformance.processes.scratch import scratch_base
+from conformance.processes.supervisor import scratch_base
 from conformance.record import Record
 from conformance.runtimes import runtime_kind
 

@@ -1,4 +1,4 @@
-"""The processes that own devices, as the process that runs everything sees them."""
+"""The processes that own devices and fork executors, as the process that runs everything sees them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import time
 from dataclasses import dataclass, field
 from typing import IO
 
-from conformance.engine.ipc import Channel, Closed, Garbled, Late, pair
-from conformance.engine.last_words import telling_line
+from conformance.engine.ipc import Channel, Closed, Garbled, Late, Progress, pair
 from conformance.engine.messages import Ready, Setup, from_map
-from conformance.engine.progress import Progress
 from conformance.files import own_module
 from conformance.processes import Child, InfrastructureError, Supervisor
-from conformance.processes.child import parent_word
+from conformance.processes.child import parent_word, telling_line
 from conformance.runtimes import runtime_kind
 
 SECONDS_TO_START = 180.0

@@ -8,18 +8,14 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-from conformance.engine.compiler import Compiler, compile_answer, seen_by
-from conformance.engine.executor_client import Supply
-from conformance.engine.ipc import Channel
-from conformance.engine.launching import Launching
+from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer, seen_by
+from conformance.engine.executor_client import Launching, Supply
+from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading, Port
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.member import run_member
-from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup
+from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import JudgeReference, PortMode
-from conformance.engine.progress import Progress
 from conformance.engine.remote_executor import Lost
-from conformance.engine.second_opinion import SecondOpinion
 from conformance.engine.site_places import placed
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness, Sites
@@ -68,7 +64,7 @@ class Judge:
         )
         self._library = Library(port, self._compiler.compiled)
         self._reasons: tuple[SiteReason, ...] | None = None
-        self._launchers = Launchers(port, self._compiler, lambda: self._supply.current())  # noqa: PLW0108
+        self._launchers = Launchers(port, self._compiler)
         self._supply = Supply(channel, self._renewed)
 
     def _renewed(self) -> None:

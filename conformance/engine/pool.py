@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from conformance.engine.executor_host import ExecutorState, Host, Unusable
-from conformance.engine.ipc import Closed, Garbled, Late, pair
-from conformance.engine.last_words import fault_line, telling_line
+from conformance.engine.ipc import Closed, Garbled, Late, Progress, hang_seconds, pair
 from conformance.engine.messages import (
     NO_DEVICE,
     Compile,
@@ -28,12 +27,10 @@ from conformance.engine.messages import (
     to_map,
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
-from conformance.engine.patience import hang_seconds
-from conformance.engine.progress import Progress
 from conformance.files import own_module
 from conformance.outcome import Outcome
 from conformance.processes import Child, InfrastructureError, Supervisor
-from conformance.processes.child import parent_word
+from conformance.processes.child import fault_line, parent_word, telling_line
 from conformance.runtimes import runtime_kind
 
 JUDGE = "conformance.engine.judge_process"

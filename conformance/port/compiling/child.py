@@ -69,7 +69,7 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
 def _driver(request: dict[str, Any]) -> bytes:
     from conformance.port.compiling.driver import compile_with, toolchain_of
     from conformance.port.installation import lacked
-    from conformance.processes.bounded import stop_all
+    from conformance.processes.supervisor import stop_all
     from conformance.toolchains.libraries import LibraryCompiler, lacked_of_host
 
     _limit(request["memory"])
