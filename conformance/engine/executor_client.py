@@ -36,7 +36,7 @@ class End:
     suspect: bool
 
 
-class Supply:
+class ExecutorClient:
     """The judge's current executor, if any. ``changed`` is called when another one takes its place."""
 
     def __init__(self, channel: Channel, changed: Callable[[], None]) -> None:

@@ -15,11 +15,16 @@ import os
 import select
 import socket
 import struct
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgpack
+
+from conformance.files import own_module
+from conformance.processes import Supervisor, parent_word
+from conformance.processes.child import KEPT, decoded, tail
 
 PACKET = 64 * 1024
 """Bytes of a packet at most: well below the smallest default send buffer of Linux."""
@@ -124,20 +129,44 @@ def pair() -> tuple[Channel, socket.socket]:
     return Channel(ours), theirs
 
 
-def ready(channels: Sequence[Channel], seconds: float) -> list[Channel]:
+class Process:
+    """A process of ours that runs ``module`` with a channel to it, and what it prints.
+
+    The module gets as its arguments the descriptor of its end, ``descriptors`` and what ``die_with_parent`` takes.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        module: str,
+        descriptors: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
+        self.channel, theirs = pair()
+        with theirs:
+            passed, output = (theirs.fileno(), *descriptors), self._output.fileno()
+            words = [*own_module(module), *map(str, passed), str(parent_word())]
+            self.child = supervisor.start(words, pass_fds=passed, stdout=output, stderr=output, environment=environment)
+
+    def printed(self) -> str:
+        """What it has printed, or the end of it."""
+        return decoded(tail(self._output.fileno(), KEPT))
+
+    def stop(self) -> None:
+        """Kill it and close what belongs to it."""
+        self.child.kill()
+        self.channel.close()
+        self._output.close()
+
+
+def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:
     """The channels on which something has come, after at most ``seconds``."""
-    found: list[Channel] = []
     poll = select.poll()
     by_number = {channel.fileno(): channel for channel in channels}
     for number in by_number:
         poll.register(number, select.POLLIN)
-    deadline = time.monotonic() + seconds
-    while not found:
-        left = deadline - time.monotonic()
-        if left < 0:
-            break
-        found = [by_number[number] for number, _ in poll.poll(left * 1000)]
-    return found
+    return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
 
 
 def _numbers(level: int, kind: int, content: bytes) -> list[int]:

@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -130,6 +131,19 @@ class Timed:
     """A fault took the device's context with it: the process must be replaced."""
 
 
+Request = Compile | RunCases | Time
+Answer = Compiled | Outcome | Timed
+
+
+def no_answer(request: Request, why: str) -> Answer:
+    """The answer to ``request`` where nothing was found out, for a reason that is not the port's doing."""
+    if isinstance(request, Compile):
+        return Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
+    if isinstance(request, Time):
+        return Timed(request.kernel.name, request.case.id, error=why)
+    return Outcome.infrastructure(request.kernel.name, why)
+
+
 @dataclass(frozen=True)
 class Ready:
     """What a run runs on.
@@ -168,24 +182,22 @@ _MESSAGES: tuple[type[Any], ...] = (Setup, Compile, Compiled, RunCases, Time, Ti
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*MODES, *_MESSAGES)}
 
-_adapters: dict[type[Any], TypeAdapter[Any]] = {}
 
-
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind])
 
 
 def to_map(data: Any) -> dict[str, Any]:
     """``data``, one of ``KINDS``, as a map that names its kind."""
-    return {"kind": type(data).__name__, "data": _adapter(type(data)).dump_python(data, mode="json")}
+    kind = type(data).__name__
+    return {"kind": kind, "data": _adapter(kind).dump_python(data, mode="json")}
 
 
 def from_map(content: Mapping[str, Any]) -> Any:
     """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
-    kind = KINDS.get(str(content.get("kind")))
-    if kind is None:
+    kind = str(content.get("kind"))
+    if kind not in KINDS:
         raise ValueError(f"{content.get('kind')!r} is not a kind of message")
     return _adapter(kind).validate_python(content.get("data"))
 
@@ -200,11 +212,8 @@ class Member(Protocol):
     def ready(self) -> Ready | None:
         """What it runs on, where it owns a device."""
 
-    def answer(self, request: Any) -> Any:
+    def answer(self, request: Any) -> Answer:
         """The answer to a request; raises ``ValueError`` for bad input."""
-
-    def no_answer(self, request: Any, why: str) -> Any:
-        """The answer to a request, but ``Compile``, where the harness failed."""
 
 
 MemberFactory = Callable[[Channel, Progress, Setup, Any, Supervisor], Member]
@@ -240,19 +249,11 @@ def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor
         channel.send({"say": "answer", "id": message["id"], **to_map(answer)})
 
 
-def _answer(member: Member, request: Any) -> Any:
+def _answer(member: Member, request: Request) -> Answer | Refused:
     try:
         return member.answer(request)
     except ValueError as error:
         return Refused(str(error))
     except Exception as error:  # a defect of the harness must cost one kernel or case, not the record
-        why = defect(error)
-        if isinstance(request, Compile):
-            return Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
-        return member.no_answer(request, why)
-
-
-def defect(error: Exception) -> str:
-    """A defect of the harness in words: what was raised, and where."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}"
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return no_answer(request, f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}")

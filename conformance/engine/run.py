@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
 from conformance.engine.library import first_to_compile
-from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup
+from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode, Tree
-from conformance.engine.pool import Answer, Pool, Request
+from conformance.engine.pool import Pool
 from conformance.notices import take_warnings
 from conformance.outcome import INFRASTRUCTURE, Outcome
 from conformance.port.declared.declared import NOTHING

@@ -138,10 +138,6 @@ class Timer:
         row = geometry_of(rows, launch.kernel)
         return launch if row is None else launched_as(row, case, launch, self.ready.wave)
 
-    def no_answer(self, request: Time, why: str) -> Timed:
-        """Nothing was measured, for a defect of the harness."""
-        return Timed(request.kernel.name, request.case.id, error=why)
-
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""
         survives = self._device.runtime.guards_memory or error.lacks_memory
