@@ -13,7 +13,7 @@ from conformance.port.amd_cache import Compiled, compile_for
 from conformance.port.compiling.driver import lacked
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
-from conformance.processes.bounded import stop_all
+from conformance.processes.supervisor import stop_all
 from conformance.text import one_line
 from conformance.toolchains.amd import CompileFailure, Toolchain
 from conformance.toolchains.targets import Target

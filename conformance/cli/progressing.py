@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from conformance.engine.steps import ProgressCallback, no_progress
+from conformance.engine.run import ProgressCallback, no_progress
 from conformance.text import one_line
 
 LINE_SECONDS = 10.0

@@ -1,22 +1,30 @@
-"""From a source to its code object, for whoever loads it, and the answer to a request for that."""
+"""From a source to its code object, for whoever loads it; and what AMD's compiler says of one that the host refuses."""
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from conformance.engine.messages import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
-from conformance.outcome import Outcome
+from conformance.outcome import INFRASTRUCTURE, Outcome, Status
+from conformance.port.amd_cache import compile_for
+from conformance.port.code_objects import parse
 from conformance.port.compiling.cache import Made, made
+from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import MissingHeaders
-from conformance.port.compiling.target import Limits, Target
+from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.toolchains.amd import CompileFailure
+from conformance.toolchains.errors import AmdError
+from conformance.toolchains.libraries import amd_library_compiler
 from conformance.toolchains.targets import macros, target
 
 NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
@@ -121,3 +129,71 @@ class Compiler:
         found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
         if found is not None:
             outcome.compiler, outcome.compiler_name = found.compiler, found.name
+
+
+TARGETS = {64: "gfx90a", 32: "gfx1100"}
+"""By the size of a wave, for AMD's compiler: nothing that it takes is the port's fault."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The kernels that AMD's compiler makes of a source, or whether it makes a library of it, or why it was not asked
+    or has not judged, in words."""
+
+    who: str
+    kernels: frozenset[str] = frozenset()
+    unasked: str | None = None
+    library: bool = False
+
+
+class SecondOpinion:
+    """Asks AMD's compiler about sources of one tree, each once, for ``arch``, else for a target with waves of the size
+    ``wave``."""
+
+    def __init__(self, options: BuildOptions, wave: int | None, arch: str | None = None) -> None:
+        self._options = options
+        self._target = target(arch or TARGETS.get(wave or 64, TARGETS[64]))
+        self._known: dict[tuple[KernelSource, bool], _Said] = {}
+
+    def on(self, source: KernelSource, kernel: str, error: str, launcher: bool = False) -> tuple[Status, str]:
+        """The status and message of a kernel, or a launcher, that the host does not compile, by ``error``."""
+        if source.is_code_object or is_cuda(source, self._options):
+            return "compile_error", error
+        if (source, launcher) not in self._known:
+            self._known[source, launcher] = self._ask_for_library(source) if launcher else self._ask(source)
+        said = self._known[source, launcher]
+        if said.library or kernel in said.kernels:
+            why = f"the harness cannot compile this, AMD's compiler does ({said.who}): {error}"
+            return "not_run", f"{INFRASTRUCTURE}{why}"
+        if said.unasked is not None:
+            return "compile_error", f"{error} (nobody checked whether AMD's compiler takes it: {said.unasked})"
+        return "compile_error", error
+
+    def _ask(self, source: KernelSource) -> _Said:
+        try:
+            toolchain = require_hipcc(self._target.name)
+        except NoHipcc:
+            return _Said("", unasked="none was found")
+        who = f"{toolchain.name}, for {self._target.name}"
+        try:
+            code = compile_for(toolchain, source, self._target, self._options).code
+            return _Said(who, frozenset(parse(code, source.label).kernels))
+        except CompileFailure as failure:
+            return _Said(who, unasked=lacked(toolchain, failure.log))
+        except SourceError:
+            return _Said(who)  # what nobody can read
+        except (AmdError, InfrastructureError, OSError) as error:
+            return _Said(who, unasked=str(error))
+
+    def _ask_for_library(self, source: KernelSource) -> _Said:
+        compiler = amd_library_compiler(self._target.name)
+        if isinstance(compiler, str):
+            return _Said("", unasked="none was found")
+        folders = dict.fromkeys((source.root, source.path.parent))
+        words = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                compiler.compile(source.path, Path(folder) / "library", words)
+        except (CompileFailure, OSError):
+            return _Said(compiler.name)  # it refuses the source too, or one thing more
+        return _Said(f"{compiler.name}, for {self._target.name}", library=True)

@@ -1,20 +1,15 @@
-"""The processes that own devices, as the process that runs everything sees them."""
+"""The processes that own devices and fork executors, as the process that runs everything sees them."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import IO
 
-from conformance.engine.ipc import Channel, Closed, Garbled, Late, pair
-from conformance.engine.last_words import telling_line
+from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
 from conformance.engine.messages import Ready, Setup, from_map
-from conformance.engine.progress import Progress
-from conformance.files import own_module
-from conformance.processes import Child, InfrastructureError, Supervisor
-from conformance.processes.child import parent_word
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes.child import telling_line
 from conformance.runtimes import runtime_kind
 
 SECONDS_TO_START = 180.0
@@ -23,7 +18,6 @@ SECONDS_TO_START = 180.0
 SECONDS_TO_END = 15.0
 
 _LOOK = 0.5
-_LAST_WORDS = 64 * 1024
 
 
 class Unusable(RuntimeError):
@@ -50,9 +44,7 @@ class Host:
         self._supervisor = supervisor
         self._setup = setup
         self._printed = printed
-        self._child: Child | None = None
-        self._control: Channel | None = None
-        self._errors: IO[bytes] | None = None
+        self._process: Process | None = None
         self._count = 0
         self._living: dict[int, ExecutorState] = {}
         self.hung = ""
@@ -66,8 +58,7 @@ class Host:
         for attempt in (1, 2):
             if self.hung:
                 raise InfrastructureError(self.hung)
-            self._open()
-            state = self._fork(judges)
+            state = self._fork(judges, self._open())
             deadline = time.monotonic() + SECONDS_TO_START
             while state.ready is None and state.how is None and time.monotonic() < deadline:
                 self._listen(_LOOK)
@@ -86,9 +77,9 @@ class Host:
 
     def stop(self, state: ExecutorState) -> None:
         """End an executor and learn how it ended."""
-        if state.how is None and self._control is not None:
+        if state.how is None and self._process is not None:
             try:
-                self._control.send({"do": "stop", "child": state.number}, seconds=SECONDS_TO_END)
+                self._process.channel.send({"do": "stop", "child": state.number}, seconds=SECONDS_TO_END)
             except (Closed, Late):
                 self._close_host()
         self.ended(state)
@@ -111,30 +102,24 @@ class Host:
             self.stop(state)
         self._close_host()
 
-    def _open(self) -> None:
-        """Start the host process where there is none."""
-        if self._child is not None and self._child.poll() is None:
-            return
-        self._close_host()
-        self._control, theirs = pair()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the host
-        with theirs:
-            words = [*own_module("conformance.engine.executor"), str(theirs.fileno()), str(parent_word())]
-            errors = self._errors.fileno()
-            self._child = self._supervisor.start(words, pass_fds=(theirs.fileno(),), stdout=errors, stderr=errors)
-        setup = self._setup
-        self._control.send(
-            {
-                "runtime": setup.runtime,
-                "wave": setup.wave,
-                "threads": setup.threads,
-                "device": setup.device,
-                "sandbox": setup.sandbox,
-            }
-        )
+    def _open(self) -> Process:
+        """The host process, started where there is none."""
+        if self._process is None or self._process.child.poll() is not None:
+            self._close_host()
+            self._process = Process(self._supervisor, "conformance.engine.executor")
+            setup = self._setup
+            self._process.channel.send(
+                {
+                    "runtime": setup.runtime,
+                    "wave": setup.wave,
+                    "threads": setup.threads,
+                    "device": setup.device,
+                    "sandbox": setup.sandbox,
+                }
+            )
+        return self._process
 
-    def _fork(self, judges: list[int]) -> ExecutorState:
-        assert self._control is not None
+    def _fork(self, judges: list[int], process: Process) -> ExecutorState:
         self._count += 1
         state = ExecutorState(self._count, Progress(), judges=list(judges))
         given: list[int] = []
@@ -144,7 +129,7 @@ class Host:
             ours.close()
             given.append(theirs.detach())
         try:
-            self._control.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
+            process.channel.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
         except (Closed, Late):
             self._listen(_LOOK)  # a host that could not open its device has said why
             state.how = self._last_words()
@@ -156,10 +141,10 @@ class Host:
 
     def _listen(self, seconds: float) -> None:
         """Take one message of the host, if one comes."""
-        if self._control is None:
+        if self._process is None:
             return
         try:
-            message, descriptors = self._control.receive(seconds)
+            message, descriptors = self._process.channel.receive(seconds)
         except Late:
             return
         except (Closed, Garbled):
@@ -182,27 +167,19 @@ class Host:
 
     def _close_host(self) -> None:
         """Kill the host with its executors."""
-        if self._child is not None:
-            words = self._last_words() if self._child.poll() is not None else "it had to be killed"
-            self._child.kill()
+        if self._process is not None:
+            words = self._last_words() if self._process.child.poll() is not None else "it had to be killed"
+            self._process.stop()
+            self._process = None
             for state in self._living.values():
                 state.how = state.how or words
             self._living.clear()
-            self._child = None
-        if self._control is not None:
-            self._control.close()
-            self._control = None
-        if self._errors is not None:
-            self._errors.close()
-            self._errors = None
 
     def _last_words(self) -> str:
-        if self._child is None or self._errors is None:
+        if self._process is None:
             return "it ended"
-        self._child.wait(SECONDS_TO_END)
-        size = os.fstat(self._errors.fileno()).st_size
-        words = os.pread(self._errors.fileno(), _LAST_WORDS, max(0, size - _LAST_WORDS)).decode(errors="replace")
-        return _end_message(self._child.ended_how(), words)
+        self._process.child.wait(SECONDS_TO_END)
+        return _end_message(self._process.child.ended_how(), self._process.printed())
 
 
 def _hang_message(setup: Setup) -> str:

@@ -1,19 +1,30 @@
-"""Messages between processes: msgpack over a Unix socket, one message a packet, never pickle.
+"""What goes between processes: messages over a socket, buffers in shared memory, a page of progress; and how long one
+waits for another.
 
-A message that does not fit a packet travels in an anonymous file whose descriptor goes with the packet.
+A message is msgpack over a Unix socket, one message a packet, never pickle. One that does not fit a packet travels in
+an anonymous file whose descriptor goes with the packet.
 """
 
 from __future__ import annotations
 
 import array
+import ctypes
+import fcntl
+import mmap
 import os
 import select
 import socket
+import struct
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgpack
+
+from conformance.files import own_module
+from conformance.processes import Supervisor, parent_word
+from conformance.processes.child import KEPT, decoded, tail
 
 PACKET = 64 * 1024
 """Bytes of a packet at most: well below the smallest default send buffer of Linux."""
@@ -118,20 +129,44 @@ def pair() -> tuple[Channel, socket.socket]:
     return Channel(ours), theirs
 
 
-def ready(channels: Sequence[Channel], seconds: float) -> list[Channel]:
+class Process:
+    """A process of ours that runs ``module`` with a channel to it, and what it prints.
+
+    The module gets as its arguments the descriptor of its end, ``descriptors`` and what ``die_with_parent`` takes.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        module: str,
+        descriptors: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
+        self.channel, theirs = pair()
+        with theirs:
+            passed, output = (theirs.fileno(), *descriptors), self._output.fileno()
+            words = [*own_module(module), *map(str, passed), str(parent_word())]
+            self.child = supervisor.start(words, pass_fds=passed, stdout=output, stderr=output, environment=environment)
+
+    def printed(self) -> str:
+        """What it has printed, or the end of it."""
+        return decoded(tail(self._output.fileno(), KEPT))
+
+    def stop(self) -> None:
+        """Kill it and close what belongs to it."""
+        self.child.kill()
+        self.channel.close()
+        self._output.close()
+
+
+def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:
     """The channels on which something has come, after at most ``seconds``."""
-    found: list[Channel] = []
     poll = select.poll()
     by_number = {channel.fileno(): channel for channel in channels}
     for number in by_number:
         poll.register(number, select.POLLIN)
-    deadline = time.monotonic() + seconds
-    while not found:
-        left = deadline - time.monotonic()
-        if left < 0:
-            break
-        found = [by_number[number] for number, _ in poll.poll(left * 1000)]
-    return found
+    return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
 
 
 def _numbers(level: int, kind: int, content: bytes) -> list[int]:
@@ -165,3 +200,120 @@ def _content(size: object, descriptors: list[int]) -> bytes:
     if len(data) != size:
         raise Garbled("a message is cut short")
     return data
+
+
+ALIGNMENT = 256
+"""Bytes, as a device allocation has it."""
+
+_STEP = 4 << 20
+_SEALS = 0x1 | 0x2
+"""F_SEAL_SEAL and F_SEAL_SHRINK of Linux: what is sealed stays so, and nothing else can be sealed."""
+
+
+def aligned(size: int) -> int:
+    """``size`` rounded up to the alignment of buffers."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class Arena:
+    """Memory that a judge and an executor share, as this process maps it: an anonymous file that only grows.
+
+    The judge makes it and says where things lie in it. It cannot be made smaller, so that no process finds a page of it
+    gone.
+    """
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        """A new one, or the one behind ``descriptor``, which is closed with the arena."""
+        if descriptor is None:
+            descriptor = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        self.descriptor = descriptor
+        self.size = 0
+        self._map: mmap.mmap | None = None
+        self._address = 0
+
+    @property
+    def map(self) -> mmap.mmap:
+        """What is mapped, after ``grow`` or ``attach``."""
+        assert self._map is not None
+        return self._map
+
+    def grow(self, size: int) -> None:
+        """Make the file at least ``size`` bytes long and map all of it. Raises ``OSError`` and ``ValueError``."""
+        if size <= self.size:
+            return
+        length = -(-size // _STEP) * _STEP
+        if os.fstat(self.descriptor).st_size < length:
+            os.posix_fallocate(self.descriptor, 0, length)  # a full memory is an error here, not a signal later
+        self.attach(length)
+
+    def attach(self, size: int) -> None:
+        """Map the first ``size`` bytes of the file; what was mapped before stays as long as somebody looks at it."""
+        if size <= self.size:
+            return
+        self._map = mmap.mmap(self.descriptor, size)
+        self.size = size
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+
+    def address(self, offset: int, size: int) -> int:
+        """Where ``size`` bytes from ``offset`` lie in this process; raises ``ValueError`` outside the arena."""
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ValueError(f"{size} bytes at {offset} of an arena of {self.size}")
+        return self._address + offset
+
+    def close(self) -> None:
+        self._map = None
+        self.size = 0
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+_HEADER = struct.Struct("dI")
+_SIZE = 4096
+
+
+class Progress:
+    """A shared page that holds the time and the name of the last thing begun.
+
+    The parent makes it (``Progress()``) and hands the file descriptor to the child (``Progress(fd)``).
+    """
+
+    def __init__(self, fd: int | None = None) -> None:
+        if fd is None:
+            fd = os.memfd_create("candle-parity-progress", 0)
+            os.ftruncate(fd, _SIZE)
+        self.fd = fd
+        self._page = mmap.mmap(fd, _SIZE)
+
+    def begin(self, what: str) -> None:
+        text = what.encode()[: _SIZE - _HEADER.size]
+        self._page[_HEADER.size : _HEADER.size + len(text)] = text
+        self._page[: _HEADER.size] = _HEADER.pack(time.monotonic(), len(text))
+
+    def read(self) -> tuple[float, str]:
+        """When (``time.monotonic``) and what was begun last; (0, "") before the first."""
+        began, length = _HEADER.unpack(self._page[: _HEADER.size])
+        return began, self._page[_HEADER.size : _HEADER.size + length].decode(errors="replace")
+
+    def close(self) -> None:
+        self._page.close()
+        os.close(self.fd)
+
+
+ENVIRONMENT = "CANDLE_PARITY_HANG_SECONDS"
+
+_DEFAULT = 90.0
+
+
+def hang_seconds() -> float:
+    """A launch, or a judge between two cases, that takes longer is stopped with its process.
+
+    The cpu runtime ends endless loops itself well before; a GPU that hangs does not. ``$CANDLE_PARITY_HANG_SECONDS``
+    sets another limit.
+    """
+    try:
+        seconds = float(os.environ.get(ENVIRONMENT, ""))
+    except ValueError:
+        return _DEFAULT
+    return seconds if seconds > 0 else _DEFAULT

@@ -8,18 +8,14 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
-from conformance.engine.compiler import Compiler, compile_answer, seen_by
-from conformance.engine.executor_client import Supply
-from conformance.engine.ipc import Channel
-from conformance.engine.launching import Launching
+from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer, seen_by
+from conformance.engine.executor_client import ExecutorClient, Launching
+from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, LostLoading, Port
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.member import run_member
-from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup
+from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import JudgeReference, PortMode
-from conformance.engine.progress import Progress
 from conformance.engine.remote_executor import Lost
-from conformance.engine.second_opinion import SecondOpinion
 from conformance.notices import take_warnings
 from conformance.outcome import Evidence, Failure, Observation, Outcome, Robustness
 from conformance.port.declared.geometry import described, geometry_of
@@ -54,19 +50,19 @@ class Judge:
         self._losses: dict[tuple[str, str], int] = {}
         self._deadly: dict[Entry, dict[str, str]] = {"kernel": {}, "launcher": {}}
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
-        self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._supply.ready)
+        self._executors = ExecutorClient(channel, self._renewed)
+        self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
         port = Port(
             mode.tree.sources,
             seen_by(setup, mode.tree.options),
             setup.runtime,
-            lambda: self._supply.current(),  # noqa: PLW0108 - the supply is made last
-            lambda: self._supply.ready.arch,
+            self._executors.current,
+            lambda: self._executors.ready.arch,
             progress.begin,
             mode.tree.declared.names,
         )
         self._library = Library(port, self._compiler.compiled)
-        self._launchers = Launchers(port, self._compiler, lambda: self._supply.current())  # noqa: PLW0108
-        self._supply = Supply(channel, self._renewed)
+        self._launchers = Launchers(port, self._compiler)
 
     def _renewed(self) -> None:
         self._library.renewed()
@@ -76,21 +72,17 @@ class Judge:
         """Compile and load a source, or run a kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
         return self._compile(request) if isinstance(request, Compile) else self._run(request)
 
-    def no_answer(self, request: RunCases, why: str) -> Outcome:
-        """No verdict, for a defect of the harness."""
-        return Outcome.infrastructure(request.kernel.name, why)
-
     def _compile(self, request: Compile) -> Compiled:
         """Compile and load one source."""
         answer = compile_answer(request, self._load)
         if answer.error is not None:
-            self._supply.discard()
+            self._executors.discard()
         return answer
 
     def _load(self, source: str) -> str | None:
-        """Compile and load a source, in an executor of its own where another one is no proof; why it cannot be."""
+        """Compile and load a source, in a fresh executor when a shared one would prove nothing; returns the error."""
         while True:
-            fresh = self._supply.touch()
+            fresh = self._executors.touch()
             try:
                 self._library.compile(source)
                 return None
@@ -101,12 +93,12 @@ class Judge:
             except HipError:
                 if fresh:
                     raise
-            self._supply.alone()
+            self._executors.alone()
 
     def _lost_loading(self, entry: Entry, lost: LostLoading, fresh: bool) -> None:
         """Remember that loading a source cost an executor; the second time, or a hang with nothing before it, it is
         known as deadly. One that was lost to another judge's kernel meanwhile says nothing of the source."""
-        end = self._supply.lost(lost.lost)
+        end = self._executors.lost(lost.lost)
         if not end.suspect:
             return
         key = (entry, lost.source)
@@ -155,47 +147,47 @@ class Judge:
         before = {} if kernel.is_launcher else request.broken
         deadly = self._deadly[kernel.entry]
         deaths = 0
-        self._supply.settle()
+        self._executors.settle()
         for attempt in range(TRIES):
             library.broken = {**before, **deadly}
             library.unavailable = {} if kernel.is_launcher else dict(request.unavailable)
             self._library.refused.clear()
-            fresh = self._supply.touch()
+            fresh = self._executors.touch()
             try:
                 outcome = self._attempt(kernel, ids)
             except InfrastructureError:  # unless a kernel before this one has taken all memory
                 if fresh:
                     raise
-                self._supply.alone()
+                self._executors.alone()
                 continue
             except LostLoading as lost:
                 self._lost_loading(kernel.entry, lost, fresh)
-                self._supply.alone()
+                self._executors.alone()
                 continue
             except Lost as lost:
-                end = self._supply.lost(lost)
+                end = self._executors.lost(lost)
                 if not end.suspect:
                     if attempt:  # neighbours that fault again and again must not keep it from a verdict
-                        self._supply.alone()
+                        self._executors.alone()
                     continue
                 deaths += 1
                 if deaths == DEATHS or (fresh and lost.kind == "silent"):
                     return self._process_lost(kernel, lost, end.how)
-                self._supply.alone()
+                self._executors.alone()
                 continue
             if outcome.status == "pass" or not self._is_suspect(library.broken != {**before, **deadly}, outcome):
                 return outcome
             if fresh:
                 deadly.update(library.broken)  # learned where nothing else had run: not to be tried again
-                self._supply.discard()
+                self._executors.discard()
                 return outcome
-            self._supply.alone()
+            self._executors.alone()
         raise InfrastructureError(f"{TRIES} executors were lost while {kernel.name} was judged, not all to it")
 
     def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
         """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not
         compile or load any more."""
-        if not self._supply.ready.guards_memory:
+        if not self._executors.ready.guards_memory:
             return outcome.poisoned or bool(self._library.refused)
         return bool(outcome.launches) or broke
 
@@ -210,13 +202,13 @@ class Judge:
             return Outcome(kernel.name, status, source=found.source, message=message)
         if found.function is None:
             return Outcome(kernel.name, found.status, source=found.source, message=found.message)
-        executor, survives = self._supply.current(), self._supply.ready.guards_memory
+        executor, survives = self._executors.current(), self._executors.ready.guards_memory
         faults = survives and mode.launches_faults
         unwritten = runtime_kind(setup.runtime).unwritten
         launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
         made = mode.cases(kernel, ids, setup.salt)
-        made = with_wave(made, self._supply.ready.wave) if kernel.is_launcher else made
-        made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
+        made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
+        made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
         cases = launching.ahead(made)
         handler = mode.handler(kernel)
         outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
@@ -259,10 +251,6 @@ class ReferenceJudge:
             return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(kernel.name, "not_run", message=str(error))
-
-    def no_answer(self, request: RunCases, why: str) -> Outcome:
-        """No verdict, for a defect of the harness."""
-        return Outcome.infrastructure(request.kernel.name, why)
 
 
 def _make(

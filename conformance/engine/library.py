@@ -1,4 +1,4 @@
-"""The kernels of a tree: which code object defines which."""
+"""The kernels of a tree: which code object defines which, and with what parameters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from typing import Protocol
 
 from conformance.engine.remote_executor import Function, KernelRow, Lost
-from conformance.engine.tables import Defined, Table, amd_table, host_table, reported_table
 from conformance.outcome import INFRASTRUCTURE, Status
-from conformance.port.code_objects import read_code_objects
+from conformance.port.bundles import CompressedBundle
+from conformance.port.code_objects import code_for, read_code_objects
 from conformance.port.compiling.cache import Made
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
@@ -20,23 +20,25 @@ from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
+from conformance.port.signature import Given, arguments, compiled, difference
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
+from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.errors import AmdError, OtherDevice
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
 """How it begins of one that was compiled, or that no compiler has judged."""
 
 
 class Loader(Protocol):
-    """Where code objects are loaded: an executor."""
+    """Where code objects, or compiled sources with their host functions, are loaded: an executor, or this process."""
 
-    def load(self, code: bytes, label: str) -> tuple[int, list[KernelRow] | None]: ...
+    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]: ...
 
-    def function(self, module: int, name: str) -> Function | None: ...
+    def function(self, module: int, name: str, launcher: bool = False) -> Function | None: ...
 
 
 @dataclass(frozen=True)
@@ -282,3 +284,61 @@ def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> Sequ
     """Which sources to compile before anything runs: those named after ``modules``; all where one has no file."""
     named = [source for source in sources if source.path.stem in modules]
     return named if {source.path.stem for source in named} >= modules else sources
+
+
+@dataclass(frozen=True)
+class Defined:
+    """A kernel of a code object.
+
+    ``difference`` tells how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition in
+    ``file`` (a header's path, or the source's label) and ``most_threads`` the largest block that it is built for, where
+    the code object says.
+    """
+
+    difference: Callable[[Kernel], str | None]
+    line: int | None = None
+    file: str | None = None
+    most_threads: int | None = None
+
+
+Table = Mapping[str, Defined]
+
+
+def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, bytes]:
+    """The kernels in ``code`` for a device of ``arch``, and the bytes of the code object that has them: out of an
+    offload bundle, so that what is loaded is what was read.
+
+    Raises ``SourceError``, and ``InfrastructureError`` for code that cannot be read here or is for other devices: no
+    kernel's fault, and nothing was judged.
+    """
+    try:
+        chosen, own = code_for(code, arch, source.label)
+    except (CompressedBundle, OtherDevice) as error:
+        raise InfrastructureError(str(error)) from None
+    except AmdError as error:
+        raise SourceError(str(error)) from None
+    return {
+        name: Defined(partial(difference, given=arguments(kernel)), most_threads=kernel.max_workgroup or None)
+        for name, kernel in chosen.kernels.items()
+    }, own
+
+
+def host_table(source: KernelSource, code: bytes) -> Table:
+    """The kernels in host code, with their types in words; raises ``SourceError``."""
+    try:
+        kernels = host_kernels(code)
+    except ValueError as error:
+        raise SourceError(f"{source.label}: {error}") from None
+    return {
+        kernel.name: _defined([compiled(words, size) for words, size in kernel.params], kernel.line, kernel.file)
+        for kernel in kernels
+    }
+
+
+def reported_table(rows: Sequence[KernelRow]) -> Table:
+    """The kernels as a runtime tells them."""
+    return {row.name: _defined([compiled(one.type, one.size) for one in row.params], row.line) for row in rows}
+
+
+def _defined(given: Sequence[Given], line: int | None, file: str | None = None) -> Defined:
+    return Defined(partial(difference, given=given), line, file)

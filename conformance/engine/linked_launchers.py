@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from conformance.engine.compiler import Compiler
 from conformance.engine.library import Found, LostLoading, Port
-from conformance.engine.remote_executor import Function, KernelRow, Lost
+from conformance.engine.remote_executor import Function, Lost
 from conformance.outcome import INFRASTRUCTURE
 from conformance.port.code_objects import embedded
 from conformance.port.compiling.cache import Made
@@ -24,27 +22,18 @@ from conformance.spec.kernel import Kernel
 from conformance.toolchains.errors import AmdError
 
 
-class Loader(Protocol):
-    """Where compiled sources are loaded and host functions are found: an executor, or this process."""
-
-    def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]: ...
-
-    def launcher(self, module: int, name: str) -> Function | None: ...
-
-
 class Launchers:
-    """The host functions of ``port``, compiled with their kernels by ``compiler`` and loaded where ``loader`` says.
+    """The host functions of ``port``, compiled with their kernels by ``compiler`` and loaded on demand.
 
     ``broken`` and ``unavailable`` are by the label of a source, as in ``Library``.
     """
 
-    def __init__(self, port: Port, compiler: Compiler, loader: Callable[[], Loader]) -> None:
+    def __init__(self, port: Port, compiler: Compiler) -> None:
         self.broken: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
         self._sources = {source.label: source for source in port.sources}
         self._port = port
         self._compiler = compiler
-        self._loader = loader
         self._refused: set[str] = set()
         self._candidates: dict[str, list[str]] = {}
         self._defined: dict[str, dict[str, Definition]] = {}
@@ -130,7 +119,7 @@ class Launchers:
             if label not in self._made:
                 self._made[label] = self._compiler.compiled(source, launchers=True)
             code = self._made[label].code
-            self._modules[label], _ = self._loader().load(code, source.label, launchers=True)
+            self._modules[label], _ = self._port.loader().load(code, source.label, launchers=True)
         except Lost as lost:
             raise LostLoading(label, lost) from None
         except CompileError as error:
@@ -169,5 +158,5 @@ class Launchers:
 
     def _function(self, label: str, name: str) -> Function | None:
         if (label, name) not in self._functions:
-            self._functions[label, name] = self._loader().launcher(self._modules[label], name)
+            self._functions[label, name] = self._port.loader().function(self._modules[label], name, launcher=True)
         return self._functions[label, name]

@@ -1,21 +1,28 @@
-"""What goes to a judge or a timer and what comes back: plain data, as maps in msgpack between processes."""
+"""What goes to a judge or a timer and what comes back, as plain data; and how such a process takes requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import faulthandler
+import sys
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter
 
 from conformance.cases.case import Case
-from conformance.engine.modes import MODES
-from conformance.engine.timing.counting import Counted
-from conformance.engine.timing.measure import Measurement
+from conformance.engine.ipc import Channel, Closed, Progress
+from conformance.engine.modes import MODES, Mode
+from conformance.engine.timing.measure import Counted, Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.target import CompilerChoice
+from conformance.port.sources import SourceError
+from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.choice import NOTHING_RUNS, Choice
+from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
@@ -122,6 +129,19 @@ class Timed:
     """A fault took the device's context with it: the process must be replaced."""
 
 
+Request = Compile | RunCases | Time
+Answer = Compiled | Outcome | Timed
+
+
+def no_answer(request: Request, why: str) -> Answer:
+    """The answer to ``request`` where nothing was found out, for a reason that is not the port's doing."""
+    if isinstance(request, Compile):
+        return Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
+    if isinstance(request, Time):
+        return Timed(request.kernel.name, request.case.id, error=why)
+    return Outcome.infrastructure(request.kernel.name, why)
+
+
 @dataclass(frozen=True)
 class Ready:
     """What a run runs on.
@@ -160,23 +180,78 @@ _MESSAGES: tuple[type[Any], ...] = (Setup, Compile, Compiled, RunCases, Time, Ti
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*MODES, *_MESSAGES)}
 
-_adapters: dict[type[Any], TypeAdapter[Any]] = {}
 
-
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind])
 
 
 def to_map(data: Any) -> dict[str, Any]:
     """``data``, one of ``KINDS``, as a map that names its kind."""
-    return {"kind": type(data).__name__, "data": _adapter(type(data)).dump_python(data, mode="json")}
+    kind = type(data).__name__
+    return {"kind": kind, "data": _adapter(kind).dump_python(data, mode="json")}
 
 
 def from_map(content: Mapping[str, Any]) -> Any:
     """What ``to_map`` made a map of; raises ``ValueError`` for anything else."""
-    kind = KINDS.get(str(content.get("kind")))
-    if kind is None:
+    kind = str(content.get("kind"))
+    if kind not in KINDS:
         raise ValueError(f"{content.get('kind')!r} is not a kind of message")
     return _adapter(kind).validate_python(content.get("data"))
+
+
+SECONDS_TO_SET_UP = 60.0
+
+
+class Member(Protocol):
+    """A process that answers requests."""
+
+    @property
+    def ready(self) -> Ready | None:
+        """What it runs on, where it owns a device."""
+
+    def answer(self, request: Any) -> Answer:
+        """The answer to a request; raises ``ValueError`` for bad input."""
+
+
+MemberFactory = Callable[[Channel, Progress, Setup, Any, Supervisor], Member]
+"""Makes the member of a setup and a mode; the channel is for what it asks of the process that started it."""
+
+
+def run_member(make: MemberFactory) -> None:
+    """Serve until the other side closes, as ``python -m MODULE SOCKET_FD PROGRESS_FD PARENT_PID``."""
+    die_with_parent(int(sys.argv[3]))
+    faulthandler.enable()
+    with Supervisor() as supervisor:
+        try:
+            _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
+        except Closed:
+            return
+
+
+def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
+    """Take a ``Setup`` with a mode, answer ``Ready``, nothing or ``Refused``, then answer requests."""
+    message, _ = channel.receive(SECONDS_TO_SET_UP)
+    setup: Setup = from_map(message)
+    mode: Mode = from_map(message["mode"])
+    try:
+        member = make(channel, progress, setup, mode, supervisor)
+    except (SourceError, HipError, RuntimeError, OSError, ValueError) as error:
+        channel.send({"say": "answer", "id": 0, **to_map(Refused(str(error)))})
+        return
+    channel.send({"say": "answer", "id": 0, **({"kind": None} if member.ready is None else to_map(member.ready))})
+    while True:
+        message, _ = channel.receive()
+        answer = _answer(member, from_map(message))
+        progress.begin("")
+        channel.send({"say": "answer", "id": message["id"], **to_map(answer)})
+
+
+def _answer(member: Member, request: Request) -> Answer | Refused:
+    try:
+        return member.answer(request)
+    except ValueError as error:
+        return Refused(str(error))
+    except Exception as error:  # a defect of the harness must cost one kernel or case, not the record
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return no_answer(request, f"the harness failed: {error!r} at {Path(where.filename).name}:{where.lineno}")

@@ -1,24 +1,30 @@
 """What a run does with kernels: judge them over generated or recorded cases, judge the reference, record, or time.
 
 A mode goes to every process of a run as plain data. Those whose kernels are launched case by case say where the cases
-come from and what happens with the answers; the loop over them is in ``conformance.verdict.loop``.
+come from and what happens with the answers: judged, or kept (``RecordingHandler``). The loop over them is in
+``conformance.verdict.loop``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from conformance.engine.recording import RecordingHandler
+import numpy as np
+
+from conformance.cases.launch import Buffer
+from conformance.outcome import Outcome, Status
 from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource, find_sources
+from conformance.replay.recorder import Recorder
 from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import Mismatch
 from conformance.verdict.judge import Judging
-from conformance.verdict.loop import AnswerHandler
+from conformance.verdict.loop import AnswerHandler, Buffers, Damage
 from conformance.verdict.trials import (
     Parts,
     Subject,
@@ -28,6 +34,48 @@ from conformance.verdict.trials import (
     recorded,
     recorded_parts,
 )
+
+
+class RecordingHandler:
+    """Writes the answers of one kernel into ``folder``; none is judged.
+
+    The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
+    not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._recorder = Recorder()
+
+    def begin(self, case: TrialCase) -> None:
+        """Nothing is known of a case before its answer."""
+
+    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+        """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
+        _refuse_written_inputs(case, buffers)
+        self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
+        return None
+
+    def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
+        """Nobody judges what is recorded."""
+        return False
+
+    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+        """Write what was kept; the status is of the launches."""
+        self._recorder.write(self._folder, outcome.kernel)
+        if outcome.failed:
+            outcome.status = next((status for status in ("crash", "timeout") if status in faults), "fail")
+        elif not outcome.cases and not outcome.left_out:
+            outcome.status, outcome.message = "not_run", "it has no cases"
+
+
+def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:
+    """Raises ``Damage`` where an input was overwritten: a trace has no place for it, and no kernel may do it."""
+    for argument in case.launch.args:
+        if isinstance(argument, Buffer) and argument.role == "in":
+            changed = np.count_nonzero(after[argument.name].view(np.uint8) != argument.data.view(np.uint8))
+            if changed:
+                raise Damage(f"{changed} bytes of input {argument.name} were overwritten")
 
 
 @dataclass(frozen=True)

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import os
-import select
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from conformance.engine.executor_host import ExecutorState, Host, Unusable
-from conformance.engine.ipc import Closed, Garbled, Late, pair
-from conformance.engine.last_words import fault_line, telling_line
+from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, hang_seconds, ready
 from conformance.engine.messages import (
     NO_DEVICE,
+    Answer,
     Compile,
     Compiled,
     Ready,
     Refused,
-    RunCases,
+    Request,
     Setup,
     Time,
     Timed,
     from_map,
+    no_answer,
     to_map,
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
-from conformance.engine.patience import hang_seconds
-from conformance.engine.progress import Progress
-from conformance.files import own_module
 from conformance.outcome import Outcome
-from conformance.processes import Child, InfrastructureError, Supervisor
-from conformance.processes.child import parent_word
+from conformance.processes import InfrastructureError, Supervisor
+from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
 
 JUDGE = "conformance.engine.judge_process"
@@ -49,9 +45,6 @@ _QUIET = 12
 
 _LOOK = 0.5
 _SENDING = 30.0
-
-Request = Compile | RunCases | Time
-Answer = Compiled | Outcome | Timed
 
 
 class EngineError(RuntimeError):
@@ -76,21 +69,10 @@ class _Member:
         self.asked: _Asked | None = None
         self.since = time.monotonic()
         self.executor: ExecutorState | None = None
-        self.greeted = False
         self._count = 0
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
-        self.channel, theirs = pair()
-        with theirs:
-            module = TIMER if isinstance(mode, TimeTrees) else JUDGE
-            words = [*own_module(module), str(theirs.fileno()), str(self.progress.fd), str(parent_word())]
-            errors = self._errors.fileno()
-            self.child: Child = supervisor.start(
-                words,
-                pass_fds=(theirs.fileno(), self.progress.fd),
-                stdout=errors,
-                stderr=errors,
-                environment=_environment(),
-            )
+        module = TIMER if isinstance(mode, TimeTrees) else JUDGE
+        self._process = Process(supervisor, module, [self.progress.fd], _environment())
+        self.channel = self._process.channel
         self.channel.send({**to_map(setup), "mode": to_map(mode)})
 
     def send(self, asked: _Asked) -> None:
@@ -100,7 +82,7 @@ class _Member:
         try:
             self.channel.send({"id": self._count, **to_map(asked.request)}, seconds=_SENDING)
         except (Closed, Late):
-            self.child.kill()
+            self.kill()
 
     def owns(self, message: dict[str, Any]) -> bool:
         """Whether ``message`` answers the request that this process is busy with."""
@@ -118,17 +100,17 @@ class _Member:
 
     def last_words(self) -> str:
         """How the process ended and the last thing that it wrote to standard error."""
-        size = os.fstat(self._errors.fileno()).st_size
-        words = os.pread(self._errors.fileno(), 8192, max(0, size - 8192)).decode(errors="replace")
+        words = self._process.printed()
         python = next((line for line in words.splitlines() if line.startswith("Fatal")), "")
         fatal = fault_line(words) or python or telling_line(words)
-        return f"{self.child.ended_how()}{': ' + fatal if fatal else ''}"
+        return f"{self._process.child.ended_how()}{': ' + fatal if fatal else ''}"
+
+    def kill(self) -> None:
+        self._process.child.kill()
 
     def stop(self) -> None:
-        self.child.kill()
-        self.channel.close()
+        self._process.stop()
         self.progress.close()
-        self._errors.close()
 
 
 def _has_no_verdict(answer: Answer) -> bool:
@@ -181,17 +163,17 @@ class Pool:
 
         Raises ``EngineError`` when one cannot be.
         """
-        ready = NO_DEVICE
+        found = NO_DEVICE
         try:
             if isinstance(self._mode, PortMode):
                 executor = self._start(self._members[0])
                 assert executor.ready is not None
-                ready = executor.ready
+                found = executor.ready
             for member in self._members:
-                ready = self._greet(member) or ready
+                found = self._greet(member) or found
         except (Unusable, InfrastructureError) as error:
             raise EngineError(str(error)) from None
-        return ready
+        return found
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Each request's answer as it comes, in any order.
@@ -205,8 +187,9 @@ class Pool:
                 for member in self._members:
                     if waiting and member.asked is None and not self._leaves_to_others(member):
                         member.send(waiting.popleft())
-                for member in self._readable_members():
-                    yield from self._handle_message(member, waiting)
+                asked = {member.channel: member for member in self._members if member.asked}
+                for channel in ready(asked, _LOOK):
+                    yield from self._handle_message(asked[channel], waiting)
                 for member in [member for member in self._members if member.stalled()]:
                     yield from self._lost(member, waiting, "it made no progress and was stopped")
         finally:
@@ -219,9 +202,8 @@ class Pool:
         try:
             message, _ = member.channel.receive(SECONDS_TO_START)
         except (Closed, Garbled, Late):
-            member.child.kill()
+            member.kill()
             raise InfrastructureError(f"a process died while it was set up: {member.last_words()}") from None
-        member.greeted = True
         if message["kind"] is None:
             return None
         answer = from_map(message)
@@ -229,13 +211,6 @@ class Pool:
             raise EngineError(answer.why)
         assert isinstance(answer, Ready)
         return answer
-
-    def _readable_members(self) -> list[_Member]:
-        poll = select.poll()
-        by_number = {member.channel.fileno(): member for member in self._members if member.asked}
-        for number in by_number:
-            poll.register(number, select.POLLIN)
-        return [by_number[number] for number, _ in poll.poll(_LOOK * 1000)]
 
     def _handle_message(self, member: _Member, waiting: deque[_Asked]) -> Iterator[Answer]:
         """Take one message of a member."""
@@ -249,7 +224,7 @@ class Pool:
                 self._serve(member, message)
                 return
         except (Closed, Garbled, Late, ValueError, KeyError) as error:
-            member.child.kill()
+            member.kill()
             why = member.last_words() if isinstance(error, Closed) else f"it sent what is not an answer: {error}"
             yield from self._lost(member, waiting, why)
             return
@@ -281,15 +256,12 @@ class Pool:
         asked.deaths += 1
         request = asked.request
         if isinstance(request, Time):
-            case = request.case.id
-            yield Timed(request.kernel.name, case, error=f"{doing}: {why}" if doing != case else why)
+            yield no_answer(request, f"{doing}: {why}" if doing != request.case.id else why)
         elif asked.deaths == 1:
             waiting.appendleft(asked)
-        elif isinstance(request, Compile):
-            why = f"the process that compiled it died twice ({why})"
-            yield Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
         else:
-            yield Outcome.infrastructure(request.kernel.name, f"the process that judged it died twice ({why})")
+            work = "compiled" if isinstance(request, Compile) else "judged"
+            yield no_answer(request, f"the process that {work} it died twice ({why})")
 
     def _replace(self, member: _Member) -> None:
         """A new process in place of ``member``; what it asked of an executor is stopped with it."""
@@ -322,7 +294,7 @@ class Pool:
             finally:
                 os.close(link)
         except Late:
-            member.child.kill()
+            member.kill()
 
     def _end(self, member: _Member, stop: bool) -> dict[str, Any]:
         """How the executor that ``member`` lost has ended, and whether the member's own request may be to blame."""

@@ -15,11 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from conformance.cases.launch import Launch
-from conformance.engine.arena import Arena
-from conformance.engine.ipc import Channel, Closed, Garbled, Late
-from conformance.engine.placing import Places, fill, places_of, scratch_of, slots_of
-from conformance.engine.progress import Progress
+from conformance.cases.launch import Buffer, Launch, Scalar, Stream
+from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Late, Progress, aligned
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import CANARY, describe
 from conformance.runtimes.hip.errors import HipError
@@ -63,7 +60,7 @@ class CompiledParameterRow(_Shape):
 
 
 class KernelRow(_Shape):
-    """A kernel of a loaded code object, as the runtime tells."""
+    """A kernel of a loaded code object, as the runtime reports."""
 
     name: Text
     line: int | None
@@ -71,31 +68,30 @@ class KernelRow(_Shape):
     params: list[CompiledParameterRow]
 
 
-class _Loaded(_Shape):
+class _Answer(_Shape):
     id: int
+    error: _Error | None = None
+
+
+class _Loaded(_Answer):
     module: int | None = None
     kernels: list[KernelRow] | None = None
-    error: _Error | None = None
 
 
-class _Function(_Shape):
-    id: int
+class _Function(_Answer):
     function: int | None = None
-    error: _Error | None = None
 
 
 class _Misuse(_Shape):
     misuse: Text
 
 
-class _Launched(_Shape):
-    id: int
+class _Launched(_Answer):
     orders: list[_Error | _Misuse | None] = []
     leak: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=7, max_length=7)] | None = None
-    error: _Error | None = None
 
 
-_Answer = TypeVar("_Answer", _Loaded, _Function, _Launched)
+_Kind = TypeVar("_Kind", bound=_Answer)
 
 
 @dataclass(frozen=True)
@@ -109,9 +105,9 @@ class Function:
 
 @dataclass
 class Submitted:
-    """A launch on its way: its number, its arena, and what was said of it so far.
+    """A launch on its way: its number, its arena, and what is known of it so far.
 
-    ``leak`` says how many calls of its launcher left how much behind, where each did (``conformance.engine.leaks``).
+    ``leak`` says how many calls of its launcher left how much behind, where each did (``executor_server.Leaks``).
     """
 
     id: int
@@ -153,31 +149,21 @@ class Executor:
         self.drain()
         arena = self._arenas[0]
         arena.grow(len(code))
-        assert arena.map is not None
         arena.map[: len(code)] = code
-        message = {"do": "load", "arena": 0, "mapped": arena.size, "at": 0, "size": len(code), "label": label}
+        message = {"do": "load", "arena": 0, "mapped": arena.size, "size": len(code), "label": label}
         message["launchers"] = launchers
         answer = self._ask(message, _Loaded)
-        if answer.error is not None:
-            raise _hip_error(answer.error)
         if answer.module is None:
             raise Lost("garbled", "its answer about a code object names none")
         return answer.module, answer.kernels
 
-    def function(self, module: int, name: str) -> Function | None:
-        """The kernel ``name`` of a loaded code object, or ``None``. Raises ``HipError`` and ``Lost``."""
-        self.drain()
-        answer = self._ask({"do": "function", "module": module, "name": name}, _Function)
-        if answer.error is not None:
-            raise _hip_error(answer.error)
-        return None if answer.function is None else Function(name, answer.function)
+    def function(self, module: int, name: str, launcher: bool = False) -> Function | None:
+        """The kernel ``name`` of a loaded code object, or the host function; ``None`` where it has none.
 
-    def launcher(self, module: int, name: str) -> Function | None:
-        """The host function ``name`` of a loaded module, or ``None``. Raises ``HipError`` and ``Lost``."""
+        Raises ``HipError`` and ``Lost``.
+        """
         self.drain()
-        answer = self._ask({"do": "launcher", "module": module, "name": name}, _Function)
-        if answer.error is not None:
-            raise _hip_error(answer.error)
+        answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Function)
         return None if answer.function is None else Function(name, answer.function)
 
     def submit(
@@ -190,11 +176,8 @@ class Executor:
     ) -> Submitted:
         """Have ``launch`` run in every one of ``orders``, up to the first that faults unless it ``must_fault``.
 
-        ``over`` is a launch that is judged, whose buffers it may overwrite.
-
-        At most two launches are on their way at a time.
-
-        An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
+        ``over`` is a launch that is judged, whose buffers it may overwrite. At most two launches are on their way at a
+        time. An executor that is lost says so when the result is asked for, so that the launch before is not blamed.
         """
         assert len(self._waiting) < SLOTS
         if over is None:
@@ -210,10 +193,10 @@ class Executor:
             "mapped": arena.size,
             "function": function.number,
             "shape": (*launch.grid, *launch.block, launch.shared),
-            "slots": slots_of(launch),
+            "slots": slots_of(launch, places),
             "types": launch.types,
-            "scratch": [argument.data.nbytes for argument in scratch_of(launch)],
-            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *scratch_of(launch))],
+            "scratch": [buffer.data.nbytes for buffer in places.scratch],
+            "names": [buffer.name for buffer in (*(row[0] for row in places.buffers), *places.scratch)],
             "buffers": [(offset, size) for _, offset, size in places.buffers],
             "total": places.total,
             "orders": orders,
@@ -264,7 +247,6 @@ class Executor:
 
     def _buffers(self, submitted: Submitted, number: int) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         shared = self._arenas[submitted.slot].map
-        assert shared is not None
         total = submitted.places.total
         content = np.frombuffer(shared, np.uint8, total, total * (number + 1))
         damaged: dict[str, str] = {}
@@ -281,20 +263,19 @@ class Executor:
     def _equal(self, submitted: Submitted, number: int) -> bool:
         """Whether the launch in order ``number`` left every byte as the first one did, guards included."""
         shared = self._arenas[submitted.slot].map
-        assert shared is not None
         first, second = submitted.places.total, submitted.places.total * (number + 1)
+        buffers = [(at, size) for _, at, size in submitted.places.buffers]
         return all(
             shared[first + at : first + at + size] == shared[second + at : second + at + size]
-            for at, size in self._compared(submitted.places)
+            for at, size in ([(0, submitted.places.total)] if self._pad else buffers)
         )
 
-    def _compared(self, places: Places) -> list[tuple[int, int]]:
-        if self._pad:
-            return [(0, places.total)]
-        return [(offset, size) for _, offset, size in places.buffers]
-
-    def _ask(self, message: dict[str, Any], shape: type[_Answer]) -> _Answer:
-        return self._answer(self._send(message), shape)
+    def _ask(self, message: dict[str, Any], shape: type[_Kind]) -> _Kind:
+        """The answer to ``message``; raises ``HipError`` for one that is an error, and ``Lost``."""
+        answer = self._answer(self._send(message), shape)
+        if answer.error is not None:
+            raise _hip_error(answer.error)
+        return answer
 
     def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
         self._sent += 1
@@ -313,10 +294,10 @@ class Executor:
         answer = self._answer(submitted.id, _Launched)
         if answer.error is not None:
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
-        submitted.errors = [_told(error) for error in answer.orders]
+        submitted.errors = [_launch_error(error) for error in answer.orders]
         submitted.leak = answer.leak
 
-    def _answer(self, number: int, shape: type[_Answer]) -> _Answer:
+    def _answer(self, number: int, shape: type[_Kind]) -> _Kind:
         try:
             message, descriptors = self._wait()
             if descriptors:
@@ -354,7 +335,7 @@ def _block_limit(function: Function, launch: Launch) -> str:
     )
 
 
-def _told(error: _Error | _Misuse | None) -> HipError | Misuse | None:
+def _launch_error(error: _Error | _Misuse | None) -> HipError | Misuse | None:
     if isinstance(error, _Misuse):
         return Misuse(error.misuse)
     return None if error is None else _hip_error(error)
@@ -362,3 +343,57 @@ def _told(error: _Error | _Misuse | None) -> HipError | Misuse | None:
 
 def _hip_error(error: _Error) -> HipError:
     return HipError(error.call, error.code, error.name, error.what, error.detail, error.before_launch)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the buffers of a launch lie in an arena: (offset, bytes) each, and the bytes of all with guards.
+
+    ``scratch`` are buffers whose content is anybody's, before and after: the executor makes them, behind all others.
+    """
+
+    buffers: tuple[tuple[Buffer, int, int], ...]
+    scratch: tuple[Buffer, ...]
+    total: int
+
+
+def places_of(launch: Launch, pad: int) -> Places:
+    """Room for the buffers of ``launch`` but scratch, with ``pad`` bytes before each and behind the last."""
+    every = [argument for argument in launch.args if isinstance(argument, Buffer)]
+    at, buffers = pad, []
+    for buffer in every:
+        if buffer.role != "scratch":
+            buffers.append((buffer, at, buffer.data.nbytes))
+            at += aligned(buffer.data.nbytes) + pad
+    scratch = tuple(buffer for buffer in every if buffer.role == "scratch")
+    return Places(tuple(buffers), scratch, max(aligned(at), 1))
+
+
+def fill(arena: Arena, places: Places, pad: int) -> None:
+    """The content of the buffers before the launch, with canaries in what lies between them."""
+    content = np.frombuffer(arena.map, np.uint8, places.total)
+    if pad:
+        content[:] = CANARY
+    for buffer, offset, size in places.buffers:
+        if size:
+            content[offset : offset + size] = buffer.data.view(np.uint8)
+
+
+def slots_of(launch: Launch, places: Places) -> list[Any]:
+    """The arguments in order: of a buffer its number and the bytes before its first element, else the value's bytes.
+
+    ``None`` is the stream.
+    """
+    number, scratch, slots = 0, len(places.buffers), list[Any]()
+    for argument in launch.args:
+        if isinstance(argument, Buffer) and argument.role == "scratch":
+            slots.append((scratch, 0))
+            scratch += 1
+        elif isinstance(argument, Buffer):
+            slots.append((number, argument.start * argument.data.itemsize))
+            number += 1
+        elif isinstance(argument, Stream):
+            slots.append(None)
+        else:
+            slots.append(argument.value.tobytes().ljust(8, b"\0") if isinstance(argument, Scalar) else bytes(8))
+    return slots

@@ -1,7 +1,6 @@
 """Child processes that cannot outlive the process that started them."""
 
-from conformance.processes.child import Child, die_with_parent, parent_word
-from conformance.processes.errors import InfrastructureError
+from conformance.processes.child import Child, InfrastructureError, die_with_parent, parent_word
 from conformance.processes.supervisor import Supervisor
 
 __all__ = ["Child", "InfrastructureError", "Supervisor", "die_with_parent", "parent_word"]

@@ -1,9 +1,11 @@
-"""One child process in a process group of its own."""
+"""A child process in a group of its own: how it begins, how it is ended, and what it wrote before its end."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
+import resource
 import select
 import signal
 import subprocess
@@ -11,7 +13,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from conformance.processes.errors import InfrastructureError
+
+class InfrastructureError(RuntimeError):
+    """A full disk, a process that cannot be started, a folder that cannot be written: never a kernel's doing.
+
+    The message is one sentence that names the thing and says what to do.
+    """
+
 
 _PR_SET_PDEATHSIG = 1
 _DYING = 10.0
@@ -125,3 +133,75 @@ def die_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit("the process that started this one has ended")
+
+
+_ROCR_SWITCH = "HSA_DISABLE_COREDUMP_ON_EXCEPTION"
+"""ROCr's own (gpu_coredump.cc in the tests of ROCm/rocm-systems has what it does), for where a pattern or a service of
+the system's takes core dumps whatever the limit."""
+
+
+def no_core_files() -> None:
+    """Have no fault of this process or its children write a core file; call it before a runtime is loaded.
+
+    ROCr of ROCm 7 writes the GPU's whole memory. With the limit at 0 it does not, and HIP returns a code where it
+    would abort.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ.setdefault(_ROCR_SWITCH, "1")
+
+
+KEPT = 64 * 1024
+"""Bytes of a process's standard error that are handed on."""
+
+_STANDARD_ERROR = 2
+
+SHOWN = 300
+"""Characters of a line that are shown."""
+
+# In this order, for the first is often followed by the others. The first two are ROCr's (runtime.cpp), the last two are
+# HIP's log, whose level 0 is never switched off (rocdevice.cpp).
+_FAULTS = tuple(
+    re.compile(text)
+    for text in (r"Memory access fault by GPU", r"HW Exception by GPU", r"HSA_STATUS_ERROR", r"^:0:\w+\.cpp")
+)
+
+# What follows a fault and does not tell it: the shell's word, and ROCr's about its core dump (amd_core_dump.cpp).
+_NOISE = re.compile(
+    r"^Aborted\b|^Segmentation fault\b|core ?dump|gpucore|^Failed to (write|read GPU memory|fetch queues)",
+    re.IGNORECASE,
+)
+
+
+def stderr_size() -> int:
+    """The bytes of this process's standard error so far; 0 where it is not a file."""
+    return os.fstat(_STANDARD_ERROR).st_size
+
+
+def words_since(size: int) -> str:
+    """What this process has written to standard error since its size was ``size``, or the end of it."""
+    return decoded(tail(_STANDARD_ERROR, min(stderr_size() - size, KEPT)))
+
+
+def tail(file: int, size: int) -> bytes:
+    """The last ``size`` bytes of an open ``file``."""
+    length = os.fstat(file).st_size
+    return os.pread(file, size, max(0, length - size))
+
+
+def decoded(data: bytes) -> str:
+    """What a process printed, as text whatever it is."""
+    return data.decode(errors="replace")
+
+
+def fault_line(text: str) -> str:
+    """The line in which ROCr or HIP tell a GPU's fault; "" where there is none."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = (line for pattern in _FAULTS for line in lines if pattern.search(line))
+    return next(found, "")[:SHOWN]
+
+
+def telling_line(text: str) -> str:
+    """The line of ``text`` that tells best why a process ended: of a GPU's fault, else the last one; "" for none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    plain = [line for line in lines if not _NOISE.search(line)]
+    return fault_line(text) or (plain or lines or [""])[-1][:SHOWN]

@@ -1,22 +1,26 @@
-"""Starting child processes that end when this process does."""
+"""Starting child processes that end when this process does, and the folder for their temporary files."""
 
 from __future__ import annotations
 
+import atexit
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 from types import TracebackType
+from typing import IO
 
-from conformance.processes.child import Child
-from conformance.processes.errors import InfrastructureError
-from conformance.processes.scratch import scratch_base
+from conformance.files import cache_folder
+from conformance.processes.child import Child, InfrastructureError
 
 GUARD = Path(__file__).with_name("guard.py")
 MARK = "CANDLE_PARITY_SUPERVISOR"
@@ -182,3 +186,119 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+_lock = threading.Lock()
+_shared: list[Supervisor] = []
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The exit code (negative for a signal; ``None`` when the program was stopped at its limit), output and errors."""
+
+    code: int | None
+    out: str
+    err: str
+
+
+def run_bounded(words: Sequence[str], seconds: float) -> Finished:
+    """Run ``words`` for at most ``seconds``; raises ``InfrastructureError`` when it cannot be started."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        # Bytes: an argument may hold characters that the locale lacks.
+        encoded = [os.fsdecode(word.encode("utf-8", "surrogateescape")) for word in words]
+        child = _supervisor().start(encoded, stdout=out.fileno(), stderr=err.fileno())
+        try:
+            code = child.wait(seconds)
+        finally:
+            child.kill()
+        return Finished(code, _text(out), _text(err))
+
+
+def stop_all() -> None:
+    """Kill what ``run_bounded`` has running in any thread; its calls return."""
+    with _lock:
+        for supervisor in _shared:
+            supervisor.close()
+        _shared.clear()
+
+
+def _supervisor() -> Supervisor:
+    with _lock:
+        if not _shared:
+            _shared.append(Supervisor())
+            atexit.register(stop_all)
+        return _shared[0]
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
+
+
+COMMON = Path("/tmp")
+ROOM = 64 << 20
+"""Bytes that a folder for temporary files should have; a compilation takes some 20 MiB."""
+
+_PROBE = 64 << 10
+
+
+def scratch_base() -> Path:
+    """The first folder that takes files and has ``ROOM``, else the first that takes files.
+
+    Tried are ``$TMPDIR`` where it is set, ``/tmp`` and the cache folder. ``take_warnings`` reports a ``TMPDIR`` that
+    was passed over. Raises ``InfrastructureError`` where none takes files.
+    """
+    from conformance.notices import warn
+
+    refused, narrow = [], []
+    for folder, name in _candidates():
+        why = _refusal(folder)
+        if why is not None:
+            refused.append(f"{name}: {why}")
+        elif not has_room(folder):
+            narrow.append(folder)
+            refused.append(f"{name}: less than {ROOM >> 20} MiB left")
+        else:
+            if refused:
+                warn(f"temporary files go to {folder} ({'; '.join(refused)})")
+            return folder
+    if narrow:
+        return narrow[0]
+    raise InfrastructureError(
+        f"no folder for temporary files can be written ({'; '.join(refused)}); make room in one, or set TMPDIR to a "
+        "folder that can be written"
+    )
+
+
+def has_room(folder: Path, size: int = ROOM) -> bool:
+    """Whether ``size`` bytes more can be written in ``folder``; false where it is not there."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize >= size and (found.f_files == 0 or found.f_favail >= 100)
+
+
+def _candidates() -> Iterator[tuple[Path, str]]:
+
+    chosen = os.environ.get("TMPDIR")
+    if chosen:
+        yield Path(chosen).absolute(), f"TMPDIR={chosen}"
+        yield cache_folder().absolute(), f"the cache folder {cache_folder()}"
+    yield COMMON, str(COMMON)
+    if not chosen:
+        yield cache_folder().absolute(), f"the cache folder {cache_folder()}"
+
+
+def _refusal(folder: Path) -> str | None:
+    """Why a file of some size cannot be written in ``folder``."""
+    probe = folder / f".candle-parity-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        with open(probe, "xb", buffering=0) as file:
+            if (file.write(bytes(_PROBE)) or 0) < _PROBE:
+                return os.strerror(errno.ENOSPC)
+    except OSError as error:
+        return error.strerror
+    finally:
+        probe.unlink(missing_ok=True)
+    return None

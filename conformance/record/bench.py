@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from conformance.engine.timing.counting import Counted
-from conformance.engine.timing.measure import Measurement, Timing
+from conformance.engine.timing.measure import Counted, Measurement, Timing
 from conformance.reading import read_json, shortened
 from conformance.record.model import Row
 from conformance.runtimes.counts import LaunchCounts

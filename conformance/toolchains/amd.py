@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from conformance.processes.bounded import run_bounded
+from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from conformance.processes.bounded import run_bounded
+from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
 from conformance.toolchains.errors import AmdError
 from conformance.toolchains.targets import target

@@ -11,8 +11,7 @@ import pytest
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
 from conformance.cases.layouts import MAX_ELEMENTS
-from conformance.engine.timing.traffic import bytes_moved, operations
-from conformance.engine.timing.workload import PERIOD, SIZES, large_launch, workloads
+from conformance.engine.timing.workload import PERIOD, SIZES, bytes_moved, large_launch, operations, workloads
 from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.cases import Case, Launch, launch_for
 from conformance.cases.arguments import TAIL
-from conformance.engine.timing.traffic import bytes_moved, operations
+from conformance.engine.timing.workload import bytes_moved, operations
 from conformance.spec.load import load_specs
 
 SPECS = load_specs()

@@ -17,10 +17,10 @@ from conformance.engine.modes import (
     Mode,
     PortMode,
     RecordAnswers,
+    RecordingHandler,
     TimeTrees,
     Tree,
 )
-from conformance.engine.recording import RecordingHandler
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.spec.load import load_specs

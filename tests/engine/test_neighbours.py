@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.engine import executor_client
-from conformance.engine.executor_client import End, Supply
+from conformance.engine.executor_client import End, ExecutorClient
 from conformance.engine.ipc import pair
 from conformance.engine.judge_process import DEATHS, Judge
 from conformance.engine.library import LostLoading
@@ -17,7 +17,7 @@ from conformance.processes import InfrastructureError
 
 
 class Told:
-    """A supply that says of every lost executor whether this judge may be to blame."""
+    """A client that says of every lost executor whether this judge may be to blame."""
 
     def __init__(self, suspect: bool) -> None:
         self.suspect = suspect
@@ -31,7 +31,7 @@ class Told:
 )
 def test_a_source_is_broken_by_losses_of_its_own_only(suspect: bool, deadly: list[str]) -> None:
     judge = Judge.__new__(Judge)
-    judge._losses, judge._deadly, judge._supply = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
+    judge._losses, judge._deadly, judge._executors = {}, {"kernel": {}}, Told(suspect)  # type: ignore[assignment]
     for _ in range(DEATHS):
         judge._lost_loading("kernel", LostLoading("port/fill.hip", Lost("ended", "its process ended")), fresh=False)
     assert list(judge._deadly["kernel"]) == deadly
@@ -69,7 +69,7 @@ def test_an_executor_that_ends_before_the_first_request_is_replaced(
         return object()
 
     monkeypatch.setattr(executor_client, "Executor", executor)
-    asked = Supply(answers, lambda: None)  # type: ignore[arg-type]
+    asked = ExecutorClient(answers, lambda: None)  # type: ignore[arg-type]
     assert asked.current() is not None
     assert answers.said == ["executor", *["lost", "executor"] * ended]
 
@@ -80,4 +80,4 @@ def test_executors_that_all_end_at_once_are_the_machines_fault(monkeypatch: pyte
 
     monkeypatch.setattr(executor_client, "Executor", executor)
     with pytest.raises(InfrastructureError, match="5 executors ended before they could be asked"):
-        Supply(Answers(), lambda: None).current()  # type: ignore[arg-type]
+        ExecutorClient(Answers(), lambda: None).current()  # type: ignore[arg-type]

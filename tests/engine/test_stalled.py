@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from conformance.engine.ipc import Progress
 from conformance.engine.messages import RunCases, Setup
 from conformance.engine.pool import COMPILING, _Asked, _Member
-from conformance.engine.progress import Progress
 from conformance.spec.load import load_specs
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from conformance.engine.leaks import AGAIN, Counts, Leaks, described
+from conformance.engine.executor_client import described
+from conformance.engine.executor_server import AGAIN, Counts, Leaks
 from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.libraries import amd_library_compiler
 from tests.commands import answer

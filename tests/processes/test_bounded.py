@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.processes.bounded import run_bounded, stop_all
+from conformance.processes.supervisor import run_bounded, stop_all
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +43,7 @@ def test_it_ends_with_the_process_that_runs_it(tmp_path):
     mark = tmp_path / "mark"
     child = f"import time; open({str(mark)!r}, 'w').write('x'); time.sleep(600)"
     call = f"run_bounded([{sys.executable!r}, '-c', {child!r}], 600)"
-    program = f"from conformance.processes.bounded import run_bounded; {call}"
+    program = f"from conformance.processes.supervisor import run_bounded; {call}"
     end = time.monotonic() + 60
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) as parent:
         while not mark.exists():

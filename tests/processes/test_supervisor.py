@@ -16,8 +16,7 @@ import pytest
 
 from conformance.notices import take_warnings
 from conformance.processes import Child, InfrastructureError, Supervisor, parent_word
-from conformance.processes.scratch import scratch_base
-from conformance.processes.supervisor import MARK
+from conformance.processes.supervisor import MARK, scratch_base
 
 PARENT = Path(__file__).with_name("parent.py")
 ROOT = PARENT.parents[2]
@@ -226,9 +225,9 @@ def test_a_tmpdir_with_little_room_is_passed_over(tmp_path: Path, monkeypatch: p
     (tmp_path / "narrow").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "narrow"))
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path))
-    monkeypatch.setattr("conformance.processes.scratch.has_room", lambda folder: folder == tmp_path)
+    monkeypatch.setattr("conformance.processes.supervisor.has_room", lambda folder: folder == tmp_path)
     assert scratch_base() == tmp_path
-    monkeypatch.setattr("conformance.processes.scratch.has_room", lambda folder: False)
+    monkeypatch.setattr("conformance.processes.supervisor.has_room", lambda folder: False)
     assert scratch_base() == tmp_path / "narrow"
     assert list(tmp_path.iterdir()) == [tmp_path / "narrow"]
     take_warnings()
@@ -237,7 +236,7 @@ def test_a_tmpdir_with_little_room_is_passed_over(tmp_path: Path, monkeypatch: p
 def test_without_any_folder_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
     monkeypatch.setenv("CANDLE_PARITY_CACHE", str(tmp_path / "absent"))
-    monkeypatch.setattr("conformance.processes.scratch.COMMON", tmp_path / "absent")
+    monkeypatch.setattr("conformance.processes.supervisor.COMMON", tmp_path / "absent")
     with Supervisor() as supervisor, pytest.raises(InfrastructureError) as caught:
         _ = supervisor.scratch
     assert "TMPDIR=" in str(caught.value)

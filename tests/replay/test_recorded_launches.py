@@ -11,7 +11,7 @@ import pytest
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
-from conformance.engine.recording import RecordingHandler
+from conformance.engine.modes import RecordingHandler
 from conformance.replay.archive import SMALLEST, read_archive, read_header, write_archive
 from conformance.replay.recorder import PART_SUFFIX, Recorder, pack_parts
 from conformance.replay.traces import TraceError, Traces

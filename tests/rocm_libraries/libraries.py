@@ -19,7 +19,7 @@ from pathlib import Path
 
 from conformance.files import cache_folder
 from conformance.processes import InfrastructureError
-from conformance.processes.bounded import run_bounded
+from conformance.processes.supervisor import run_bounded
 from tests.rocm_libraries.releases import Release
 
 SWITCH = "CANDLE_PARITY_ROCM_LIBRARIES"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.processes.bounded import Finished
+from conformance.processes.supervisor import Finished
 from conformance.runtimes.rocm import devices, nodes
 from conformance.runtimes.rocm.control import shown_version
 from conformance.runtimes.rocm.devices import Device, of_one_architecture, probe

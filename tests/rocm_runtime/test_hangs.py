@@ -77,8 +77,8 @@ def host(tmp_path: Path) -> Iterator[Host]:
 def test_a_host_that_does_not_answer_is_killed_with_its_executors(host: Host, impatient: None) -> None:
     # As when a child waits for a driver so that not even SIGKILL ends it.
     state = host.start([0])
-    assert host._child is not None
-    os.kill(host._child.pid, signal.SIGSTOP)
+    assert host._process is not None
+    os.kill(host._process.child.pid, signal.SIGSTOP)
     host.stop(state)
     assert state.how is not None
     assert host.start([0]).ready is not None

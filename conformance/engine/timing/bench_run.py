@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from conformance.engine.messages import Compile, Ready, Setup, Time, Timed
 from conformance.engine.modes import TimeTrees, Tree
 from conformance.engine.pool import EngineError, Pool
-from conformance.engine.steps import ProgressCallback, answers, compile_trees, no_progress, to_compile
-from conformance.engine.timing.counting import Counted
-from conformance.engine.timing.measure import Measurement
+from conformance.engine.run import ProgressCallback, answers, compile_trees, no_progress, to_compile
+from conformance.engine.timing.measure import Counted, Measurement
 from conformance.engine.timing.workload import workloads
 from conformance.port.launchers import may_define
 from conformance.spec.kernel import Kernel

@@ -2,13 +2,14 @@
 
 What is measured of a launch is the time from the end of the launch before it to its own end, on the device's clock.
 The device must not wait for the host meanwhile: ``_Hold`` keeps it busy while launches are queued. Buffers rotate, so
-that no launch finds its operands in the cache.
+that no launch finds its operands in the cache. Where a runtime counts instructions and memory, a launch is counted once
+and not timed (``count``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +17,13 @@ from itertools import pairwise
 from math import log2
 from statistics import median
 
-from conformance.cases.launch import POISON_BYTE, Buffer, Launch
-from conformance.engine.timing.calls import Start, resources_of, start_of
-from conformance.engine.timing.traffic import bytes_moved, operations
+from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Scalar, Stream
+from conformance.engine.timing.workload import bytes_moved, operations
+from conformance.runtimes.counts import LaunchCounts
+from conformance.runtimes.hip.calling import SLOT, PreparedCall
 from conformance.runtimes.hip.device import Device, Function, Resources, describe
 from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.kind import RuntimeKind
 
 WARM_UP = 3
 """Launches of each tree before the first that counts."""
@@ -230,3 +233,78 @@ class _Hold:
         # What fills leave in the caches is to be written back, for which short launches would pay: evict it by reads.
         for offset in range(0, self.READ, self.SINK):
             self._device.copy(self._sink, self._address + offset, self.SINK)
+
+
+Start = Callable[[], None]
+
+
+def start_of(
+    device: Device, function: Function, launch: Launch, addresses: Mapping[str, int], asynchronous: bool
+) -> Start:
+    """What starts ``launch`` with each buffer's allocation at ``addresses[name]``, where ``asynchronous`` on the null
+    stream, which is the one timed. Else a launcher's call ends before it returns, and raises ``Misuse`` for what a
+    launcher must not do."""
+    if not launch.types:
+        return device.prepare(function, launch, addresses).start
+    slots: list[bytes | None] = []
+    for argument in launch.args:
+        if isinstance(argument, Buffer):
+            address = addresses[argument.name] + argument.start * argument.data.itemsize
+            slots.append(address.to_bytes(SLOT, "little"))
+        elif isinstance(argument, Stream):
+            slots.append(bytes(SLOT) if asynchronous else None)
+        else:
+            value = argument.value.tobytes() if isinstance(argument, Scalar) else b""
+            slots.append(value.ljust(SLOT, b"\0"))
+    call = PreparedCall(device, function, launch.types, slots, launch.kernel)
+    return call.start if asynchronous else call.run
+
+
+def resources_of(device: Device, function: Function, launch: Launch) -> Resources:
+    """What ``function`` takes; nothing is known of a host function."""
+    return Resources(0, 0, 0, 0) if launch.types else device.resources(function, launch)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One case, launched once; ``bytes`` is what its launch needs to move at least.
+
+    ``elements`` are those of its largest buffer.
+    """
+
+    case: str
+    size: str
+    bytes: int
+    elements: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    counts: LaunchCounts
+
+
+def count(
+    device: Device, kind: RuntimeKind, case: str, size: str, family: str, function: Function, launch: Launch
+) -> Counted:
+    """Launch once, on operands that lie as allocations do on a GPU; raises ``HipError`` when that fails."""
+    assert kind.count is not None
+    buffers = [argument for argument in launch.args if isinstance(argument, Buffer)]
+    places: dict[str, int] = {}
+    try:
+        for buffer in buffers:
+            # Whole multiples, so that an allocation which ends at a guard page begins aligned as well.
+            places[buffer.name] = device.allocate(-(-max(buffer.data.nbytes, 1) // ALIGNMENT) * ALIGNMENT)
+            if buffer.role == "out":
+                device.fill(places[buffer.name], POISON_BYTE, buffer.data.nbytes)
+            else:
+                device.upload(places[buffer.name], buffer.data)
+        prepared = device.prepare(function, launch, places)
+
+        def launched() -> None:
+            prepared.start()
+            device.synchronize(prepared.what)
+
+        counts = kind.count(device.runtime, launched)
+    finally:
+        for place in places.values():
+            device.free(place)
+    elements = max((len(buffer.data) for buffer in buffers), default=1)
+    return Counted(case, size, bytes_moved(family, launch), max(elements, 1), launch.grid, launch.block, counts)

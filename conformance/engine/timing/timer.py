@@ -13,22 +13,19 @@ from typing import Any
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.engine.compiler import Compiler, compile_answer
-from conformance.engine.cores import no_core_files
-from conformance.engine.ipc import Channel
+from conformance.engine.ipc import Channel, Progress
 from conformance.engine.library import Library, Port
 from conformance.engine.linked_launchers import Launchers
-from conformance.engine.member import run_member
-from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed
+from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed, run_member
 from conformance.engine.modes import TimeTrees
-from conformance.engine.progress import Progress
 from conformance.engine.remote_executor import Function as Numbered
 from conformance.engine.remote_executor import KernelRow
-from conformance.engine.timing.counting import count
-from conformance.engine.timing.measure import Bench
+from conformance.engine.timing.measure import Bench, count
 from conformance.engine.timing.workload import large_launch
 from conformance.port.config import GeometryRow
 from conformance.port.declared.geometry import geometry_of, launched_as
 from conformance.processes import Supervisor
+from conformance.processes.child import no_core_files
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.calling import Misuse
 from conformance.runtimes.hip.device import Device, Function
@@ -51,17 +48,10 @@ class LocalLoader:
         rows = self._device.runtime.module_kernels(int(module.handle))
         return len(self._modules) - 1, None if rows is None else [KernelRow.model_validate(row) for row in rows]
 
-    def function(self, module: int, name: str) -> Numbered | None:
-        function = self._device.function(self._modules[module], name)
+    def function(self, module: int, name: str, launcher: bool = False) -> Numbered | None:
+        function = (self._device.launcher if launcher else self._device.function)(self._modules[module], name)
         if function is None:
             return None
-        return self._numbered(function)
-
-    def launcher(self, module: int, name: str) -> Numbered | None:
-        function = self._device.launcher(self._modules[module], name)
-        return None if function is None else self._numbered(function)
-
-    def _numbered(self, function: Function) -> Numbered:
         self.functions.append(function)
         return Numbered(function.name, len(self.functions) - 1)
 
@@ -99,7 +89,7 @@ class Timer:
                 names=tree.declared.names,
             )
             self._libraries.append(Library(port, compiler.compiled))
-            self._launchers.append(Launchers(port, compiler, lambda: self._loader))
+            self._launchers.append(Launchers(port, compiler))
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
@@ -147,10 +137,6 @@ class Timer:
         """``launch`` with the geometry that a tree declares; raises ``ValueError``."""
         row = geometry_of(rows, launch.kernel)
         return launch if row is None else launched_as(row, case, launch, self.ready.wave)
-
-    def no_answer(self, request: Time, why: str) -> Timed:
-        """Nothing was measured, for a defect of the harness."""
-        return Timed(request.kernel.name, request.case.id, error=why)
 
     def _poisoned(self, error: HipError) -> bool:
         """Whether later calls of this process may fail for ``error``: on a GPU after any but a lack of memory."""

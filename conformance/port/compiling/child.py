@@ -68,7 +68,7 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
 
 def _driver(request: dict[str, Any]) -> bytes:
     from conformance.port.compiling.driver import compile_with, lacked, toolchain_of
-    from conformance.processes.bounded import stop_all
+    from conformance.processes.supervisor import stop_all
     from conformance.toolchains.libraries import LibraryCompiler, lacked_of_host
 
     _limit(request["memory"])

@@ -23,7 +23,7 @@ from conformance.notices import warn
 from conformance.port.compiling.diagnostics import ENDED_BY
 from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor, parent_word
-from conformance.processes.scratch import has_room
+from conformance.processes.supervisor import has_room
 from conformance.runtimes.hip.errors import CompileError
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from conformance.cache import locked
 from conformance.files import cache_folder
 from conformance.notices import warn
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.processes.scratch import has_room
-from conformance.processes.supervisor import MARK
+from conformance.processes.supervisor import MARK, has_room
 from conformance.toolchains.host import Toolchain, find_toolchain
 
 HERE = Path(__file__).resolve().parent

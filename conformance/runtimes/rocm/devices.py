@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.files import own_python
-from conformance.processes.bounded import run_bounded
+from conformance.processes.supervisor import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.emulators import emulator
 from conformance.runtimes.rocm.nodes import cause

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.engine.last_words import fault_line, telling_line
+from conformance.processes.child import fault_line, telling_line
 
 FAULT = (
     "Memory access fault by GPU node-1 (Agent handle: 0x55ac14d27600) on address 0x7f9587e00000. "

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from conformance.cases.launch import Buffer, Launch, Scalar
-from conformance.engine.arena import Arena
-from conformance.engine.ipc import Channel, pair
-from conformance.engine.progress import Progress
+from conformance.engine.ipc import Arena, Channel, Progress, pair
 from conformance.engine.remote_executor import Executor, Function, Lost
 from conformance.runtimes.hip.errors import HipError
 

@@ -10,8 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from conformance.engine.arena import Arena
-from conformance.engine.ipc import PACKET, Channel, Closed, Garbled, Late, pair
+from conformance.engine.ipc import PACKET, Arena, Channel, Closed, Garbled, Late, pair
 
 
 @pytest.fixture

@@ -1,0 +1,339 @@
+"""What a forked executor does for its judges: it loads code, launches, and looks for what a launcher does wrong.
+
+Without numpy and pydantic, as all of an executor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from conformance.engine.ipc import Arena, Channel, Closed, Garbled, Progress, ready
+from conformance.processes.child import fault_line, stderr_size, words_since
+from conformance.runtimes import RuntimeKind
+from conformance.runtimes.hip.calling import Misuse, PreparedCall
+from conformance.runtimes.hip.device import CANARY, CANARY_BYTES, Device, Prepared
+from conformance.runtimes.hip.errors import HipError
+
+CONTEXT_LOST = 7
+"""Exit code of a child whose device context did not survive a fault."""
+
+_KEPT_ERROR = 2000
+
+
+class Server:
+    """Answers the requests of some judges on one device."""
+
+    def __init__(self, device: Device, kind: RuntimeKind, links: Sequence[Channel], page: Progress) -> None:
+        self._device = device
+        self._kind = kind
+        self._links = list(links)
+        self._page = page
+        self._arenas: dict[tuple[int, int], Arena] = {}
+        self._modules: list[Any] = []
+        self._functions: list[Any] = []
+        self._blob = (0, 0)
+        self._untold: set[int] = set()
+        self._leaks = Leaks()
+        self._launched = False
+
+    def run(self) -> None:
+        """Until every link is closed."""
+        while self._links:
+            busy = ready(self._links, 3600.0) if len(self._links) > 1 else self._links[:1]
+            for link in busy:
+                try:
+                    message, descriptors = link.receive()
+                    answer = self._answer(self._links.index(link), message, descriptors)
+                    if answer is not None:
+                        link.send(answer)
+                        if answer.get("context lost"):
+                            os._exit(CONTEXT_LOST)
+                except (Closed, Garbled):
+                    self._links.remove(link)
+                    link.close()
+
+    def _answer(self, link: int, message: Mapping[str, Any], descriptors: Sequence[int]) -> dict[str, Any] | None:
+        if message["do"] == "arena":
+            self._arenas[link, message["arena"]] = Arena(descriptors[0])
+            return None
+        self._page.begin(f"{link} {message['id']}")
+        try:
+            body = getattr(self, f"_{message['do']}")(link, message)
+        except HipError as error:
+            body = {"error": _plain(error), "context lost": self._device_is_lost(error) and error.is_fault}
+        if not body.get("context lost"):  # else the others are to know that it was not they
+            self._page.begin("")
+        return {"id": message["id"], **body}
+
+    def _load(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        arena = self._arena(link, message)
+        load = self._device.load_launchers if message["launchers"] else self._device.load
+        module = load(arena.map[: message["size"]], message["label"])
+        self._modules.append(module)
+        asked = self._kind.code == "opaque" and not message["launchers"]
+        kernels = self._device.runtime.module_kernels(int(module.handle)) if asked else None
+        return {"module": len(self._modules) - 1, "kernels": kernels}
+
+    def _function(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        find = self._device.launcher if message["launcher"] else self._device.function
+        function = find(self._modules[message["module"]], message["name"])
+        if function is None:
+            return {"function": None}
+        self._functions.append(function)
+        return {"function": len(self._functions) - 1}
+
+    def _launch(self, link: int, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Launch once per order; what was in the buffers afterwards lies in the arena, order by order.
+
+        The first fault is the last launch, unless the launch is one that has to fault in every order.
+        """
+        arena = self._arena(link, message)
+        orders: list[dict[str, Any] | None] = []
+        calls: list[PreparedCall | None] = []
+        for number, order in enumerate(message["orders"]):
+            self._device.runtime.set_order(order)
+            written_before = stderr_size()
+            self._launched = False
+            try:
+                calls.append(self._run(arena, message, number))
+            except HipError as error:
+                words = fault_line(words_since(written_before))
+                orders.append({**_plain(error.with_detail(words)), "before_launch": not self._launched})
+                if self._device_is_lost(error):
+                    return {"orders": orders, "context lost": True}
+                if not message["must_fault"]:
+                    break
+            except Misuse as misuse:
+                orders.append({"misuse": str(misuse)[:_KEPT_ERROR]})
+                break
+            else:
+                orders.append(None)
+        if message["types"] and len(calls) == len(message["orders"]):
+            lost = self._look_for_leak(link, arena, message, [call.left for call in calls if call is not None])
+            if lost is not None:
+                return {"orders": [*orders[:-1], _plain(lost)], "context lost": True}
+        return {"orders": orders, "leak": self._leaks.known(message["function"])}
+
+    def _look_for_leak(
+        self, link: int, arena: Arena, message: Mapping[str, Any], left: list[Counts | None]
+    ) -> HipError | None:
+        """Whether the launcher, whose calls ``left`` this behind, leaks; the error that cost the device meanwhile."""
+
+        def again() -> Counts | None:
+            self._page.begin(f"{link} {message['id']}")
+            call = self._run(arena, message, len(message["orders"]) - 1, again=True)
+            return None if call is None else call.left
+
+        try:
+            self._leaks.look(message["function"], left, again)
+        except HipError as error:
+            return error if self._device_is_lost(error) else None
+        except Misuse:
+            pass  # of a call that is no case
+        return None
+
+    def _device_is_lost(self, error: HipError) -> bool:
+        """Whether nothing that runs here after ``error`` can be believed: on a GPU, where every later call may fail."""
+        return not (self._device.runtime.guards_memory or error.lacks_memory)
+
+    def _run(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool = False) -> PreparedCall | None:
+        """Launch in order ``number``; a launcher's call. What is launched ``again`` is not read back."""
+        way = self._guarded if self._device.runtime.guards_memory else self._in_one_piece
+        return way(arena, message, number, again)
+
+    def _guarded(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
+        """An allocation for each buffer: the runtime itself sees an access outside of one."""
+        device, taken, out = self._device, [], message["total"] * (number + 1)
+        try:
+            for offset, size in message["buffers"]:
+                base = device.take(size)
+                taken.append((base, size))
+                device.write(base, arena.address(offset, size), size)
+            for size in message["scratch"]:
+                base = device.take(size)
+                taken.append((base, size))
+                device.fill(base, garbage(number), size)
+            call = self._start(message, [base for base, _ in taken])
+            if message["types"]:
+                self._check_freed(message, taken)
+            if again:
+                return call
+            for (base, size), (offset, _) in zip(taken, message["buffers"], strict=False):
+                device.read(arena.address(out + offset, size), base, size)
+            return call
+        finally:
+            for base, size in taken:
+                device.give_back(base, size)
+
+    def _check_freed(self, message: Mapping[str, Any], taken: list[tuple[int, int]]) -> None:
+        """Raises ``Misuse`` for a launcher that freed what it was given, and leaves only the others in ``taken``."""
+        freed = [number for number, (base, _) in enumerate(taken) if not self._device.is_allocated(base)]
+        if freed:
+            names = ", ".join(message["names"][number] for number in freed)
+            taken[:] = [each for number, each in enumerate(taken) if number not in freed]
+            raise Misuse(f"{message['what']} freed what it was given: {names}")
+
+    def _in_one_piece(self, arena: Arena, message: Mapping[str, Any], number: int, again: bool) -> PreparedCall | None:
+        """All buffers in one allocation, with the guard bytes that the judge put between them: one copy each way."""
+        device, total = self._device, message["total"]
+        out = total * (number + 1)
+        if self._blob[1] < total:
+            if self._blob[0]:
+                device.free(self._blob[0])
+                self._blob = (0, 0)
+            self._blob = (device.allocate(total), total)
+        base = self._blob[0]
+        device.write(base, arena.address(0, total), total)
+        buffers = [base + offset for offset, _ in message["buffers"]]
+        scratch = [Scratch(device, size, number) for size in message["scratch"]]
+        try:
+            call = self._start(message, [*buffers, *(one.address for one in scratch)])
+            for one, name in zip(scratch, message["names"][len(buffers) :], strict=True):
+                damage = one.damage()
+                if damage:
+                    raise Misuse(f"{message['what']} wrote outside of {name}: {damage}")
+            if again:
+                return call
+            device.read(arena.address(out, total), base, total)
+            if call is not None and message["function"] not in self._untold:
+                told = check_stream(device, call, message["what"], base, arena, total)
+                self._untold |= set() if told else {message["function"]}
+            return call
+        finally:
+            for one in scratch:
+                one.give_back()
+
+    def _start(self, message: Mapping[str, Any], bases: Sequence[int]) -> PreparedCall | None:
+        """Launch and wait; a launcher's call. A slot is eight bytes, or a buffer's number with an offset in bytes."""
+        slots: list[Any] = [
+            slot if slot is None or isinstance(slot, bytes) else (bases[slot[0]] + slot[1]).to_bytes(8, "little")
+            for slot in message["slots"]
+        ]
+        what = message["what"]
+        function = self._functions[message["function"]]
+        if message["types"]:
+            call = PreparedCall(self._device, function, message["types"], slots, what)
+            self._launched = True
+            call.run()
+            return call
+        prepared = Prepared(self._device, function, message["shape"], slots, what)
+        self._launched = True
+        prepared.start()
+        self._device.synchronize(what)
+        return None
+
+    def _arena(self, link: int, message: Mapping[str, Any]) -> Arena:
+        arena = self._arenas[link, message["arena"]]
+        arena.attach(message["mapped"])
+        return arena
+
+
+def _plain(error: HipError) -> dict[str, Any]:
+    return {
+        "call": error.call,
+        "code": error.code,
+        "name": error.name,
+        "what": error.what[:_KEPT_ERROR],
+        "detail": error.detail[:_KEPT_ERROR],
+    }
+
+
+AGAIN = 16
+"""Calls more of the same case, each of which has to leave something behind: fewer may be fillings of a pool."""
+
+Counts = tuple[int, ...]
+
+
+class Leaks:
+    """The launchers of one process that leave something behind at every call, by the number of their function."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, list[int]] = {}
+
+    def known(self, function: int) -> list[int] | None:
+        """How many calls of one case each left something behind, and what: at least these ``Counts``."""
+        return self._found.get(function)
+
+    def look(self, function: int, left: list[Counts | None], again: Callable[[], Counts | None]) -> None:
+        """Call a launcher ``again`` and again while every call of the case has ``left`` something behind: one that
+        fills a pool, or keeps what it has allocated, comes to an end. An error of ``again`` is raised."""
+        first = len(left)
+        if function in self._found:
+            return
+        try:
+            while left_by_each(left) is not None and len(left) < first + AGAIN:
+                left.append(again())
+        finally:
+            each = left_by_each(left)
+            if each is not None and len(left) > first:
+                self._found[function] = [len(left), *each]
+
+
+def left_by_each(calls: Sequence[Counts | None]) -> Counts | None:
+    """What every one of ``calls`` left behind, the least that any did; ``None``: one left nothing, or cannot tell."""
+    known = [call for call in calls if call is not None]
+    if not known or len(known) < len(calls):
+        return None
+    least = tuple(max(0, min(numbers)) for numbers in zip(*known, strict=True))
+    return least if any(least) else None
+
+
+_GARBAGE = (0xFF, 0x7B, 0xFB)
+"""What scratch is filled with, in turns: NaN and -1, then large numbers of either sign, in every type. Nothing of it
+vanishes in a sum, and not all of it in a maximum."""
+
+
+def garbage(number: int) -> int:
+    """What every byte of scratch holds before launch ``number`` of a case."""
+    return _GARBAGE[number % len(_GARBAGE)]
+
+
+class Scratch:
+    """``size`` bytes of garbage at ``address``, for launch ``number`` of a case.
+
+    Raises ``HipError`` where the device has no room.
+    """
+
+    def __init__(self, device: Device, size: int, number: int) -> None:
+        self._device, self._size = device, size
+        self._base = device.take(size + 2 * CANARY_BYTES)
+        self.address = self._base + CANARY_BYTES
+        device.fill(self._base, CANARY, size + 2 * CANARY_BYTES)
+        device.fill(self.address, garbage(number), size)
+
+    def damage(self) -> str:
+        """How many of the guard bytes were overwritten, in words; empty where none was."""
+        before, after = self._overwritten(self._base), self._overwritten(self.address + self._size)
+        return f"{before} bytes before and {after} bytes behind it" if before or after else ""
+
+    def give_back(self) -> None:
+        """Keep the allocation for the next of its size."""
+        self._device.give_back(self._base, self._size + 2 * CANARY_BYTES)
+
+    def _overwritten(self, address: int) -> int:
+        guard = ctypes.create_string_buffer(CANARY_BYTES)
+        self._device.read(ctypes.addressof(guard), address, CANARY_BYTES)
+        return CANARY_BYTES - guard.raw.count(CANARY)
+
+
+def check_stream(device: Device, call: PreparedCall, what: str, base: int, arena: Arena, total: int) -> bool:
+    """Call the launcher ``what`` again while its stream is held; whether that could be told at all.
+
+    ``base`` is where its buffers lie, of ``total`` bytes with what is between them, and the first bytes of ``arena``
+    are their content before a call. Raises ``Misuse`` where they change before the stream goes on, and ``HipError``.
+    """
+    before = ctypes.string_at(arena.address(0, total), total)
+    now = ctypes.create_string_buffer(total)
+
+    def changed() -> bool:
+        device.read(ctypes.addressof(now), base, total)
+        return now.raw != before
+
+    device.write(base, arena.address(0, total), total)
+    strays = call.strays(changed)
+    if strays:
+        raise Misuse(f"{what} puts work on another stream: it is done before the stream that it was given goes on")
+    return strays is not None
