@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from conformance.engine.tasks import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
-from conformance.outcome import Outcome
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.in_child import MissingHeaders
 from conformance.port.compiling.target import Limits, Target
@@ -114,10 +113,8 @@ class Compiler:
             self._made[source.label, launchers] = found
         return found
 
-    def sign(self, outcome: Outcome, launchers: bool = False) -> None:
-        """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""
-        source = outcome.source or ""
-        names = (source, source.rpartition(":")[0])  # with a line, or without
+    def used(self, source: str | None, launchers: bool = False) -> dict[str, str | None]:
+        """Which compiler ``source`` went through, where there is more than one, as fields of ``Outcome``."""
+        names = (source or "", (source or "").rpartition(":")[0])  # with a line, or without
         found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
-        if found is not None:
-            outcome.compiler, outcome.compiler_name = found.compiler, found.name
+        return {} if found is None else {"compiler": found.compiler, "compiler_name": found.name}

@@ -135,19 +135,22 @@ class Judge:
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
-            return Outcome(kernel.name, "not_run", message=str(error))
-        outcome.planned = outcome.cases + outcome.left_out if judged is None else len(judged)
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
+        planned, robustness = 0 if judged is None else len(judged), None
         if others and outcome.status in ("pass", "fail", "known_failure"):
-            self._try_robustness(kernel, request, others, outcome)
-        self._compiler.sign(outcome, kernel.is_launcher)
-        outcome.port_name = declared.names.ports.get(kernel.name)
+            robustness = self._robustness(kernel, request, others)
         geometry = geometry_of(declared.launch, kernel.name)
-        outcome.geometry = None if geometry is None else described(geometry)
-        outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
-        if self._setup.sites:
-            outcome.sites = self._sites(kernel)
-        outcome.warnings.extend(take_warnings())
-        return outcome
+        columns = {
+            "planned": planned if outcome.cases < planned - outcome.left_out else 0,
+            "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
+            "robustness": robustness,
+            "port_name": declared.names.ports.get(kernel.name),
+            "geometry": None if geometry is None else described(geometry),
+            "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
+            "sites": self._sites(kernel) if self._setup.sites else None,
+            **self._compiler.used(outcome.source, kernel.is_launcher),
+        }
+        return outcome.model_copy(update={**columns, "warnings": tuple(take_warnings())})
 
     def _sites(self, kernel: Kernel) -> Sites | None:
         """How much of the code of ``kernel`` was executed; raises ``SpecError`` for reasons that cannot be read."""
@@ -160,17 +163,15 @@ class Judge:
             self._reasons = read_site_reasons(source.root)
         return placed(*found, table, source, self._reasons)
 
-    def _try_robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...], outcome: Outcome) -> None:
-        """Note in ``outcome`` what becomes of cases with no part in the verdict; a fault there costs nothing."""
+    def _robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...]) -> Robustness:
+        """What becomes of cases with no part in the verdict; a fault there costs nothing."""
         try:
             tried = self._confirmed(kernel, request, ids)
         except InfrastructureError as failed:
-            outcome.robustness = Robustness(len(ids), 0, 0, message=str(failed))
-            return
+            return Robustness(len(ids), 0, 0, message=str(failed))
         planned = len(ids) - tried.left_out
         why = tried.message if tried.cases < planned else None
-        failures = tuple(tried.failures)
-        outcome.robustness = Robustness(planned, tried.cases, tried.failed, failures, why, tried.left_out)
+        return Robustness(planned, tried.cases, tried.failed, tried.failures, why, tried.left_out)
 
     def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
@@ -230,9 +231,9 @@ class Judge:
             status, message = self._opinion.on(
                 found.refused, self._library.port_name(kernel), found.message or "", kernel.is_launcher
             )
-            return Outcome(kernel.name, status, source=found.source, message=message)
+            return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
-            return Outcome(kernel.name, found.status, source=found.source, message=found.message)
+            return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
         executor, survives = self._supply.current(), self._supply.ready.guards_memory
         faults = survives and mode.launches_faults
         unwritten = runtime_kind(setup.runtime).unwritten
@@ -245,19 +246,23 @@ class Judge:
         outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
         if not outcome.poisoned:
             executor.drain()
-        outcome.source = found.source
-        outcome.leak = launching.leak
-        return outcome
+        return outcome.model_copy(update={"source": found.source, "leak": launching.leak})
 
     def _process_lost(self, kernel: Kernel, lost: Lost, how: str) -> Outcome:
         """The outcome of a kernel that brings its process down, or does not let it go on."""
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
-        outcome = Outcome(kernel.name, "timeout" if lost.kind == "silent" else "crash", 1, 1, message=how)
         evidence = Evidence(fault=fault_kind(how))
-        outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence))
-        outcome.observations.append(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)))
-        return outcome
+        return Outcome(
+            name=kernel.name,
+            status="timeout" if lost.kind == "silent" else "crash",
+            cases=1,
+            failed=1,
+            max_ulp=0.0,
+            message=how,
+            failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
+            observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
+        )
 
 
 class ReferenceJudge:
@@ -282,7 +287,7 @@ class ReferenceJudge:
         except InfrastructureError as failed:
             return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
-            return Outcome(kernel.name, "not_run", message=str(error))
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
 
     def no_answer(self, request: RunCases, why: str) -> Outcome:
         """No verdict, for a defect of the harness."""

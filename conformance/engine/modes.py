@@ -129,7 +129,7 @@ class RecordAnswers(PortMode):
         return generated(kernel, ids, salt)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
-        return RecordingHandler(self.folder)
+        return RecordingHandler(kernel.name, self.folder)
 
 
 @dataclass(frozen=True)

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from conformance.cases.launch import Buffer
-from conformance.outcome import Outcome, Status
 from conformance.replay.recorder import Recorder
 from conformance.verdict.compare import Mismatch
-from conformance.verdict.loop import Buffers, Damage
+from conformance.verdict.loop import Buffers, Counts, Damage
 from conformance.verdict.trials import TrialCase
 
 
 class RecordingHandler:
-    """Writes the answers of one kernel into ``folder``; none is judged.
+    """Writes the answers of ``kernel`` into ``folder``; none is judged.
 
     The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
     not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, kernel: str, folder: Path) -> None:
+        self._kernel, self._folder = kernel, folder
         self._recorder = Recorder()
 
     def begin(self, case: TrialCase) -> None:
         """Nothing is known of a case before its answer."""
 
-    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+    def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
         """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
         _refuse_written_inputs(case, buffers)
         self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
@@ -39,13 +38,12 @@ class RecordingHandler:
         """Nobody judges what is recorded."""
         return False
 
-    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+    def finish(self, counts: Counts) -> dict[str, Any]:
         """Write what was kept; the status is of the launches."""
-        self._recorder.write(self._folder, outcome.kernel)
-        if outcome.failed:
-            outcome.status = next((status for status in ("crash", "timeout") if status in faults), "fail")
-        elif not outcome.cases and not outcome.left_out:
-            outcome.status, outcome.message = "not_run", "it has no cases"
+        self._recorder.write(self._folder, self._kernel)
+        if not counts.cases and not counts.left_out:
+            return {"status": "not_run", "message": "it has no cases"}
+        return {"status": counts.failed_status if counts.failed else "pass"}
 
 
 def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:

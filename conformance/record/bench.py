@@ -12,8 +12,8 @@ from pydantic import Field, ValidationError
 
 from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement, Timing
+from conformance.outcome import Row
 from conformance.reading import read_json, shortened
-from conformance.record.model import Row
 from conformance.runtimes.counts import LaunchCounts
 from conformance.spec.kernel import Kernel
 from conformance.text import one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from conformance.record.merge import BUILD
+from conformance.record.model import BUILD
 from conformance.report.about import Records, labels, listed
 from conformance.report.tally import results, tally
 from conformance.spec.load import Specs

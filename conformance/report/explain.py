@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from conformance.outcome import Outcome
-from conformance.record.model import KernelResult
+from conformance.outcome import KernelResult
 from conformance.report.declared import choices
 from conformance.report.leaks import leak_of
 from conformance.text import visible
 
 
-def explain(name: str, result: Outcome | KernelResult, shown: int) -> list[str]:
+def explain(name: str, result: KernelResult, shown: int) -> list[str]:
     """The kernel's status and, of its first ``shown`` failures, case, worst element and the command to see it again.
 
     Control characters are shown as escapes; a message may have several lines.
     """
     counts = f", {result.failed} of {result.cases} cases" if result.cases else ""
     lines = [f"{name}: {result.status}{counts}"]
-    if isinstance(result, KernelResult):
-        lines += [f"  {line}" for line in (*choices(result), leak_of(result)) if line]
+    lines += [f"  {line}" for line in (*choices(result), leak_of(result)) if line]
     if result.message:
         lines.append(f"  {result.message}")
     for failure in result.failures[:shown]:

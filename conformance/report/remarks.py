@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
-from conformance.record.shards import gaps
+from conformance.record.merge import gaps
 from conformance.report.declared import fixes, known_failures
 from conformance.report.leaks import leak_note
 from conformance.report.robustness import failed_robustness, robustness_note

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from conformance.outcome import Sites, line_runs
-from conformance.record.model import KernelResult
+from conformance.outcome import KernelResult, Sites, line_runs
 from conformance.text import one_line
 
 FEW = 90

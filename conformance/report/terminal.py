@@ -14,7 +14,7 @@ from rich.text import Text
 
 from conformance.outcome import STATUSES, Status
 from conformance.record import KernelResult, Record
-from conformance.record.shards import is_of_other_shard
+from conformance.record.merge import is_of_other_shard
 from conformance.report import tally as figures
 from conformance.report.about import Records, executed, given_specs, labels, listed
 from conformance.report.builds import compiles

@@ -51,6 +51,12 @@ class Margins:
         self.farther(float(steps[far]), float(bounds[far]))
         self.nearer(float(steps[near]), float(bounds[near]))
 
+    def add(self, other: Margins) -> None:
+        """Take note of the elements that ``other`` has kept."""
+        self.farther(other.largest, other.largest_bound)
+        if other.nearest is not None and other.nearest_bound is not None:
+            self.nearer(other.nearest, other.nearest_bound)
+
     def farther(self, steps: float, bound: float | None) -> None:
         """Keep this element where none was farther off."""
         if steps > self.largest:

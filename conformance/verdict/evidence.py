@@ -8,10 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import dtype
-from conformance.outcome import NO_EVIDENCE, Evidence, Observation, Outcome
+from conformance.outcome import NO_EVIDENCE, Evidence
 from conformance.spec.kernel import Kernel
 from conformance.verdict.answers import WrongBuffer, answers
 from conformance.verdict.compare import wrong_elements
@@ -67,25 +66,3 @@ def with_unwritten(why: str, evidence: Evidence, what: Sequence[str], depends: s
         return why, evidence
     words = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
     return words, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
-
-
-class Observed:
-    """What became of each case of a kernel; nothing is kept but the cases."""
-
-    def __init__(self) -> None:
-        self._passed: list[Case] = []
-        self._failed: dict[Evidence, list[Case]] = {}
-
-    def passed(self, case: Case) -> None:
-        self._passed.append(case)
-
-    def failed(self, case: Case, evidence: Evidence) -> None:
-        self._failed.setdefault(evidence, []).append(case)
-
-    def note(self, outcome: Outcome) -> None:
-        """Put it into the outcome of a kernel that failed."""
-        if self._failed:
-            outcome.passed = [case.text for case in self._passed]
-            outcome.observations = [
-                Observation(evidence, tuple(case.text for case in cases)) for evidence, cases in self._failed.items()
-            ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.outcome import MissedSites, Sites
-from conformance.record.model import KernelResult
+from conformance.outcome import KernelResult, MissedSites, Sites
 from conformance.report.sites import sites_lines
 
 

@@ -234,7 +234,7 @@ def test_an_answer_that_depends_on_the_order_is_known(wrong: str) -> None:
 
 def test_a_kernel_that_passes_has_no_evidence() -> None:
     outcome = outcome_of(lambda case, order: buffers_of(case, False))
-    assert (outcome.status, outcome.observations, outcome.passed) == ("pass", [], [])
+    assert (outcome.status, outcome.observations, outcome.passed) == ("pass", (), ())
 
 
 def test_a_crash_stands_before_the_wrong_answers_and_is_always_kept() -> None:

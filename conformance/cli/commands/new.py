@@ -15,7 +15,6 @@ from conformance.cli.usage import UsageError
 from conformance.files import ROOT, installed, spec_folder
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in
-from conformance.record.files import write_text
 from conformance.spec.errors import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
@@ -24,6 +23,7 @@ from conformance.upstream.like import Addition, Origin, additions_like, check_ne
 from conformance.upstream.names import expanded, lines_of
 from conformance.upstream.skeleton import Module, skeleton
 from conformance.upstream.steps import what_else
+from conformance.writing import write_text
 
 _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library function is inside)"
 
