@@ -8,6 +8,9 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from conformance.cases.case import Case
 from conformance.engine.compiling import Compiler, compile_answer, seen_by
 from conformance.engine.launchers import Launchers
 from conformance.engine.launching import Launching
@@ -129,7 +132,7 @@ class Judge:
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
-        judged, others = (request.cases, ()) if parts is None else parts
+        judged, others = (request.parsed(), ()) if parts is None else parts
         try:
             outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
@@ -163,17 +166,17 @@ class Judge:
             self._reasons = read_site_reasons(source.root)
         return placed(*found, table, source, self._reasons)
 
-    def _robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...]) -> Robustness:
+    def _robustness(self, kernel: Kernel, request: RunCases, cases: Sequence[Case]) -> Robustness:
         """What becomes of cases with no part in the verdict; a fault there costs nothing."""
         try:
-            tried = self._confirmed(kernel, request, ids)
+            tried = self._confirmed(kernel, request, cases)
         except InfrastructureError as failed:
-            return Robustness(len(ids), 0, 0, message=str(failed))
-        planned = len(ids) - tried.left_out
+            return Robustness(len(cases), 0, 0, message=str(failed))
+        planned = len(cases) - tried.left_out
         why = tried.message if tried.cases < planned else None
         return Robustness(planned, tried.cases, tried.failed, tried.failures, why, tried.left_out)
 
-    def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
+    def _confirmed(self, kernel: Kernel, request: RunCases, cases: Sequence[Case] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
         library = self._launchers if kernel.is_launcher else self._library
         before = {} if kernel.is_launcher else request.broken
@@ -186,7 +189,7 @@ class Judge:
             self._library.refused.clear()
             fresh = self._supply.touch()
             try:
-                outcome = self._attempt(kernel, ids)
+                outcome = self._attempt(kernel, cases)
             except InfrastructureError:  # unless a kernel before this one has taken all memory
                 if fresh:
                     raise
@@ -223,7 +226,7 @@ class Judge:
             return outcome.poisoned or bool(self._library.refused)
         return bool(outcome.launches) or broke
 
-    def _attempt(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Outcome:
+    def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None) -> Outcome:
         setup, mode = self._setup, self._mode
         found = self._launchers.find(kernel) if kernel.is_launcher else self._library.find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
@@ -238,12 +241,11 @@ class Judge:
         faults = survives and mode.launches_faults
         unwritten = runtime_kind(setup.runtime).unwritten
         launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
-        made = mode.cases(kernel, ids, setup.salt)
+        made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._supply.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._supply.ready.wave)
-        cases = launching.ahead(made)
-        handler = mode.handler(kernel)
-        outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
+        ahead, handler = launching.ahead(made), mode.handler(kernel)
+        outcome = run_cases(kernel, ahead, launching.answers, handler, setup.command, self._progress.begin)
         if not outcome.poisoned:
             executor.drain()
         return outcome.model_copy(update={"source": found.source, "leak": launching.leak})
@@ -280,7 +282,7 @@ class ReferenceJudge:
         """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
         kernel, mode, begin = self._specs.entry(request.kernel), self._mode, self._progress.begin
         begin(kernel.name)
-        cases = mode.cases(kernel, request.cases, self._setup.salt)
+        cases = mode.cases(kernel, request.parsed(), self._setup.salt)
         answers = Answers(recorded_answer, ("recorded",))
         try:
             return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)

@@ -7,11 +7,12 @@ come from and what happens with the answers; the loop over them is in ``conforma
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from conformance.cases.case import Case
 from conformance.engine.recording import RecordingHandler
 from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
@@ -61,12 +62,12 @@ class CaseMode(Mode):
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
     def parts(self, kernel: Kernel) -> Parts | None:
-        """The ids of all cases of ``kernel`` where some have no part in the verdict."""
+        """All cases of ``kernel`` where some have no part in the verdict."""
         return None
 
     @abstractmethod
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        """The cases of ``kernel`` that ``ids`` name, or all; raises ``ValueError`` for bad ones."""
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        """Trials of ``cases`` of ``kernel``, or of all; raises ``ValueError`` for bad ones."""
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
         """What takes the answers of ``kernel``."""
@@ -91,8 +92,8 @@ class JudgeGenerated(PortMode):
     def parts(self, kernel: Kernel) -> Parts:
         return generated_parts(kernel)
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return generated(kernel, ids, salt)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, cases, salt)
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class RecordedMode(CaseMode):
     def traces(self) -> Path:
         return self.folder
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return recorded(kernel, ids, self.folder, self.subject)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return recorded(kernel, cases, self.folder, self.subject)
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,8 @@ class RecordAnswers(PortMode):
 
     folder: Path
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return generated(kernel, ids, salt)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, cases, salt)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
         return RecordingHandler(kernel.name, self.folder)

@@ -95,6 +95,10 @@ class RunCases:
     broken: dict[int, str]
     unavailable: dict[int, str] = field(default_factory=dict)
 
+    def parsed(self) -> tuple[Case, ...] | None:
+        """The cases that were asked for; raises ``ValueError`` for an id that is none."""
+        return None if self.cases is None else tuple(map(Case.parse, self.cases))
+
 
 @dataclass(frozen=True)
 class Time:

@@ -129,7 +129,7 @@ def test_a_failure_is_connected_with_the_defect(fixed: bool) -> None:
     """The other result than the expected one is told for what it is; any other is not."""
     plain = SPECS.kernels["fast_argmin_f32"]
     judged, other = (plain.fixed(), plain) if fixed else (plain, plain.fixed())
-    (case,) = generated(judged, ["fast_argmin_f32(shape=[4,300],values=ties)"], "")
+    (case,) = generated(judged, [Case.parse("fast_argmin_f32(shape=[4,300],values=ties)")], "")
     buffers = {arg.name: arg.data for arg in case.launch.args if not isinstance(arg, Scalar)}  # type: ignore[union-attr]
     answer = answered(other, case.launch)["dst"].value
     mismatch = Judging(judged).take(case, {**buffers, "dst": answer})

@@ -75,7 +75,7 @@ def test_integers_have_kinds_too(got: int, expected: int, kind: str) -> None:
 
 
 def case_of(kernel: str, text: str) -> TrialCase:
-    return next(iter(generated(SPECS.kernels[kernel], (f"{kernel}({text})",), "")))
+    return next(iter(generated(SPECS.kernels[kernel], [Case.parse(f"{kernel}({text})")], "")))
 
 
 def answers_of(kernel: str, text: str, change) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def test_other_launches_have_none(specs: Specs, name: str) -> None:
 
 def test_a_failure_ends_with_them(specs: Specs) -> None:
     kernel = specs.kernels["uneg_f32"]
-    (case,) = generated(kernel, ["uneg_f32(shape=[4],values=unit)"], "")
+    (case,) = generated(kernel, [Case.parse("uneg_f32(shape=[4],values=unit)")], "")
     buffers = {arg.name: arg.data.copy() for arg in case.launch.args if hasattr(arg, "data")}
     buffers["out"][:4] = case.expected["out"].value[:4]
     buffers["out"][2] *= 3
