@@ -39,9 +39,9 @@ class Evidence:
     """How what a kernel answered to one case is related to what was expected."""
 
     elements: tuple[str, ...] = ()
-    """The kinds of the wrong elements (``conformance.verdict.elements``)."""
+    """The kinds of the wrong elements (``conformance.verdict.wrong_elements``)."""
     answers: tuple[str, ...] = ()
-    """What holds for all wrong elements together (``conformance.verdict.answers``)."""
+    """What holds for all wrong elements together (``conformance.verdict.wrong_buffers``)."""
     fault: str | None = None
     """The kind of fault that ended the launch (``conformance.verdict.evidence``)."""
 

@@ -33,7 +33,7 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import load_specs
-from conformance.verdict.faults import fault_kind
+from conformance.verdict.evidence import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
 from conformance.verdict.trials import with_geometry, with_wave

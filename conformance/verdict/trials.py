@@ -27,7 +27,7 @@ from conformance.reading import shortened
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import is_poison, judge
-from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from reference.expected import Expected
 
 Subject = Literal["kernels", "reference"]

@@ -19,13 +19,12 @@ from conformance.runtimes.hip.errors import HipError, first_error
 from conformance.spec.load import load_specs
 from conformance.verdict import trials
 from conformance.verdict.compare import wrong_elements
-from conformance.verdict.elements import Elements, kinds
-from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault
-from conformance.verdict.faults import fault_kind
+from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault, fault_kind
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, run_cases
-from conformance.verdict.operand_values import rows_of
+from conformance.verdict.operands import rows_of
 from conformance.verdict.trials import TrialCase, generated
+from conformance.verdict.wrong_elements import Elements, kinds
 from reference.expected import Expected
 
 SPECS = load_specs()
