@@ -1,13 +1,18 @@
-"""What became of a kernel: status, failures, outcome. Judges make them, records keep them, reports show them."""
+"""What became of a kernel: status, failures, the row of the record. Judges make them, records keep them.
+
+The text below a field is its description in docs/record.md and in docs/record.schema.json, which
+``python -m conformance.record.schema`` writes.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
+
+from conformance.spec.kernel import Kernel
 
 Status = Literal[
     "pass", "fail", "signature", "missing", "compile_error", "crash", "timeout", "known_failure", "not_run"
@@ -25,20 +30,19 @@ def _finite(value: object) -> object:
 
 
 Ulp = Annotated[float | None, BeforeValidator(_finite)]
+Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Evidence:
-    """How what a kernel answered to one case is related to what was expected.
-
-    ``elements`` has the kinds of the wrong elements (``conformance.verdict.elements``),
-    ``answers`` what holds for all of them together (``conformance.verdict.answers``), ``fault`` the kind of fault that
-    ended the launch (``conformance.verdict.faults``).
-    """
+    """How what a kernel answered to one case is related to what was expected."""
 
     elements: tuple[str, ...] = ()
+    """The kinds of the wrong elements (``conformance.verdict.wrong_elements``)."""
     answers: tuple[str, ...] = ()
+    """What holds for all wrong elements together (``conformance.verdict.wrong_buffers``)."""
     fault: str | None = None
+    """The kind of fault that ended the launch (``conformance.verdict.evidence``)."""
 
 
 NO_EVIDENCE = Evidence()
@@ -54,93 +58,179 @@ class Observation:
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore", allow_inf_nan=False))
 class Failure:
-    """A case that failed, by its worst element.
-
-    ``index`` counts elements of the buffer, ``got`` and ``expected`` are the values as text, ``ulp`` is the distance in
-    representable steps of the buffer's type (``None`` where there is none, as between a number and NaN), ``reproduce``
-    a shell command. ``evidence`` tells how all wrong elements differ.
-    """
+    """A case that failed, by its worst element."""
 
     case: str
     why: str
     index: int | None = None
+    """Of the element in its buffer."""
     got: str | None = None
+    """The value with its bits."""
     expected: str | None = None
     ulp: Ulp = None
+    """The distance in representable steps of the buffer's type; null where there is none, as between 1 and NaN."""
     reproduce: str = ""
+    """A shell command that runs the case again."""
     evidence: Evidence = NO_EVIDENCE
+    """How all wrong elements of the case differ."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Robustness:
     """What became of the cases that Candle's Rust side never launches, or that its own kernel gets wrong; they have no
-    part in the status.
-
-    ``planned`` cases were selected, ``cases`` of them run and ``failed`` of those failed; ``failures`` may hold
-    fewer. ``message`` says why cases were not run. ``left_out`` more were not launched because their right answer is a
-    fault.
-    """
+    part in the status."""
 
     planned: int
+    """Cases that were selected."""
     cases: int
+    """Cases that were run."""
     failed: int
     failures: tuple[Failure, ...] = ()
+    """Failed cases; those beyond the first 20 are only counted."""
     message: str | None = None
+    """Why cases were not run."""
     left_out: int = 0
+    """Further cases, which were not launched because their right answer is a fault."""
 
 
-@dataclass
-class Outcome:
-    """What became of one kernel.
+class Row(BaseModel):
+    """A JSON object that is not changed once made."""
 
-    ``cases`` were run of ``planned`` and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over
-    all cases and ``seconds`` wall time; ``max_ulp_bound`` is what was allowed of that element (``None``: it is wrong,
-    or nothing was off), ``nearest_ulp`` and ``nearest_ulp_bound`` are those of the right element that came nearest to
-    its bound. ``source`` is ``FILE:LINE`` in the port. ``poisoned`` says that a fault took
-    the device's context with it, so that the executor must be replaced; ``left_out`` counts cases that were not
-    launched because their right answer is a fault, ``warnings`` what went wrong without costing the verdict.
-    ``compiler`` is ``hiprtc`` or ``hipcc`` on the rocm runtime, ``compiler_name`` what ``hipcc`` was, in full. The
-    cases that Candle's Rust side never launches are in ``robustness`` only. ``port_name`` is what the port calls the
-    kernel, where that is not Candle's name, ``fixed`` the upstream defect in place of which the right result was
-    expected, ``geometry`` what of the launches is the port's own. Of a kernel that failed, ``observations`` has every
-    failing case and ``passed`` every other one that was judged. ``profile`` says where over its input a unary kernel is
-    how far off (``conformance.verdict.profile``). ``leak`` says what every call of a launcher leaves behind.
-    """
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True)
 
-    kernel: str
+
+class Resources(Row):
+    """What a kernel takes in a code object: that it compiles for a target, and nothing of its results."""
+
+    vgpr: Count
+    sgpr: Count
+    spills: Count
+    """Registers of both kinds that are written to memory."""
+    lds: Count
+    """Bytes of static shared memory of a block."""
+    scratch: Count
+    """Bytes of memory of a thread."""
+    wave: Count
+    """Lanes of a wave."""
+    kernarg: Count
+    """Bytes of the argument segment."""
+
+
+class KernelResult(Row):
+    """What became of one kernel."""
+
+    name: str
+    module: str
+    family: str
     status: Status
-    cases: int = 0
-    failed: int = 0
-    launches: int = 0
-    max_ulp: float = 0.0
-    seconds: float = 0.0
+    cases: Count = 0
+    """Cases that were run."""
+    failed: Count = 0
+    """Cases that failed."""
+    max_ulp: Ulp = None
+    """The largest error over all cases (null: no case was run, or it is beyond counting)."""
     source: str | None = None
+    """Where the port defines it, ``FILE:LINE``, or the file alone where the line is not known."""
+    upstream: str
+    """Where Candle defines it, ``FILE:LINE``."""
+    failures: tuple[Failure, ...] = ()
+    """Failed cases in full; those beyond the first 20 are in ``observations`` only."""
     message: str | None = None
-    failures: list[Failure] = field(default_factory=list)
-    poisoned: bool = False
-    left_out: int = 0
-    warnings: list[str] = field(default_factory=list)
+    """What a status without cases is about, such as the compiler's error."""
+    seconds: float | None = None
+    """Wall time."""
+    source_lines: Count | None = None
+    """Lines of the kernel's definition."""
+    compiles_for: dict[str, Resources] = {}
+    """An entry for each AMD target that the kernel was compiled for."""
+    wired_at: tuple[str, ...] | None = None
+    """Where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null)."""
+    left_out: Count = 0
+    """Selected cases that were not launched because their right answer is a fault, which would cost the device."""
     compiler: str | None = None
+    """Which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only)."""
     compiler_name: str | None = None
-    planned: int = 0
+    """What "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0"."""
+    planned: Count = 0
+    """Cases that were selected, where not all were run (else 0)."""
     robustness: Robustness | None = None
+    """The cases that Candle's Rust side never launches, which nothing else counts."""
     port_name: str | None = None
+    """What the port calls the kernel, where that is not Candle's name."""
+    known_reason: str | None = None
+    """Why the kernel fails, where the port declares every one of its failures."""
     fixed: str | None = None
+    """What is wrong upstream, where the port declares that it is right there; the right result was expected."""
     geometry: str | None = None
-    observations: list[Observation] = field(default_factory=list)
-    passed: list[str] = field(default_factory=list)
+    """What of the launches is the port's own and not Candle's."""
+    observations: tuple[Observation, ...] = ()
+    """Of a kernel that failed, every failing case with its evidence."""
+    passed: tuple[str, ...] = ()
+    """Of a kernel that failed, every other case that was judged."""
     max_ulp_bound: Ulp = None
+    """What was allowed of the element with ``max_ulp`` (null: it is wrong, or nothing was off)."""
     nearest_ulp: Ulp = None
+    """The error of the right element that came nearest to its bound."""
     nearest_ulp_bound: Ulp = None
-    profile: str | None = None
+    """The bound of that element."""
+    profile: Annotated[str, Field(pattern="^[.0-9a-kx]{64}$")] | None = None
+    """Of a unary kernel of floats that is not bit-equal, the worst element at each power of two of its input, from the
+    largest negative ones over 0 to the largest positive ones: "." none, "0" to "k" twentieths of its bound, "x" wrong.
+    """
     leak: str | None = None
+    """What every call of a launcher leaves behind: memory, streams or events that it does not give back (null: nothing,
+    or it cannot be told); it has no part in the status."""
+
+    @property
+    def counts(self) -> str:
+        """``3 of 53 cases failed, 12 not run``."""
+        missed = self.planned - self.cases if self.planned else 0
+        not_run = f", {missed} not run" if missed > 0 else ""
+        return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
 
     @property
     def failed_cases(self) -> list[str]:
         """The ids of all cases that failed."""
-        return [f"{self.kernel}({case})" for one in self.observations for case in one.cases]
+        return [f"{self.name}({case})" for one in self.observations for case in one.cases]
+
+    @property
+    def lost(self) -> bool:
+        """Whether the kernel was selected and not judged for something that is not its doing."""
+        return self.status == "not_run" and (self.message or "").startswith(INFRASTRUCTURE)
 
     @classmethod
-    def infrastructure(cls, kernel: str, why: str) -> Outcome:
+    def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
+        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
+        return cls(status="not_run", **of_specs(kernel), **fields)
+
+
+def of_specs(kernel: Kernel) -> dict[str, Any]:
+    """What the specs say of a kernel, as fields of ``KernelResult``."""
+    return {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
+
+
+class Outcome(KernelResult):
+    """What a judge says of a kernel: its row, in which the specs' part is still to come (``row``), and what only the
+    run needs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    module: str = ""
+    family: str = ""
+    upstream: str = ""
+    seconds: float | None = 0.0
+    launches: int = 0
+    poisoned: bool = False
+    """A fault took the device's context with it, so that the executor must be replaced."""
+    warnings: tuple[str, ...] = ()
+    """What went wrong without costing the verdict."""
+
+    @classmethod
+    def infrastructure(cls, name: str, why: str) -> Outcome:
         """No verdict, for a reason that is not the kernel's doing."""
-        return cls(kernel, "not_run", message=f"{INFRASTRUCTURE}{why}")
+        return cls(name=name, status="not_run", message=f"{INFRASTRUCTURE}{why}")
+
+    def row(self, kernel: Kernel, **fields: Any) -> KernelResult:
+        """The row of ``kernel`` in a record, with ``fields`` that only a record has."""
+        mine = {name: getattr(self, name) for name in KernelResult.model_fields}
+        return KernelResult(**{**mine, **of_specs(kernel), **fields})

@@ -29,14 +29,15 @@ from conformance.cli.preparing import config_from, setup_from, tree_from
 from conformance.cli.selecting import without_undefined
 from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
-from conformance.engine.messages import Ready, RunCases, Setup
+from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
 from conformance.engine.pool import EngineError, Pool
 from conformance.engine.run import Result
 from conformance.files import checkout
-from conformance.outcome import Failure, Outcome
+from conformance.outcome import Outcome
 from conformance.port.config import OPTIONS_FILE, Config, config_in
-from conformance.port.sources import SourceError, find_sources
+from conformance.port.definitions.source_text import SourceError
+from conformance.port.sources import find_sources
 from conformance.pytest_nodes import KEY, MARKER, STATE, Declaration, KernelItem, Module, SpecFile, names_one, worker
 from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
@@ -202,8 +203,8 @@ class Parity:
 
     def known_reason(self, outcome: Outcome) -> str | None:
         """Why the kernel fails, where the port declares all of its failures."""
-        result = replace(self.result(), outcomes={outcome.kernel: outcome})
-        return result.settled(()).reasons.get(outcome.kernel)
+        result = replace(self.result(), outcomes={outcome.name: outcome})
+        return result.settled(()).reasons.get(outcome.name)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -294,12 +295,10 @@ class Parity:
         return known and (name in self.specs.kernels or name in self.specs.launchers)
 
     def _take(self, properties: dict[str, Any]) -> None:
-        fields = dict(properties["outcome"])
-        failures = [Failure(**failure) for failure in fields.pop("failures")]
-        outcome = Outcome(**fields, failures=failures)
-        self.outcomes[outcome.kernel] = outcome
+        outcome: Outcome = from_map(properties["outcome"])
+        self.outcomes[outcome.name] = outcome
         self.workers.add(properties["worker"])
-        self._ready = self._ready or Ready(**properties["ready"])
+        self._ready = self._ready or from_map(properties["ready"])
 
     def result(self) -> Result:
         seconds = (datetime.now(UTC) - self.started).total_seconds()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
 from conformance.cli.usage import UsageError
-from conformance.engine.messages import Ready
+from conformance.engine.messages import Ready, to_map
 from conformance.engine.pool import EngineError
 from conformance.outcome import INFRASTRUCTURE, Outcome
-from conformance.port.sources import SourceError
+from conformance.port.definitions.source_text import SourceError
 from conformance.report.kernels import explain
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
@@ -96,7 +95,7 @@ class KernelItem(pytest.Item):
     def runtest(self) -> None:
         parity = self.config.stash[STATE]
         outcome = parity.outcome_of(self.kernel)
-        self.judged = {"outcome": asdict(outcome), "ready": asdict(parity.ready), "worker": worker()}
+        self.judged = {"outcome": to_map(outcome), "ready": to_map(parity.ready), "worker": worker()}
         called = self.kernel.is_launcher
         if outcome.status == "known_failure" or (outcome.status == "missing" and (parity.gated or self._besides())):
             pytest.skip(f"{outcome.status}: {outcome.message or 'no source defines it'}")
@@ -115,7 +114,7 @@ class KernelItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, NotAtParity):
-            return "\n".join(explain(excinfo.value.outcome.kernel, excinfo.value.outcome, shown=5))
+            return "\n".join(explain(excinfo.value.outcome.name, excinfo.value.outcome, shown=5))
         if isinstance(excinfo.value, EngineError | SourceError | UsageError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -139,5 +138,5 @@ class NotAtParity(Exception):
     """A kernel that is not at parity."""
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__(f"{outcome.kernel}: {outcome.status}")
+        super().__init__(f"{outcome.name}: {outcome.status}")
         self.outcome = outcome

@@ -78,10 +78,9 @@ def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = 
     judged: dict[str, tuple[str, ...]] = {}
     others: dict[str, tuple[str, ...]] = {}
     for kernel in kernels:
-        found = {case.id for case in cases_for(kernel) if pattern.matches(case)}
         parts = generated_parts(kernel)
-        for ids, chosen in ((parts.judged, judged), (parts.others, others)):
-            mine = tuple(one for one in ids if one in found)
+        for cases, chosen in ((parts.judged, judged), (parts.others, others)):
+            mine = tuple(case.id for case in cases if pattern.matches(case))
             if mine:
                 chosen[kernel.name] = mine
     if not judged and not others:

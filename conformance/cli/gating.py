@@ -14,7 +14,7 @@ from conformance.port.config import Config, Gate
 from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
 from conformance.record.assemble import shown
 from conformance.record.compare import compare, same_verdicts
-from conformance.record.merge import BUILD
+from conformance.record.model import BUILD
 from conformance.report.comparison import render_changes
 from conformance.report.runs import given_specs
 from conformance.spec.load import Specs

@@ -10,15 +10,16 @@ from pathlib import Path
 
 from conformance.engine.messages import Compile, Compiled, Ready, Setup
 from conformance.notices import take_warnings
-from conformance.outcome import INFRASTRUCTURE, Outcome, Status
+from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.amd_cache import compile_for
 from conformance.port.code_objects import parse
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.driver import lacked
 from conformance.port.compiling.in_child import MissingHeaders
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
+from conformance.port.definitions.source_text import SourceError
 from conformance.port.options import BuildOptions, is_cuda
-from conformance.port.sources import KernelSource, SourceError
+from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
@@ -122,13 +123,11 @@ class Compiler:
             self._made[source.label, launchers] = found
         return found
 
-    def sign(self, outcome: Outcome, launchers: bool = False) -> None:
-        """Note in ``outcome`` which compiler its kernel went through, where there is more than one."""
-        source = outcome.source or ""
-        names = (source, source.rpartition(":")[0])  # with a line, or without
+    def used(self, source: str | None, launchers: bool = False) -> dict[str, str | None]:
+        """Which compiler ``source`` went through, where there is more than one, as fields of ``Outcome``."""
+        names = (source or "", (source or "").rpartition(":")[0])  # with a line, or without
         found = next((self._made[name, launchers] for name in names if (name, launchers) in self._made), None)
-        if found is not None:
-            outcome.compiler, outcome.compiler_name = found.compiler, found.name
+        return {} if found is None else {"compiler": found.compiler, "compiler_name": found.name}
 
 
 TARGETS = {64: "gfx90a", 32: "gfx1100"}

@@ -50,7 +50,7 @@ class Journal:
             self.started = datetime.fromisoformat(rows[0]["started"])
             for row in rows[1:]:
                 outcome = from_map(row)
-                self.done[outcome.kernel] = outcome
+                self.done[outcome.name] = outcome
                 self.elapsed = float(row["elapsed"])
         except (ValueError, KeyError, TypeError, AttributeError):
             self.done.clear()

@@ -8,6 +8,9 @@ Where judges share one, the same holds for faults.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from conformance.cases.case import Case
 from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer, seen_by
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
@@ -23,7 +26,7 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
-from conformance.verdict.faults import fault_kind
+from conformance.verdict.evidence import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
 from conformance.verdict.trials import with_geometry, with_wave
@@ -111,37 +114,39 @@ class Judge:
         kernel = kernel.fixed() if kernel.name in declared.fixed else kernel
         self._progress.begin(kernel.name)
         parts = self._mode.parts(kernel) if request.cases is None else None
-        judged, others = (request.cases, ()) if parts is None else parts
+        judged, others = (request.parsed(), ()) if parts is None else parts
         try:
             outcome = self._confirmed(kernel, request, judged)
         except InfrastructureError as failed:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
-            return Outcome(kernel.name, "not_run", message=str(error))
-        outcome.planned = outcome.cases + outcome.left_out if judged is None else len(judged)
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
+        planned, robustness = 0 if judged is None else len(judged), None
         if others and outcome.status in ("pass", "fail", "known_failure"):
-            self._try_robustness(kernel, request, others, outcome)
-        self._compiler.sign(outcome, kernel.is_launcher)
-        outcome.port_name = declared.names.ports.get(kernel.name)
+            robustness = self._robustness(kernel, request, others)
         geometry = geometry_of(declared.launch, kernel.name)
-        outcome.geometry = None if geometry is None else described(geometry)
-        outcome.fixed = kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None
-        outcome.warnings.extend(take_warnings())
-        return outcome
+        columns = {
+            "planned": planned if outcome.cases < planned - outcome.left_out else 0,
+            "left_out": outcome.left_out + (robustness.left_out if robustness else 0),
+            "robustness": robustness,
+            "port_name": declared.names.ports.get(kernel.name),
+            "geometry": None if geometry is None else described(geometry),
+            "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
+            **self._compiler.used(outcome.source, kernel.is_launcher),
+        }
+        return outcome.model_copy(update={**columns, "warnings": tuple(take_warnings())})
 
-    def _try_robustness(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...], outcome: Outcome) -> None:
-        """Note in ``outcome`` what becomes of cases with no part in the verdict; a fault there costs nothing."""
+    def _robustness(self, kernel: Kernel, request: RunCases, cases: Sequence[Case]) -> Robustness:
+        """What becomes of cases with no part in the verdict; a fault there costs nothing."""
         try:
-            tried = self._confirmed(kernel, request, ids)
+            tried = self._confirmed(kernel, request, cases)
         except InfrastructureError as failed:
-            outcome.robustness = Robustness(len(ids), 0, 0, message=str(failed))
-            return
-        planned = len(ids) - tried.left_out
+            return Robustness(len(cases), 0, 0, message=str(failed))
+        planned = len(cases) - tried.left_out
         why = tried.message if tried.cases < planned else None
-        failures = tuple(tried.failures)
-        outcome.robustness = Robustness(planned, tried.cases, tried.failed, failures, why, tried.left_out)
+        return Robustness(planned, tried.cases, tried.failed, tried.failures, why, tried.left_out)
 
-    def _confirmed(self, kernel: Kernel, request: RunCases, ids: tuple[str, ...] | None) -> Outcome:
+    def _confirmed(self, kernel: Kernel, request: RunCases, cases: Sequence[Case] | None) -> Outcome:
         """The outcome of an attempt that no other kernel can have spoiled."""
         library = self._launchers if kernel.is_launcher else self._library
         before = {} if kernel.is_launcher else request.broken
@@ -154,7 +159,7 @@ class Judge:
             self._library.refused.clear()
             fresh = self._executors.touch()
             try:
-                outcome = self._attempt(kernel, ids)
+                outcome = self._attempt(kernel, cases)
             except InfrastructureError:  # unless a kernel before this one has taken all memory
                 if fresh:
                     raise
@@ -191,7 +196,7 @@ class Judge:
             return outcome.poisoned or bool(self._library.refused)
         return bool(outcome.launches) or broke
 
-    def _attempt(self, kernel: Kernel, ids: tuple[str, ...] | None) -> Outcome:
+    def _attempt(self, kernel: Kernel, cases: Sequence[Case] | None) -> Outcome:
         setup, mode = self._setup, self._mode
         found = self._launchers.find(kernel) if kernel.is_launcher else self._library.find(kernel)
         if found.refused is not None and runtime_kind(setup.runtime).code != "amd":
@@ -199,34 +204,37 @@ class Judge:
             status, message = self._opinion.on(
                 found.refused, self._library.port_name(kernel), found.message or "", kernel.is_launcher
             )
-            return Outcome(kernel.name, status, source=found.source, message=message)
+            return Outcome(name=kernel.name, status=status, source=found.source, message=message)
         if found.function is None:
-            return Outcome(kernel.name, found.status, source=found.source, message=found.message)
+            return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
         executor, survives = self._executors.current(), self._executors.ready.guards_memory
         faults = survives and mode.launches_faults
         unwritten = runtime_kind(setup.runtime).unwritten
         launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
-        made = mode.cases(kernel, ids, setup.salt)
+        made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)
-        cases = launching.ahead(made)
-        handler = mode.handler(kernel)
-        outcome = run_cases(kernel, cases, launching.answers, handler, setup.command, self._progress.begin)
+        ahead, handler = launching.ahead(made), mode.handler(kernel)
+        outcome = run_cases(kernel, ahead, launching.answers, handler, setup.command, self._progress.begin)
         if not outcome.poisoned:
             executor.drain()
-        outcome.source = found.source
-        outcome.leak = launching.leak
-        return outcome
+        return outcome.model_copy(update={"source": found.source, "leak": launching.leak})
 
     def _process_lost(self, kernel: Kernel, lost: Lost, how: str) -> Outcome:
         """The outcome of a kernel that brings its process down, or does not let it go on."""
         doing = self._progress.read()[1]
         case = doing if "(" in doing else kernel.name
-        outcome = Outcome(kernel.name, "timeout" if lost.kind == "silent" else "crash", 1, 1, message=how)
         evidence = Evidence(fault=fault_kind(how))
-        outcome.failures.append(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence))
-        outcome.observations.append(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)))
-        return outcome
+        return Outcome(
+            name=kernel.name,
+            status="timeout" if lost.kind == "silent" else "crash",
+            cases=1,
+            failed=1,
+            max_ulp=0.0,
+            message=how,
+            failures=(Failure(case, how, reproduce=f"{self._setup.command} '{case}'", evidence=evidence),),
+            observations=(Observation(evidence, (case.partition("(")[2].removesuffix(")"),)),),
+        )
 
 
 class ReferenceJudge:
@@ -243,14 +251,14 @@ class ReferenceJudge:
         """The outcome of the reference of one kernel; raises ``TraceError`` and other ``ValueError`` for bad input."""
         kernel, mode, begin = request.kernel, self._mode, self._progress.begin
         begin(kernel.name)
-        cases = mode.cases(kernel, request.cases, self._setup.salt)
+        cases = mode.cases(kernel, request.parsed(), self._setup.salt)
         answers = Answers(recorded_answer, ("recorded",))
         try:
             return run_cases(kernel, cases, answers, mode.handler(kernel), self._setup.command, begin)
         except InfrastructureError as failed:
             return Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
-            return Outcome(kernel.name, "not_run", message=str(error))
+            return Outcome(name=kernel.name, status="not_run", message=str(error))
 
 
 def _make(

@@ -101,6 +101,10 @@ class RunCases:
     broken: dict[str, str] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
 
+    def parsed(self) -> tuple[Case, ...] | None:
+        """The cases that were asked for; raises ``ValueError`` for an id that is none."""
+        return None if self.cases is None else tuple(map(Case.parse, self.cases))
+
 
 @dataclass(frozen=True)
 class Time:

@@ -8,15 +8,15 @@ come from and what happens with the answers: judged, or kept (``RecordingHandler
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from conformance.cases.case import Case
 from conformance.cases.launch import Buffer
-from conformance.outcome import Outcome, Status
 from conformance.port.declared.declared import NOTHING, Declared
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.port.sources import KernelSource, find_sources
@@ -24,7 +24,7 @@ from conformance.replay.recorder import Recorder
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.judge import Judging
-from conformance.verdict.loop import AnswerHandler, Buffers, Damage
+from conformance.verdict.loop import AnswerHandler, Buffers, Counts, Damage
 from conformance.verdict.trials import (
     Parts,
     Subject,
@@ -37,20 +37,20 @@ from conformance.verdict.trials import (
 
 
 class RecordingHandler:
-    """Writes the answers of one kernel into ``folder``; none is judged.
+    """Writes the answers of ``kernel`` into ``folder``; none is judged.
 
     The outcome is ``pass`` when every case has an answer. A launch that faults, does not end, or writes where it must
     not (outside a buffer, into an input) has none: it counts as failed, and the other cases are kept.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, kernel: str, folder: Path) -> None:
+        self._kernel, self._folder = kernel, folder
         self._recorder = Recorder()
 
     def begin(self, case: TrialCase) -> None:
         """Nothing is known of a case before its answer."""
 
-    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
+    def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
         """Keep an answer, copied: the next launch writes over it. Raises ``Damage``."""
         _refuse_written_inputs(case, buffers)
         self._recorder.add(case.case, case.launch, {name: content.copy() for name, content in buffers.items()})
@@ -60,13 +60,12 @@ class RecordingHandler:
         """Nobody judges what is recorded."""
         return False
 
-    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
+    def finish(self, counts: Counts) -> dict[str, Any]:
         """Write what was kept; the status is of the launches."""
-        self._recorder.write(self._folder, outcome.kernel)
-        if outcome.failed:
-            outcome.status = next((status for status in ("crash", "timeout") if status in faults), "fail")
-        elif not outcome.cases and not outcome.left_out:
-            outcome.status, outcome.message = "not_run", "it has no cases"
+        self._recorder.write(self._folder, self._kernel)
+        if not counts.cases and not counts.left_out:
+            return {"status": "not_run", "message": "it has no cases"}
+        return {"status": counts.failed_status if counts.failed else "pass"}
 
 
 def _refuse_written_inputs(case: TrialCase, after: Buffers) -> None:
@@ -126,12 +125,12 @@ class CaseMode(Mode):
     """Whether cases that upstream stops with an assert are launched, where the device survives them."""
 
     def parts(self, kernel: Kernel) -> Parts | None:
-        """The ids of all cases of ``kernel`` where some have no part in the verdict."""
+        """All cases of ``kernel`` where some have no part in the verdict."""
         return None
 
     @abstractmethod
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        """The cases of ``kernel`` that ``ids`` name, or all; raises ``ValueError`` for bad ones."""
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        """Trials of ``cases`` of ``kernel``, or of all; raises ``ValueError`` for bad ones."""
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
         """What takes the answers of ``kernel``."""
@@ -156,8 +155,8 @@ class JudgeGenerated(PortMode):
     def parts(self, kernel: Kernel) -> Parts:
         return generated_parts(kernel)
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return generated(kernel, ids, salt)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, cases, salt)
 
 
 @dataclass(frozen=True)
@@ -170,8 +169,8 @@ class RecordedMode(CaseMode):
     def traces(self) -> Path:
         return self.folder
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return recorded(kernel, ids, self.folder, self.subject)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return recorded(kernel, cases, self.folder, self.subject)
 
 
 @dataclass(frozen=True)
@@ -190,11 +189,11 @@ class RecordAnswers(PortMode):
 
     folder: Path
 
-    def cases(self, kernel: Kernel, ids: tuple[str, ...] | None, salt: str) -> Iterator[TrialCase]:
-        return generated(kernel, ids, salt)
+    def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+        return generated(kernel, cases, salt)
 
     def handler(self, kernel: Kernel) -> AnswerHandler:
-        return RecordingHandler(self.folder)
+        return RecordingHandler(kernel.name, self.folder)
 
 
 @dataclass(frozen=True)

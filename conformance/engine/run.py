@@ -180,7 +180,7 @@ def run(
             ]
             for answer in answers(pool, requests, "running", on_progress, len(kernels) - len(waiting)):
                 assert isinstance(answer, Outcome)
-                result.outcomes[answer.kernel] = answer
+                result.outcomes[answer.name] = answer
                 result.warnings += answer.warnings
                 if journal is not None:
                     journal.add(answer, time.perf_counter() - clock)

@@ -1,10 +1,9 @@
 """The JSON record of a run, schema 1: what every report is rendered from."""
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Status
-from conformance.record.denominator import check_specs
-from conformance.record.files import read_record, record_text, write_record
+from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, KernelResult, Resources, Status
+from conformance.record.files import check_specs, read_record, record_text, write_record
 from conformance.record.merge import kept_apart, merge
-from conformance.record.model import Build, KernelResult, Record, Resources, RunInfo, Summary, every_kernel, summarise
+from conformance.record.model import Build, Record, RunInfo, Summary, every_kernel, summarise
 from conformance.writing import FileError, write_bytes, write_text
 
 __all__ = [

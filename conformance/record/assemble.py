@@ -1,10 +1,11 @@
-"""From a finished run to its record."""
+"""From a finished run, or a build, to its record."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,17 +13,22 @@ from typing import Any
 from conformance.engine.modes import Tree
 from conformance.engine.run import Result
 from conformance.files import KERNELS, kernels_folder, shipped_name
-from conformance.outcome import INFRASTRUCTURE, Outcome
+from conformance.outcome import INFRASTRUCTURE, KernelResult, Resources, Status
+from conformance.port.check.objects import ObjectFile
+from conformance.port.check.source import read_tree
+from conformance.port.code_objects import KernelObject
 from conformance.port.digest import tree_digest
 from conformance.port.options import NO_OPTIONS, BuildOptions
 from conformance.record.commits import commit_of, harness_commit
-from conformance.record.lines import with_lines
-from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
-from conformance.record.shards import elsewhere
+from conformance.record.merge import elsewhere
+from conformance.record.model import BUILD, INTERRUPTED, Build, Record, RunInfo, every_kernel
 from conformance.runtimes import known_kind
-from conformance.runtimes.choice import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+
+_JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout", "signature")
+_LINE = re.compile(r":\d+$")
+_STARTED = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def assemble(
@@ -39,43 +45,29 @@ def assemble(
     the kernels that were selected and that it leaves to them.
     """
     reasons = result.settled(specs.kernels, specs.launchers).reasons
-    rows = [_row(specs, outcome, reasons) for outcome in result.outcomes.values()]
+    judged = [(specs.entry(name), outcome) for name, outcome in result.outcomes.items()]
+    rows = [
+        outcome.row(
+            kernel, known_reason=reasons.get(kernel.name), wired_at=kernel.wired_at if kernel.is_launcher else None
+        )
+        for kernel, outcome in judged
+    ]
     if result.mode.trees and not result.interrupted:
-        rows = with_lines(rows, result.mode.trees[0])
+        rows = _with_lines(rows, result.mode.trees[0])
     selected = dict.fromkeys((*result.selected, *result.outcomes))
     waiting = [_not_judged(specs.entry(name), result) for name in selected if name not in result.outcomes]
     waiting += [KernelResult.not_run(specs.entry(name), message=elsewhere(its)) for name, its in others.items()]
-    kind = known_kind(result.setup.runtime)
-    run = _run(specs, result, patterns, recordings, rows).model_copy(
+    run = _run(specs, result, recordings, rows).model_copy(
         update={
+            "patterns": tuple(patterns),
             "selected": sum(name in specs.kernels for name in selected),
             "shard": shard,
-            "complete": not result.interrupted,
-            "sandbox": result.ready.sandbox,
-            "weakened": result.ready.weakened,
-            "infrastructure": result.infrastructure,
-            **_choice(result.setup.choice),
-            "compiler": result.setup.compiler if kind is not None and kind.chooses_compiler else None,
         }
     )
     entries = {row.name: row for row in (*rows, *waiting)}
     launchers = [entries[name] for name in specs.launchers if name in entries]
     kernels = [row for name, row in entries.items() if name not in specs.launchers]
     return Record.of(run, every_kernel(specs, kernels), launchers)
-
-
-def _choice(choice: Choice) -> dict[str, Any]:
-    """How the runtime and its devices were chosen, as fields of ``RunInfo``."""
-    return {
-        "fallback": choice.fallback,
-        "library": choice.library,
-        "other_libraries": choice.others,
-        "hip_version": choice.hip,
-        "driver": choice.driver,
-        "emulator": choice.emulator,
-        "visible": choice.visible,
-        "left_out_devices": choice.left_out,
-    }
 
 
 def _not_judged(kernel: Kernel, result: Result) -> KernelResult:
@@ -93,80 +85,66 @@ def _recorded_on(recording: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (*parts, git and f"port at {git}") if part)
 
 
-def _row(specs: Specs, outcome: Outcome, reasons: Mapping[str, str]) -> KernelResult:
-    kernel = specs.entry(outcome.kernel)
-    return KernelResult(
-        name=kernel.name,
-        module=kernel.module,
-        family=kernel.family,
-        status=outcome.status,
-        cases=outcome.cases,
-        failed=outcome.failed,
-        # An error of 0 says something only where an answer was compared.
-        max_ulp=outcome.max_ulp if outcome.cases else None,
-        source=outcome.source,
-        upstream=kernel.upstream,
-        failures=tuple(outcome.failures),
-        message=outcome.message,
-        seconds=round(outcome.seconds, 6),
-        left_out=outcome.left_out + (outcome.robustness.left_out if outcome.robustness else 0),
-        compiler=outcome.compiler,
-        compiler_name=outcome.compiler_name,
-        planned=outcome.planned if outcome.cases < outcome.planned - outcome.left_out else 0,
-        robustness=outcome.robustness,
-        port_name=outcome.port_name,
-        known_reason=reasons.get(kernel.name),
-        fixed=outcome.fixed,
-        geometry=outcome.geometry,
-        observations=tuple(outcome.observations),
-        passed=tuple(outcome.passed),
-        max_ulp_bound=outcome.max_ulp_bound,
-        nearest_ulp=outcome.nearest_ulp,
-        nearest_ulp_bound=outcome.nearest_ulp_bound,
-        profile=outcome.profile,
-        leak=outcome.leak,
-        wired_at=kernel.wired_at if kernel.is_launcher else None,
-    )
-
-
 def _run(
-    specs: Specs,
-    result: Result,
-    patterns: Sequence[str],
-    recordings: Sequence[Mapping[str, Any]],
-    rows: Iterable[KernelResult],
+    specs: Specs, result: Result, recordings: Sequence[Mapping[str, Any]], rows: Iterable[KernelResult]
 ) -> RunInfo:
-    setup, mode, ready = result.setup, result.mode, result.ready
+    setup, mode, ready, choice = result.setup, result.mode, result.ready, result.setup.choice
     tree, kind = mode.trees[0] if mode.trees else None, known_kind(setup.runtime)
     executes = tree is not None
     return RunInfo(
         runtime=setup.runtime,
         device=ready.device,
         wave=ready.wave if executes else None,
-        kernels=None if tree is None else shown(tree.path),
-        started=result.started.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=result.started.astimezone(UTC).strftime(_STARTED),
         seconds=round(result.seconds, 3),
         hip_python=(ready.hip_python or None) if executes else None,
-        upstream_commit=specs.upstream_commit,
         arch=ready.arch or None,
         perturb=setup.perturb or None,
         host=ready.description if executes else None,
         orders=setup.orders if kind is not None and kind.chooses_orders else (),
-        patterns=tuple(patterns),
-        git=None if tree is None else commit_of(tree.path),
-        harness=harness_commit(),
         subject=mode.subject,
         traces=None if mode.traces is None else shown(mode.traces),
         recorded_on=tuple(map(_recorded_on, recordings)),
         source_lines={} if tree is None else _source_lines(tree, rows),
-        sources=None if tree is None else tree_digest(tree.path, tree.options),
-        specs=None if specs.given is None else shown(specs.given),
-        specs_digest=specs.digest or None,
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
-        declared=None if tree is None else tree.declared.digest,
         target=setup.arch if executes else None,
-        options=() if tree is None else shown_options(tree.options),
+        complete=not result.interrupted,
+        sandbox=ready.sandbox,
+        weakened=ready.weakened,
+        infrastructure=result.infrastructure,
+        fallback=choice.fallback,
+        library=choice.library,
+        other_libraries=choice.others,
+        hip_version=choice.hip,
+        driver=choice.driver,
+        emulator=choice.emulator,
+        visible=choice.visible,
+        left_out_devices=choice.left_out,
+        compiler=setup.compiler if kind is not None and kind.chooses_compiler else None,
+        **_identity(specs, tree),
     )
+
+
+def _identity(specs: Specs, tree: Tree | None) -> dict[str, Any]:
+    """Which sources, specs and harness a record is of, as fields of ``RunInfo``."""
+    of_tree = (
+        {}
+        if tree is None
+        else {
+            "kernels": shown(tree.path),
+            "git": commit_of(tree.path),
+            "sources": tree_digest(tree.path, tree.options),
+            "declared": tree.declared.digest,
+            "options": shown_options(tree.options),
+        }
+    )
+    return {
+        **of_tree,
+        "upstream_commit": specs.upstream_commit,
+        "harness": harness_commit(),
+        "specs": None if specs.given is None else shown(specs.given),
+        "specs_digest": specs.digest or None,
+    }
 
 
 def shown_options(options: BuildOptions) -> tuple[str, ...]:
@@ -205,3 +183,92 @@ def _source_lines(tree: Tree, rows: Iterable[KernelResult]) -> dict[str, int]:
     return {
         source.label: len(source.loose_text().splitlines()) for source in sorted(sources, key=lambda one: one.label)
     }
+
+
+def _with_lines(rows: Sequence[KernelResult], tree: Tree) -> list[KernelResult]:
+    """``rows`` with ``FILE:LINE`` in place of the file of each kernel that was judged and fails.
+
+    Only the sources of such kernels are read; one that cannot be read leaves its kernels as they are.
+    """
+    lacking = {row.name for row in rows if row.status in _JUDGED and row.source and not _LINE.search(row.source)}
+    files = {row.source for row in rows if row.name in lacking}
+    sources = [one for one in tree.sources if one.label in files and not one.is_code_object]
+    places: dict[tuple[str | None, str], str] = {}
+    for source, definitions in (read_tree(sources, tree.options).definitions if sources else {}).items():
+        for one in definitions:
+            place = f"{source.label_of(str(one.file.resolve()))}:{one.line}"
+            places.setdefault((source.label, one.name), place)
+    return [
+        row.model_copy(update={"source": places.get((row.source, row.port_name or row.name), row.source)})
+        if row.name in lacking
+        else row
+        for row in rows
+    ]
+
+
+def build_record(
+    specs: Specs,
+    tree: Tree,
+    compiler: str,
+    started: datetime,
+    seconds: float,
+    objects: Mapping[str, Sequence[ObjectFile]],
+    failed: Mapping[str, Mapping[str, str]],
+    broken: Mapping[str, Mapping[str, str]],
+    lacking: Mapping[str, Mapping[str, str]],
+) -> Record:
+    """The record of one ``build``: every kernel ``not_run``, with what it compiles for.
+
+    ``objects`` has the code objects of each target, labelled with their source, with kernels under Candle's names;
+    ``failed`` the first error of each source that does not compile, ``broken`` that of each kernel which is not in its
+    source's object, ``lacking`` the header that the installation does not have for a source. Kernels that no spec has
+    are left out.
+    """
+    when = started.strftime(_STARTED)
+    compiled: dict[str, dict[str, Resources]] = {}
+    sources: dict[str, str] = {}
+    for target, files in objects.items():
+        for file in files:
+            for name, kernel in file.code.kernels.items():
+                compiled.setdefault(name, {})[target] = _resources(kernel)
+                sources[name] = file.label
+    rows = [
+        KernelResult.not_run(
+            specs.kernels[name],
+            source=sources[name],
+            compiles_for=targets,
+            port_name=tree.declared.names.ports.get(name),
+        )
+        for name, targets in compiled.items()
+        if name in specs.kernels
+    ]
+    run = RunInfo(
+        runtime=BUILD,
+        device="no device",
+        started=when,
+        seconds=round(seconds, 3),
+        builds={
+            target: Build(
+                compiler=compiler,
+                started=when,
+                failed=dict(failed.get(target, {})),
+                broken=dict(broken.get(target, {})),
+                lacking=dict(lacking.get(target, {})),
+            )
+            for target in objects
+        },
+        **_identity(specs, tree),
+    )
+    return Record.of(run, every_kernel(specs, rows))
+
+
+def _resources(kernel: KernelObject) -> Resources:
+    return Resources(
+        vgpr=kernel.vgprs,
+        sgpr=kernel.sgprs,
+        spills=(kernel.vgpr_spills or 0) + (kernel.sgpr_spills or 0),
+        lds=kernel.lds,
+        scratch=kernel.scratch,
+        wave=kernel.wave,
+        kernarg=kernel.kernarg,
+    )

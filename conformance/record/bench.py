@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from conformance.engine.timing.measure import Counted, Measurement, Timing
+from conformance.outcome import Row
 from conformance.reading import read_json, shortened
-from conformance.record.model import Row
 from conformance.runtimes.counts import LaunchCounts
 from conformance.spec.kernel import Kernel
 from conformance.text import one_line

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from conformance.outcome import Status
-from conformance.record.model import KernelResult, Record, RunInfo
+from conformance.outcome import KernelResult, Status
+from conformance.record.model import Record, RunInfo
 
 RANK: Mapping[Status, int] = {
     "pass": 0,

@@ -1,4 +1,4 @@
-"""Reads and writes record files."""
+"""Reads and writes record files, and tells whether a record is of the specs that it is reported against."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from conformance.reading import read_json, shortened
 from conformance.record.model import Record
+from conformance.spec.load import Specs
+from conformance.text import one_line
 from conformance.writing import FileError, write_text
-
-__all__ = ["FileError", "read_record", "record_text", "write_record", "write_text"]
 
 
 def record_text(record: Record) -> str:
@@ -45,8 +45,41 @@ def read_record(path: Path) -> Record:
     except ValidationError as cause:
         finding = cause.errors(include_url=False)[0]
         place = ".".join(str(part) for part in finding["loc"]) or "the record"
-        # A key of the record may be anything; the report's helpers import this package.
-        from conformance.text import one_line
-
         why = one_line(f"not a valid record: {place}: {finding['msg']}")
         raise FileError(f"{path}: {why}; run again to make it anew") from None
+
+
+def check_specs(record: Record, specs: Specs, path: Path) -> None:
+    """Raises ``FileError`` where the record at ``path`` is of other specs, or lacks kernels of these or has others.
+
+    A record of an earlier version of the harness's own specs may differ, and so may one from before the digest.
+    """
+    run = record.run
+    if run.specs_digest is None:
+        return
+    if run.specs_digest != specs.digest:
+        if run.specs is not None:
+            raise FileError(
+                f"{path}: the record is of the specs {run.specs!r} (digest {run.specs_digest!r}), not of "
+                f"{_named(specs)} (digest {specs.digest}); give those with --specs"
+            )
+        if specs.given is not None:
+            raise FileError(
+                f"{path}: the record is of the harness's own specs (digest {run.specs_digest!r}), not of "
+                f"{_named(specs)} (digest {specs.digest}); leave out --specs"
+            )
+        return
+    names = {kernel.name for kernel in record.kernels}
+    strange = (names - specs.kernels.keys()) | ({row.name for row in record.launchers} - specs.launchers.keys())
+    for what, found in (("lacks", specs.kernels.keys() - names), ("has", strange)):
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            whose = "of its specs" if what == "lacks" else "that its specs do not have"
+            raise FileError(
+                f"{path}: the record {what} kernel {min(found)!r}{more} {whose} (digest {specs.digest}); it was "
+                "changed or cut: run again to make it anew"
+            )
+
+
+def _named(specs: Specs) -> str:
+    return "the harness's own specs" if specs.given is None else f"the specs {str(specs.given)!r}"

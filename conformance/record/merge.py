@@ -1,25 +1,29 @@
-"""Brings several records together: shards of one machine's run into one, builds into the runs of the same sources."""
+"""Brings several records together: shards into one run, builds into the runs of the same sources.
+
+A shard is a part of one run: of ``run --shard I/N``, on whatever machine, or of other kernels on the same machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from conformance.outcome import KernelResult
 from conformance.port.config import OPTIONS_FILE
-from conformance.record.identity import of_one_run
-from conformance.record.model import INTERRUPTED, KernelResult, Record
-from conformance.record.shards import is_shard, join_shards
+from conformance.record.compare import same_rows
+from conformance.record.model import BUILD, INTERRUPTED, Record, RunInfo
 from conformance.writing import FileError
 
-BUILD = "build"
-"""The runtime of a record that only says what compiles."""
+_IN = "in shard "
+_NAMED = 3
 
 
 def merge(records: Sequence[Record]) -> list[Record]:
     """One record per run, in the order of their first appearance.
 
-    Two records are shards of one run when they are of one device and host, ``of_one_run`` and what the port declares
+    Two records are parts of one run when they are of one device and host, ``of_one_run`` and what the port declares
     are equal, and no kernel was run in both; where one was, they stay apart, so that no result hides another. The
-    merged run starts with the earliest shard and lasts as long as all together. Records of ``run --shard`` are joined
+    merged run starts with the earliest part and lasts as long as all together. Records of ``run --shard`` are joined
     by ``join_shards``.
 
     Records of ``build`` are not runs: each is added to every run of the same sources, specs and declarations, so that
@@ -30,7 +34,7 @@ def merge(records: Sequence[Record]) -> list[Record]:
     builds = _builds([record for record in records if record.run.runtime == BUILD])
     alone = []
     for build in builds:
-        same = [run for run in runs if _same_specs(run, build)]
+        same = [run for run in runs if _agree(run.run.specs_digest, build.run.specs_digest)]
         alike = [run for run in same if build.run.sources is not None and run.run.sources == build.run.sources]
         mine = [run for run in alike if _agree(run.run.declared, build.run.declared)]
         path = [run for run in same if run.run.kernels is not None and run.run.kernels == build.run.kernels]
@@ -46,7 +50,7 @@ def merge(records: Sequence[Record]) -> list[Record]:
 
 
 def kept_apart(records: Sequence[Record]) -> list[str]:
-    """A sentence for each of ``records`` that is no shard of an earlier one only for what the port declares."""
+    """A sentence for each of ``records`` that differs from an earlier part of a run only in what the port declares."""
     runs = [record for record in records if record.run.runtime != BUILD]
     found: list[str] = []
     for number, record in enumerate(runs):
@@ -66,10 +70,6 @@ def _with_shards_joined(records: Sequence[Record]) -> list[Record]:
     place = next((index for index, record in enumerate(records) if is_shard(record)), len(records))
     whole = [[record for record in part if not is_shard(record)] for part in (records[:place], records[place:])]
     return [*whole[0], *joined, *whole[1]]
-
-
-def _same_specs(run: Record, build: Record) -> bool:
-    return _agree(run.run.specs_digest, build.run.specs_digest)
 
 
 def _agree(one: str | None, other: str | None) -> bool:
@@ -109,42 +109,54 @@ def _runs(records: Sequence[Record]) -> list[Record]:
                 break
         else:
             groups.append([record])
-    return [group[0] if len(group) == 1 else _joined(group) for group in groups]
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups]
+
+
+def _rows(record: Record) -> Iterator[KernelResult]:
+    yield from record.kernels
+    yield from record.launchers
 
 
 def _judged(record: Record) -> set[str]:
-    return {row.name for row in (*record.kernels, *record.launchers) if row.status != "not_run"}
+    return {row.name for row in _rows(record) if row.status != "not_run"}
 
 
 def _machine(record: Record) -> Hashable:
-    """All that shards of one run have in common, but for what the port declares."""
+    """All that parts of one run have in common on one machine, but for what the port declares."""
     run = record.run
     gap = id(record) if run.missing_shards else None  # a run with a gap is not filled up from another
-    return of_one_run(run), run.device, run.host, gap
+    return run.of_one_run, run.device, run.host, gap
 
 
-def _joined(shards: Sequence[Record]) -> Record:
-    results = _together([shard.kernels for shard in shards])
-    runs = [shard.run for shard in shards]
-    # A shard without patterns covered everything, so the whole did.
+def _merged(parts: Sequence[Record]) -> Record:
+    results = _together([part.kernels for part in parts])
+    runs = [part.run for part in parts]
+    # A part without patterns covered everything, so the whole did.
     patterns = () if any(not run.patterns for run in runs) else tuple(p for run in runs for p in run.patterns)
     counts = [run.selected for run in runs if run.selected is not None]
-    launchers = _together([shard.launchers for shard in shards])
+    launchers = _together([part.launchers for part in parts])
     judged = sum(row.status != "not_run" for row in results.values())
     selected = min(sum(counts), len(results)) if len(counts) == len(runs) else None
     stopped = any((row.message or "").startswith(INTERRUPTED) for row in launchers.values())
     run = runs[0].model_copy(
         update={
+            **_of_all(runs),
             "selected": selected,
             "complete": all(run.complete for run in runs) or (judged == selected and not stopped),
-            "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
-            "started": min(run.started for run in runs),
-            "seconds": sum(run.seconds for run in runs),
             "patterns": tuple(dict.fromkeys(patterns)),
-            "source_lines": dict(sorted((file, lines) for run in runs for file, lines in run.source_lines.items())),
         }
     )
     return Record.of(run, results.values(), launchers.values())
+
+
+def _of_all(runs: Sequence[RunInfo]) -> dict[str, Any]:
+    """What ``runs`` come to together, as fields of ``RunInfo``."""
+    return {
+        "infrastructure": tuple(dict.fromkeys(text for run in runs for text in run.infrastructure)),
+        "started": min(run.started for run in runs),
+        "seconds": sum(run.seconds for run in runs),
+        "source_lines": dict(sorted({file: n for run in runs for file, n in run.source_lines.items()}.items())),
+    }
 
 
 def _together(parts: Sequence[Sequence[KernelResult]]) -> dict[str, KernelResult]:
@@ -159,3 +171,142 @@ def _together(parts: Sequence[Sequence[KernelResult]]) -> dict[str, KernelResult
 def _says_more(row: KernelResult, other: KernelResult) -> bool:
     """A verdict says more than none, and why a selected kernel has none more than that it was not selected."""
     return row.status != "not_run" or (other.status == "not_run" and other.message is None)
+
+
+# ---- run --shard
+
+
+def elsewhere(shard: str) -> str:
+    """The message of a kernel that another shard judges."""
+    return f"{_IN}{shard}"
+
+
+def is_of_other_shard(row: KernelResult) -> bool:
+    """Whether ``row`` of a shard's record is of a kernel that it leaves to another."""
+    return row.status == "not_run" and (row.message or "").startswith(_IN)
+
+
+def is_shard(record: Record) -> bool:
+    """Whether the record is of one of several shards."""
+    index, _, of = (record.run.shard or "").partition("/")
+    plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
+    return plain and 1 <= int(index) <= int(of)
+
+
+def join_shards(records: Sequence[Record]) -> list[Record]:
+    """A record for each run that ``records``, all of shards, are parts of.
+
+    Shards of one run have the same number of shards, selection, sources, specs, options and runtime; they may be of
+    several hosts. A shard that is given again counts once where the verdicts are the same, and begins another run where
+    they are not, so that no result hides another. The joined record is that of a run without shards, apart from times;
+    where a shard is missing, its kernels have no verdict and ``missing_shards`` names it.
+    """
+    runs: list[tuple[Hashable, dict[str, Record]]] = []
+    for record in records:
+        key, shard = _run_of(record), record.run.shard or ""
+        for other, parts in runs:
+            if other == key and (shard not in parts or same_rows(parts[shard], record)):
+                parts.setdefault(shard, record)
+                break
+        else:
+            runs.append((key, {shard: record}))
+    return [_joined(parts) for _, parts in runs]
+
+
+def contradictions(records: Iterable[Record]) -> list[str]:
+    """Sentences about kernels on which records of the same sources and the same kind of device disagree."""
+    found: dict[tuple[Hashable, str], tuple[Record, KernelResult]] = {}
+    pairs: dict[tuple[int, int], tuple[Record, Record, list[str]]] = {}
+    for record in records:
+        key = record.run.judged_alike, record.run.declared, record.run.patterns
+        for row in _rows(record):
+            if row.status == "not_run":
+                continue
+            first, other = found.setdefault((key, row.name), (record, row))
+            if (other.status, other.failed) != (row.status, row.failed):
+                names = pairs.setdefault((id(first), id(record)), (first, record, []))[2]
+                names.append(f"{row.name} ({_verdict(other)} and {_verdict(row)})")
+    return [
+        f"the records of {_called(first)} and {_called(second)} are of the same sources and contradict each other in "
+        f"{len(names)} {'kernels' if len(names) > 1 else 'kernel'}: {', '.join(names[:_NAMED])}"
+        f"{' ...' if len(names) > _NAMED else ''}"
+        for first, second, names in pairs.values()
+    ]
+
+
+def gaps(records: Iterable[Record]) -> list[str]:
+    """Sentences about the shards that joined records lack."""
+    return [_sentence(record, shard) for record in records for shard in record.run.missing_shards]
+
+
+def _sentence(record: Record, shard: str) -> str:
+    count, called = (sum(row.message == _gap(shard) for row in rows) for rows in (record.kernels, record.launchers))
+    also = f" and {called} launchers" if called else ""
+    return f"{_gap(shard)}: {count} selected kernels{also} have no verdict; give its record too"
+
+
+def _gap(shard: str) -> str:
+    return f"shard {shard} is missing"
+
+
+def _verdict(row: KernelResult) -> str:
+    return row.status if row.status == "pass" else f"{row.status}, {row.counts}"
+
+
+def _called(record: Record) -> str:
+    run = record.run
+    return run.started + (f", shard {run.shard}" if run.shard else "")
+
+
+def _run_of(record: Record) -> Hashable:
+    """What shards of one run have in common."""
+    run = record.run
+    return run.of_one_run, run.declared, run.patterns, run.config, _of(record), frozenset(_partition(record))
+
+
+def _partition(record: Record) -> Mapping[str, str]:
+    """The shard of every kernel that the run selected."""
+    mine, rows = record.run.shard or "", list(_rows(record))
+    others = {row.name: row.message.removeprefix(_IN) for row in rows if is_of_other_shard(row) and row.message}
+    judged = {row.name: mine for row in rows if row.status != "not_run" or _is_own(row)}
+    return others | judged
+
+
+def _is_own(row: KernelResult) -> bool:
+    """Whether a kernel without a verdict was selected in this shard."""
+    return row.message is not None and not is_of_other_shard(row)
+
+
+def _of(record: Record) -> str:
+    return (record.run.shard or "").rpartition("/")[2]
+
+
+def _joined(parts: Mapping[str, Record]) -> Record:
+    first = next(iter(parts.values()))
+    partition, of = _partition(first), _of(first)
+    missing = tuple(shard for shard in (f"{n + 1}/{of}" for n in range(int(of))) if shard not in parts)
+    rows = {shard: {row.name: row for row in _rows(record)} for shard, record in parts.items()}
+
+    def settled(row: KernelResult) -> KernelResult:
+        shard = partition.get(row.name)
+        if shard is None:
+            return row
+        return rows[shard][row.name] if shard in rows else row.model_copy(update={"message": _gap(shard)})
+
+    kernels = [settled(row) for row in first.kernels]
+    runs = [parts[shard].run for shard in sorted(parts, key=lambda shard: int(shard.partition("/")[0]))]
+    everything = _of_all(runs)
+    run = runs[0].model_copy(
+        update={
+            **everything,
+            "shard": None,
+            "missing_shards": missing,
+            "selected": sum(row.name in partition for row in first.kernels),
+            "complete": not missing and all(run.complete for run in runs),
+            "seconds": round(everything["seconds"], 3),
+            "device": "; ".join(dict.fromkeys(run.device for run in runs)),
+            "host": "; ".join(dict.fromkeys(run.host for run in runs if run.host)) or None,
+        }
+    )
+    launchers = {row.name: settled(row) for record in parts.values() for row in record.launchers}
+    return Record.of(run, kernels, launchers.values())

@@ -3,217 +3,134 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Hashable, Iterable
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, Observation, Robustness, Status, Ulp
-from conformance.spec.kernel import Kernel
+from conformance.outcome import (
+    STATUSES,
+    Count,
+    KernelResult,
+    Row,
+    Status,
+)
 from conformance.spec.load import Specs
 
-Count = Annotated[int, Field(ge=0)]
+BUILD = "build"
+"""The runtime of a record that only says what compiles."""
 
 INTERRUPTED = "interrupted before it was judged"
 """The message of a selected kernel that is ``not_run`` because the run was stopped."""
 
 
-class Row(BaseModel):
-    """A JSON object that is not changed once made."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, populate_by_name=True)
-
-
-class Resources(Row):
-    """What a kernel takes in a code object: that it compiles for a target, and nothing of its results.
-
-    ``vgpr`` and ``sgpr`` are registers, ``spills`` registers of both kinds written to memory, ``lds`` the static shared
-    memory of a block, ``scratch`` the memory of a thread and ``kernarg`` the argument segment, all three in bytes;
-    ``wave`` is in lanes.
-    """
-
-    vgpr: Count
-    sgpr: Count
-    spills: Count
-    lds: Count
-    scratch: Count
-    wave: Count
-    kernarg: Count
-
-
 class Build(Row):
-    """One compilation of the sources for an AMD target: by what and when (ISO 8601 in UTC).
-
-    ``failed`` has the first error of each source file that does not compile, ``broken`` that of each kernel which does
-    not in a file that compiles without it; ``lacking`` says of files which header the installation does not have.
-    """
+    """One compilation of the sources for an AMD target."""
 
     compiler: str
     started: str
-    failed: dict[str, str] = {}
-    broken: dict[str, str] = {}
-    lacking: dict[str, str] = {}
-
-
-class KernelResult(Row):
-    """What became of one kernel.
-
-    ``cases`` were run and ``failed`` of them failed; ``failures`` may hold fewer. ``max_ulp`` is over all cases,
-    ``max_ulp_bound`` what was allowed of that element (null: it is wrong, nothing was off, or the record is older than
-    the field); ``nearest_ulp`` of ``nearest_ulp_bound`` is the right element that came nearest to its bound.
-    ``planned`` is the number of cases that were selected, where not all were run (else 0). ``robustness`` has the cases
-    that Candle's Rust side never launches, which nothing else counts.
-    ``source`` is ``FILE:LINE`` in the port and ``upstream`` in Candle; ``source_lines`` counts the lines of the
-    kernel's definition; ``message`` says what a status without cases is about, such as the compiler's error.
-    ``seconds`` is wall time. ``compiles_for`` has an entry for each AMD target that the kernel was compiled for.
-    ``wired_at`` says where Candle's Rust side asks for the kernel (nowhere: empty; unknown: null). ``left_out`` counts
-    selected cases that were not launched because their right answer is a fault, which the device would not survive.
-    ``compiler`` says which of two compiled the kernel, "hiprtc" or "hipcc" (null: there was one only), and
-    ``compiler_name`` what "hipcc" was: "ROCm's amdclang++, AMD clang version 19.0.0". ``port_name`` is what the port
-    calls the kernel, where that is not Candle's name. Of a kernel that failed, ``observations`` has every failing case
-    with its evidence, and ``passed`` every other one that was judged. ``known_reason`` says
-    why the kernel fails where the port declares every one of its failures, ``fixed`` what is wrong upstream where the
-    port declares that it is right there, which was judged then, ``geometry`` what of the launches is the
-    port's own and not Candle's. ``profile`` is of a unary kernel of floats that is not bit-equal: 64 characters for the
-    powers of two of its input, from the largest negative ones over 0 to the largest positive ones, each the worst
-    element there: "." none, "0" to "k" twentieths of its bound, "x" wrong. ``leak`` says what every call of a launcher
-    leaves behind: memory, streams or events that it allocates or creates each time and does not give back (null:
-    nothing, or it cannot be told); it has no part in the status.
-    """
-
-    name: str
-    module: str
-    family: str
-    status: Status
-    cases: Count = 0
-    failed: Count = 0
-    max_ulp: Ulp = None
-    source: str | None = None
-    upstream: str
-    failures: tuple[Failure, ...] = ()
-    message: str | None = None
-    seconds: float | None = None
-    source_lines: Count | None = None
-    compiles_for: dict[str, Resources] = {}
-    wired_at: tuple[str, ...] | None = None
-    left_out: Count = 0
-    compiler: str | None = None
-    compiler_name: str | None = None
-    planned: Count = 0
-    robustness: Robustness | None = None
-    port_name: str | None = None
-    known_reason: str | None = None
-    fixed: str | None = None
-    geometry: str | None = None
-    observations: tuple[Observation, ...] = ()
-    passed: tuple[str, ...] = ()
-    max_ulp_bound: Ulp = None
-    nearest_ulp: Ulp = None
-    nearest_ulp_bound: Ulp = None
-    profile: Annotated[str, Field(pattern="^[.0-9a-kx]{64}$")] | None = None
-    leak: str | None = None
-
-    @property
-    def counts(self) -> str:
-        """``3 of 53 cases failed, 12 not run``."""
-        missed = self.planned - self.cases if self.planned else 0
-        not_run = f", {missed} not run" if missed > 0 else ""
-        return f"{self.failed} of {max(self.planned, self.cases)} cases failed{not_run}"
-
-    @classmethod
-    def not_run(cls, kernel: Kernel, **fields: Any) -> Self:
-        """The row of a kernel that was not judged, with what ``fields`` say of it all the same."""
-        about = {name: getattr(kernel, name) for name in ("name", "module", "family", "upstream")}
-        return cls(status="not_run", **about, **fields)
-
-    @property
-    def lost(self) -> bool:
-        """Whether the kernel was selected and not judged for something that is not its doing."""
-        return self.status == "not_run" and (self.message or "").startswith(INFRASTRUCTURE)
-
-    @model_validator(mode="after")
-    def _agrees(self) -> Self:
-        if self.failed > self.cases:
-            raise ValueError(f"kernel {self.name!r}: {self.failed} of {self.cases} cases failed")
-        if self.status == "pass" and (not self.cases or self.failed or self.failures):
-            raise ValueError(f"kernel {self.name!r}: a pass needs a case or more, none of which failed")
-        if self.status in ("fail", "crash", "timeout") and not self.failed and not self.message:
-            raise ValueError(f"kernel {self.name!r}: {self.status} without a case that failed and without a message")
-        return self
+    """ISO 8601 in UTC."""
+    failed: dict[str, str] = Field(default={})
+    """The first error of each source file that does not compile."""
+    broken: dict[str, str] = Field(default={})
+    """The first error of each kernel that does not compile in a file that does without it."""
+    lacking: dict[str, str] = Field(default={})
+    """By source file, the header that the installation does not have."""
 
 
 class RunInfo(Row):
-    """What was run, on what, and when.
-
-    ``started`` is ISO 8601 in UTC, ``seconds`` wall time. ``wave`` is the wave (warp) size. ``kernels`` is the path
-    that was given. ``orders`` are the thread orders of the cpu runtime. ``source_lines`` counts lines per source file.
-    ``subject`` is "reference" where recorded answers were compared with the reference and no kernel was run; ``traces``
-    is the folder that recorded cases came from, ``recorded_on`` what its files say of where. ``git`` is the commit of
-    the port (null: it is in none), ``harness`` that of candle-parity (null: neither a checkout nor the installed
-    version names it, or the record is older than the field); both end in "-dirty" where files differ. ``patterns`` is
-    what was selected (empty: everything).
-    ``sources`` is a digest of everything at ``kernels``. ``builds`` has the compilation for each
-    AMD target; a record with the runtime "build" has nothing else. ``specs`` is the folder of specs that are not the
-    harness's own, ``specs_digest`` a digest of the specs. ``sandbox`` says what the kernels were confined by, or why by
-    nothing; ``weakened`` names settings that weaken checks. ``selected`` counts the kernels that were selected;
-    ``complete`` is false where the run ended before each of them was judged. ``infrastructure`` says in sentences what
-    went wrong that was not a kernel's doing. ``fallback`` says why ``auto`` took the host though there were signs of an
-    AMD GPU. On ROCm ``library`` is the libamdhip64 that was used and how it was found, ``other_libraries`` those that
-    were not, ``hip_version`` and ``driver`` are versions, ``visible`` the variables that hide devices, as they were
-    set, ``left_out_devices`` those of another architecture, and ``emulator`` is set where no GPU ran the kernels but an
-    emulator below ROCm. ``compiler`` is what was asked for: "auto"
-    (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc". ``config`` is the candle-parity.toml that the
-    port declares its choices in, ``declared`` a digest of these choices (null: no kernel was run, or the record is
-    older than the field). ``target`` is the AMD GPU whose macros the sources saw where kernels ran on the host
-    (``--arch``). ``shard`` is "2/4" where this is the second of four parts of a run: the kernels of the others are
-    ``not_run``, "in shard 3/4". ``missing_shards`` are those that were not given when shards were joined. ``perturb``
-    is the seed by which approximate instructions deviated. ``options`` is what the sources were compiled with, of the
-    command line and of the port's file: ``-D NAME=1``.
-    """
+    """What was run, on what, and when."""
 
     runtime: str
+    """"build" where nothing was run and ``builds`` is all that the record has."""
     device: str
     wave: int | None = None
+    """Lanes of a wave (warp)."""
     kernels: str | None = None
+    """The path that was given."""
     started: str
+    """ISO 8601 in UTC."""
     seconds: Annotated[float, Field(ge=0)]
+    """Wall time."""
     hip_python: str | None = None
     upstream_commit: str
     arch: str | None = None
     host: str | None = None
     orders: tuple[str, ...] = ()
+    """Thread orders of the cpu runtime."""
     patterns: tuple[str, ...] = ()
+    """What was selected (empty: everything)."""
     git: str | None = None
+    """The commit of the port, with "-dirty" where files differ (null: it is in none)."""
     harness: str | None = None
+    """That of candle-parity (null: neither a checkout nor the installed version names it, or the record is older)."""
     subject: Literal["kernels", "reference"] = "kernels"
+    """"reference" where recorded answers were compared with the reference and no kernel was run."""
     traces: str | None = None
+    """The folder that recorded cases came from."""
     recorded_on: tuple[str, ...] = ()
-    source_lines: dict[str, Count] = {}
+    """Where they were recorded, as their files say."""
+    source_lines: dict[str, Count] = Field(default={})
+    """Lines of each source file."""
     sources: str | None = None
-    builds: dict[str, Build] = {}
+    """A digest of everything at ``kernels``."""
+    builds: dict[str, Build] = Field(default={})
+    """The compilation for each AMD target."""
     specs: str | None = None
+    """The folder of specs that are not the harness's own."""
     specs_digest: str | None = None
     sandbox: str | None = None
+    """What the kernels were confined by, or why by nothing."""
     weakened: tuple[str, ...] = ()
+    """Settings that weaken checks."""
     selected: Count | None = None
+    """How many kernels were selected."""
     complete: bool = True
+    """False where the run ended before each of them was judged."""
     infrastructure: tuple[str, ...] = ()
+    """Sentences about what went wrong that was not a kernel's doing."""
     fallback: str | None = None
+    """Why ``auto`` took the host though there were signs of an AMD GPU."""
     library: str | None = None
+    """On ROCm, the libamdhip64 that was used and how it was found."""
     other_libraries: tuple[str, ...] = ()
+    """Those that were not used."""
     hip_version: str | None = None
     driver: str | None = None
+    """The version of the driver."""
     emulator: str | None = None
+    """Set where no GPU ran the kernels but an emulator below ROCm."""
     visible: tuple[str, ...] = ()
+    """The variables that hide devices, as they were set."""
     left_out_devices: tuple[str, ...] = ()
+    """Devices of another architecture."""
     compiler: str | None = None
+    """What was asked for: "auto" (hiprtc, and hipcc for files that it refuses), "hiprtc" or "hipcc"."""
     config: str | None = None
+    """The candle-parity.toml that the port declares its choices in."""
     declared: str | None = None
+    """A digest of these choices (null: no kernel was run, or the record is older than the field)."""
     target: str | None = None
+    """The AMD GPU whose macros the sources saw where kernels ran on the host (``--arch``)."""
     shard: str | None = None
+    """"2/4": the second of four parts of a run; the kernels of the others are ``not_run``, "in shard 3/4"."""
     missing_shards: tuple[str, ...] = ()
+    """Shards that were not given when they were joined."""
     perturb: Count | None = None
+    """The seed by which approximate instructions deviated."""
     options: tuple[str, ...] = ()
+    """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``."""
+
+    @property
+    def judged_alike(self) -> Hashable:
+        """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
+        how = (self.runtime, self.arch, self.wave, self.orders, self.compiler, self.emulator, self.target, self.perturb)
+        return how, self.kernels, self.sources, self.specs_digest, self.harness, self.subject, self.traces
+
+    @property
+    def of_one_run(self) -> Hashable:
+        """What the parts of one run have in common in addition, whatever machines they ran on."""
+        return self.judged_alike, self.upstream_commit, self.git, self.specs, self.sandbox, self.weakened
 
 
 class Summary(Row):
@@ -238,6 +155,19 @@ class Summary(Row):
         return int(getattr(self, "passed" if status == "pass" else status))
 
 
+def _agrees(row: KernelResult) -> KernelResult:
+    if row.failed > row.cases:
+        raise ValueError(f"kernel {row.name!r}: {row.failed} of {row.cases} cases failed")
+    if row.status == "pass" and (not row.cases or row.failed or row.failures):
+        raise ValueError(f"kernel {row.name!r}: a pass needs a case or more, none of which failed")
+    if row.status in ("fail", "crash", "timeout") and not row.failed and not row.message:
+        raise ValueError(f"kernel {row.name!r}: {row.status} without a case that failed and without a message")
+    return row
+
+
+_Rows = tuple[Annotated[KernelResult, AfterValidator(_agrees)], ...]
+
+
 class Record(Row):
     """One run over every kernel of the specs.
 
@@ -247,8 +177,8 @@ class Record(Row):
     schema_version: Literal[1] = Field(default=1, alias="schema")
     run: RunInfo
     summary: Summary
-    kernels: tuple[KernelResult, ...]
-    launchers: tuple[KernelResult, ...] = ()
+    kernels: _Rows
+    launchers: _Rows = ()
 
     @classmethod
     def of(cls, run: RunInfo, kernels: Iterable[KernelResult], launchers: Iterable[KernelResult] = ()) -> Record:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from conformance.files import KERNELS, SHIPPED_KERNELS
 from conformance.outcome import Status
 from conformance.record import KernelResult, Record, RunInfo
-from conformance.record.merge import BUILD
+from conformance.record.model import BUILD
 from conformance.report.causes import Finding, find_causes
 from conformance.report.causes.compile_errors import compile_error_of
 from conformance.report.run_notes import remarks

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from conformance.dtypes import COLUMNS
 from conformance.record import KernelResult, Record
-from conformance.report.tally import ABSENT, of_family, of_module, source_files, source_lines, tally
+from conformance.report.tally import ABSENT, columns_of, of_family, of_module, source_files, source_lines, tally
 from conformance.spec.load import Module, Specs
 from conformance.text import code, link, plain
 
@@ -22,7 +22,7 @@ def status_table(
     Runs in which every row is the same have one column together. Places come from whichever record knows them.
     """
     lines: list[list[str]] = []
-    verdicts: list[list[str]] = []
+    verdicts: list[list[list[str]]] = []
     known: list[int] = []
     for module in specs.modules.values():
         parts = [of_module(part, module.name) for part in rows]
@@ -40,30 +40,35 @@ def status_table(
                 _wired(everything),
             ]
         )
-        verdicts.append([_verdict(part, specs, dtypes=single) for part in parts])
+        verdicts.append([_cells(part, specs, dtypes=single) for part in parts])
         for family in () if single else module.families:
             parts = [of_family(part, module.name, family) for part in rows]
             everything = [row for part in parts for row in part]
             places = [_span(_sources(everything)), _span(row.upstream for row in parts[0])]
             lines.append([f"· {plain(family)}", str(len(parts[0])), *places, _wired(everything)])
-            verdicts.append([_verdict(part, specs, dtypes=True) for part in parts])
+            verdicts.append([_cells(part, specs, dtypes=True) for part in parts])
     candle = sum(module.source_lines for module in specs.modules.values())
     totals = [_lines([], sum(known) if known else None), _lines([], candle)]
     lines.append(["**all**", str(len(rows[0])), *totals, _wired([row for part in rows for row in part])])
-    verdicts.append([_verdict(part, specs, dtypes=False) for part in rows])
+    verdicts.append([_cells(part, specs, dtypes=False) for part in rows])
     columns = _columns(names, verdicts)
-    body = [[*line, *(verdict[at] for _, at in columns)] for line, verdict in zip(lines, verdicts, strict=True)]
-    return [*HEADS, *(title for title, _ in columns)], body
+    body = [
+        [*line, *(cell for _, at in columns for cell in verdict[at])]
+        for line, verdict in zip(lines, verdicts, strict=True)
+    ]
+    return [*HEADS, *(title for titles, _ in columns for title in titles)], body
 
 
-def _columns(names: Sequence[str], verdicts: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
-    """The columns that differ: a title and the number of the first run that has it."""
-    groups: dict[tuple[str, ...], list[int]] = {}
+def _columns(names: Sequence[str], verdicts: Sequence[Sequence[Sequence[str]]]) -> list[tuple[list[str], int]]:
+    """The columns that differ: the titles of a run's, and the number of the first run that has them."""
+    groups: dict[tuple[tuple[str, ...], ...], list[int]] = {}
     for at in range(len(names)):
-        groups.setdefault(tuple(row[at] for row in verdicts), []).append(at)
+        groups.setdefault(tuple(tuple(row[at]) for row in verdicts), []).append(at)
+    titles = [column.title.capitalize() for column in columns_of("Markdown")]
     if len(groups) == 1:
-        return [("Status", 0)]
-    return [(plain(", ".join(names[at] for at in runs)), runs[0]) for runs in groups.values()]
+        return [(["Status", *titles], 0)]
+    called = [(plain(", ".join(names[at] for at in runs)), runs[0]) for runs in groups.values()]
+    return [([about, *(f"{title} ({about})" for title in titles)], first) for about, first in called]
 
 
 def _port_source(found: Sequence[Record], parts: Sequence[Sequence[KernelResult]]) -> tuple[list[str], int | None]:
@@ -118,6 +123,11 @@ def _wired(rows: Sequence[KernelResult]) -> str:
         return count
     more = f" +{len(places) - 1}" if len(places) > 1 else ""
     return f"{count}: {code(places[0])}{more}"
+
+
+def _cells(part: Sequence[KernelResult], specs: Specs, *, dtypes: bool) -> list[str]:
+    """The verdict on kernels, and what the further columns say of them."""
+    return [_verdict(part, specs, dtypes=dtypes), *(plain(column.text(part)) for column in columns_of("Markdown"))]
 
 
 def _verdict(part: Sequence[KernelResult], specs: Specs, *, dtypes: bool) -> str:

@@ -11,7 +11,7 @@ from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
 from conformance.record import KernelResult, Record
-from conformance.record.shards import gaps
+from conformance.record.merge import gaps
 from conformance.report.kernels import fixes, known_failures, leak_note
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs

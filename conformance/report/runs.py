@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
-from conformance.record.merge import BUILD
+from conformance.record.model import BUILD
 from conformance.runtimes import known_kind
 from conformance.runtimes.choice import NOTHING_RUNS
 from conformance.spec.load import Specs

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.dtypes import COLUMNS
+from conformance.dtypes import COLUMNS as DTYPES
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -45,6 +45,36 @@ def tally(kernels: Iterable[KernelResult]) -> Tally:
     """The figures of ``kernels``."""
     rows = list(kernels)
     return Tally(len(rows), sum(map(is_present, rows)), sum(row.status == "pass" for row in rows))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of the kernels of a module or family, in the ``tables`` that show it.
+
+    ``coloured`` by how many are at parity; ``of_everything`` is left out where kernels were selected or the screen is
+    narrow.
+    """
+
+    title: str
+    text: Callable[[Sequence[KernelResult]], str]
+    tables: tuple[str, ...] = ("terminal", "Markdown", "HTML")
+    coloured: bool = False
+    of_everything: bool = False
+
+
+TABLE_COLUMNS = (
+    Column("present", lambda rows: str(tally(rows).present), ("terminal", "HTML")),
+    Column("passing", lambda rows: str(tally(rows).passing), ("terminal", "HTML"), coloured=True),
+    Column("percent", lambda rows: tally(rows).percent, ("terminal",), coloured=True, of_everything=True),
+    Column("%", lambda rows: tally(rows).percent, ("HTML",)),
+    Column("", lambda rows: tally(rows).mark, ("terminal",)),
+)
+"""What every table says of its rows, for each run; Markdown has the first of these in its verdict."""
+
+
+def columns_of(table: str) -> list[Column]:
+    """The columns that ``table`` (``terminal``, ``Markdown`` or ``HTML``) shows."""
+    return [column for column in TABLE_COLUMNS if table in column.tables]
 
 
 def results(record: Record, specs: Specs) -> list[KernelResult]:
@@ -146,13 +176,13 @@ def cell(rows: Sequence[KernelResult]) -> str:
 
 
 def grid(record: Record, specs: Specs) -> list[tuple[str, str, list[str]]]:
-    """The dtype grid: module, family, and a cell for each of ``COLUMNS``."""
+    """The dtype grid: module, family, and a cell for each dtype."""
     cells: dict[tuple[str, str, str], list[KernelResult]] = {}
     for row in results(record, specs):
         dtype = specs.kernels[row.name].variant.get("dtype", "")
         cells.setdefault((row.module, row.family, dtype), []).append(row)
     return [
-        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in COLUMNS])
+        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in DTYPES])
         for module in specs.modules.values()
         for family in module.families
     ]

@@ -14,13 +14,23 @@ from rich.text import Text
 
 from conformance.outcome import STATUSES, Status
 from conformance.record import KernelResult, Record
-from conformance.record.shards import is_of_other_shard
+from conformance.record.merge import is_of_other_shard
 from conformance.report import tally as figures
 from conformance.report.builds import compiles
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.run_notes import remarks
 from conformance.report.runs import Records, executed, given_specs, labels, listed
-from conformance.report.tally import Tally, is_present, launcher_results, of_family, of_module, results, tally, worst
+from conformance.report.tally import (
+    Column,
+    columns_of,
+    is_present,
+    launcher_results,
+    of_family,
+    of_module,
+    results,
+    tally,
+    worst,
+)
 from conformance.spec.load import Module, Specs
 from conformance.text import one_line, shortened
 
@@ -114,7 +124,7 @@ def _table(
 ) -> Table:
     """The figures by module and family; those of kernels that are not ``chosen`` are left out."""
     partly = len(chosen) < kind.total
-    percent = not partly and not screen.narrow
+    columns = [one for one in columns_of("terminal") if not (one.of_everything and (partly or screen.narrow))]
     gap = 1 if screen.narrow else 2
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     table.add_column("module", no_wrap=True)
@@ -124,9 +134,9 @@ def _table(
     names = labels(found)
     for name in names:
         mark = "" if len(names) == 1 else f"\n{name}"
-        for head in ("present", "passing", "percent") if percent else ("present", "passing"):
-            table.add_column(Text(f"{head}{mark}"), justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
+        for column in columns:
+            head = Text(f"{column.title}{mark}" if column.title else "")
+            table.add_column(head, justify="right" if column.title else "left", no_wrap=True)
     table.add_column("worst", overflow="ellipsis")
 
     lines: list[tuple[list[Text], str, str]] = []
@@ -136,7 +146,7 @@ def _table(
         cells = [Text(label), Text(str(len(parts[0])))]
         cells += [Text(str(len(mine[0])))] if partly else []
         for part in mine:
-            cells += _figures(tally(part), percent)
+            cells += _figures(part, columns)
         lines.append((cells, _worst(mine) if shown_worst else "", style))
 
     for module in kind.modules.values():
@@ -160,11 +170,10 @@ def _table(
     return table
 
 
-def _figures(count: Tally, percent: bool) -> list[Text]:
+def _figures(rows: Sequence[KernelResult], columns: Iterable[Column]) -> list[Text]:
+    count = tally(rows)
     style = "green" if count.passing == count.total else "yellow" if count.passing else _FAILS
-    figures = [Text(str(count.present)), Text(str(count.passing), style)]
-    figures += [Text(count.percent, style)] if percent else []
-    return [*figures, Text(count.mark)]
+    return [Text(one_line(column.text(rows)), style if column.coloured else "") for column in columns]
 
 
 def _worst(parts: Iterable[list[KernelResult]]) -> str:

@@ -1,4 +1,8 @@
-"""The verdict on one buffer: bit-equal, within the bound, or how far off and where."""
+"""The verdict on one buffer: bit-equal, within the bound, or how far off and where.
+
+Distances are of ordinals, which count representable steps: +0 is 0, the smallest positive subnormal 1, -0 is -1. The
+distance of two ordinals is their distance in ulps, and infinity is one step beyond the largest finite value.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from numpy.typing import NDArray
 from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE
 from conformance.dtypes import DType
 from conformance.outcome import NO_EVIDENCE, Evidence
-from conformance.verdict.ordinals import distance, is_nan, ordinals
 from reference.expected import Expected
 
 
@@ -50,6 +53,12 @@ class Margins:
         far, near = int(np.argmax(steps)), int(np.argmax(steps / bounds))
         self.farther(float(steps[far]), float(bounds[far]))
         self.nearer(float(steps[near]), float(bounds[near]))
+
+    def add(self, other: Margins) -> None:
+        """Take note of the elements that ``other`` has kept."""
+        self.farther(other.largest, other.largest_bound)
+        if other.nearest is not None and other.nearest_bound is not None:
+            self.nearer(other.nearest, other.nearest_bound)
 
     def farther(self, steps: float, bound: float | None) -> None:
         """Keep this element where none was farther off."""
@@ -187,3 +196,31 @@ def show(value: Any, dtype: DType) -> str:
     bits = int(np.asarray(value).view(dtype.bits))
     text = repr(float(value)) if dtype.kind == "float" else str(int(value))
     return f"{text} (0x{bits:0{2 * dtype.size}x})"
+
+
+def is_nan(values: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
+    """Which elements of ``values`` (of ``dtype``) are NaN, by bit pattern; all false for integers."""
+    if dtype.format is None:
+        return np.zeros(values.shape, np.bool_)
+    bits = values.view(dtype.bits)
+    magnitude = bits & dtype.bits.type((1 << (8 * dtype.size - 1)) - 1)
+    return np.asarray(magnitude >= dtype.bits.type(dtype.format.smallest_nan))
+
+
+def ordinals(values: NDArray[Any], dtype: DType) -> NDArray[np.int64]:
+    """The ordinals of ``values``; integers are their own (64-bit unsigned ones wrap)."""
+    if dtype.kind != "float":
+        return np.asarray(values.astype(np.int64))
+    width = 8 * dtype.size
+    bits = values.view(dtype.bits).astype(np.uint64)
+    magnitude = (bits & np.uint64((1 << (width - 1)) - 1)).astype(np.int64)
+    negative = (bits >> np.uint64(width - 1)).astype(np.bool_)
+    return np.where(negative, -1 - magnitude, magnitude)
+
+
+def distance(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+    """|left - right| without overflow: exact up to 2**53, rounded beyond."""
+    same_sign = (left < 0) == (right < 0)
+    near = np.abs(np.where(same_sign, left - right, 0)).astype(np.float64)
+    far = np.abs(left.astype(np.float64) - right.astype(np.float64))
+    return np.where(same_sign, near, far)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from conformance.cases.launch import Scalar
 from conformance.cases.specials import integer_limits
 from conformance.dtypes import DType
-from conformance.verdict.ordinals import is_nan, ordinals
+from conformance.verdict.compare import is_nan, ordinals
+from conformance.verdict.wrong_elements import WrongBuffer
 from reference.arithmetic import ARITHMETIC
 from reference.rounding import rounded
-
-if TYPE_CHECKING:
-    from conformance.verdict.answers import WrongBuffer
 
 
 def _source(buffer: WrongBuffer) -> NDArray[np.float64] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
-from conformance.outcome import Evidence, Outcome, Status
+from conformance.outcome import Evidence, Status
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Margins, Mismatch, judge
 from conformance.verdict.evidence import evidence_of
-from conformance.verdict.loop import Buffers
+from conformance.verdict.loop import Buffers, Counts
 from conformance.verdict.operands import operands
 from conformance.verdict.profile import Profile
 from conformance.verdict.trials import TrialCase, otherwise_fixed, with_equivalents, with_written
@@ -37,27 +36,24 @@ class Judging:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._only_empty = True
+        self._tie_order_differs = False
+        self._margins = Margins()
         self._profile = Profile(kernel)
 
     def begin(self, case: TrialCase) -> None:
         """Whether nothing but empty cases was met so far."""
         self._only_empty = self._only_empty and is_empty(case)
 
-    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
-        """The first buffer that is not as expected; notes the largest error."""
+    def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
+        """The first buffer that is not as expected; notes the largest error, but not of an answer ``again``."""
         margins = Margins()
-        mismatch, largest, tie_order_differs = _compare(self._kernel, case, buffers, margins)
-        if largest > outcome.max_ulp:
-            outcome.max_ulp, outcome.max_ulp_bound = largest, margins.largest_bound
-        if margins.nearest is not None and margins.nearest_bound is not None:
-            before = Margins(nearest=outcome.nearest_ulp, nearest_bound=outcome.nearest_ulp_bound)
-            before.nearer(margins.nearest, margins.nearest_bound)
-            outcome.nearest_ulp, outcome.nearest_ulp_bound = before.nearest, before.nearest_bound
+        mismatch, tie_order_differs = _compare(self._kernel, case, buffers, margins)
+        if not again:
+            self._margins.add(margins)
+            self._tie_order_differs |= tie_order_differs and self._kernel.module == "sort"
         self._profile.take(case, buffers, right=mismatch is None)
         if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
             mismatch = _of_defect(self._kernel, case, buffers, mismatch)
-        if tie_order_differs and self._kernel.module == "sort":
-            outcome.message = TIE_ORDER_DIFFERS
         return mismatch
 
     def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
@@ -70,14 +66,33 @@ class Judging:
                     return False
         return True
 
-    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
-        """The status: of all cases, and of what the spec says of known failures."""
-        outcome.status = _status(self._kernel, outcome, faults)
-        outcome.profile = self._profile.text()
-        if outcome.cases and not outcome.failed and self._only_empty:
-            outcome.status, outcome.message, outcome.cases = "not_run", ONLY_EMPTY, 0
-            outcome.max_ulp, outcome.left_out = 0.0, 0
-            outcome.max_ulp_bound = outcome.nearest_ulp = outcome.nearest_ulp_bound = None
+    def finish(self, counts: Counts) -> dict[str, Any]:
+        """The status, of all cases and of what the spec says of known failures, and the errors."""
+        if counts.cases and not counts.failed and self._only_empty:
+            return {"status": "not_run", "message": ONLY_EMPTY, "cases": 0, "left_out": 0}
+        status, message = self._status(counts)
+        far = self._margins
+        return {
+            "status": status,
+            "message": message,
+            # An error of 0 says something only where an answer was compared.
+            "max_ulp": far.largest if counts.cases else None,
+            "max_ulp_bound": far.largest_bound,
+            "nearest_ulp": far.nearest,
+            "nearest_ulp_bound": far.nearest_bound,
+            "profile": self._profile.text(),
+        }
+
+    def _status(self, counts: Counts) -> tuple[Status, str | None]:
+        known = self._kernel.known_failure
+        if not counts.cases:
+            return "not_run", "no case was run"
+        if known and counts.failed:
+            return "known_failure", known
+        if known:
+            return "fail", f"passes, though the spec declares a known failure ({known}); remove it from the spec"
+        message = counts.message or (TIE_ORDER_DIFFERS if self._tie_order_differs else None)
+        return counts.failed_status if counts.failed else "pass", message
 
 
 def recorded_answer(case: TrialCase, _: str) -> Buffers:
@@ -99,32 +114,15 @@ def is_empty(case: TrialCase) -> bool:
     )
 
 
-def _status(kernel: Kernel, outcome: Outcome, faults: Sequence[Status]) -> Status:
-    if not outcome.cases:
-        outcome.message = "no case was run"
-        return "not_run"
-    if kernel.known_failure:
-        if outcome.failed:
-            outcome.message = kernel.known_failure
-            return "known_failure"
-        outcome.message = (
-            f"passes, though the spec declares a known failure ({kernel.known_failure}); remove it from the spec"
-        )
-        return "fail"
-    if not outcome.failed:
-        return "pass"
-    return next((status for status in ("crash", "timeout") if status in faults), "fail")
-
-
 def _compare(
     kernel: Kernel, case: TrialCase, buffers: Buffers, margins: Margins | None = None
-) -> tuple[Mismatch | None, float, bool]:
-    """The first buffer that is not as expected, the largest distance met, and whether only ties are in other order;
-    ``margins`` takes note of the bounds."""
+) -> tuple[Mismatch | None, bool]:
+    """The first buffer that is not as expected, and whether only ties are in other order; ``margins`` takes note of
+    the errors."""
     if case.must_fault:
         why = f"ended without a fault, but upstream stops this launch: {case.must_fault}"
-        return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), 0.0, False
-    largest, tie_order_differs = 0.0, False
+        return Mismatch(why, 0, "no fault", "a fault", None, Evidence(fault="no fault")), False
+    tie_order_differs = False
     for argument in case.launch.args:
         if not isinstance(argument, Buffer) or argument.role == "scratch":
             continue
@@ -134,14 +132,11 @@ def _compare(
         if expected is None:
             mismatch, _ = judge(argument.name, got, Expected(before), before, row, 0)
             if mismatch is not None or not np.array_equal(got.view(np.uint8), before.view(np.uint8)):
-                return _overwritten(argument, got), largest, False
+                return _overwritten(argument, got), False
             continue
         if start and not np.array_equal(got[:start].view(row.bits), before[:start].view(row.bits)):
-            return _overwritten(argument, got[:start]), largest, False
-        mismatch, steps = judge(
-            argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp, margins
-        )
-        largest = max(largest, steps)
+            return _overwritten(argument, got[:start]), False
+        mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp, margins)
         if mismatch is not None:
             expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
             expected = with_written(kernel, case.launch, argument, expected, got[start:])
@@ -151,8 +146,8 @@ def _compare(
             read = operands(case.launch, mismatch.index)
             why = f"{mismatch.why}; {read}" if read else mismatch.why
             evidence = evidence_of(kernel, case.launch, argument, got[start:], expected)
-            return replace(mismatch, why=why, evidence=evidence), largest, False
-    return None, largest, tie_order_differs
+            return replace(mismatch, why=why, evidence=evidence), False
+    return None, tie_order_differs
 
 
 def _of_defect(kernel: Kernel, case: TrialCase, buffers: Buffers, mismatch: Mismatch) -> Mismatch:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.case import Case
 from conformance.cases.launch import Launch
-from conformance.outcome import Evidence, Failure, Outcome, Status
+from conformance.outcome import Evidence, Failure, Observation, Outcome, Status
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
-from conformance.verdict.evidence import (
-    RIGHT_WITH_NARROW_INFO,
-    Observed,
-    evidence_of_fault,
-    in_one_order_only,
-    with_unwritten,
-)
+from conformance.verdict.evidence import RIGHT_WITH_NARROW_INFO, evidence_of_fault, in_one_order_only, with_unwritten
 from conformance.verdict.mistakes import with_narrow_info
 from conformance.verdict.trials import TrialCase
 
@@ -66,14 +61,59 @@ class Answers:
     instead: Callable[[Launch, str], Buffers | None] | None = None
 
 
+@dataclass
+class Counts:
+    """What is known of a kernel while its cases run."""
+
+    cases: int = 0
+    failed: int = 0
+    launches: int = 0
+    left_out: int = 0
+    poisoned: bool = False
+    message: str | None = None
+    failures: list[Failure] = field(default_factory=list)
+    faults: list[Status] = field(default_factory=list)
+    passed: list[Case] = field(default_factory=list)
+    failing: dict[Evidence, list[Case]] = field(default_factory=dict)
+
+    @property
+    def failed_status(self) -> Status:
+        """The status of a kernel of which a case failed."""
+        return next((status for status in ("crash", "timeout") if status in self.faults), "fail")
+
+    def note(self, case: Case, failure: Failure | None) -> None:
+        """What became of ``case``; of many failures the first are kept in full, the first fault always."""
+        if failure is None:
+            self.passed.append(case)
+            return
+        self.failing.setdefault(failure.evidence, []).append(case)
+        self.failed += 1
+        if len(self.failures) < KEPT_FAILURES:
+            self.failures.append(failure)
+        elif failure.evidence.fault and not any(kept.evidence.fault for kept in self.failures):
+            self.failures[-1] = failure
+
+    def columns(self) -> dict[str, Any]:
+        """As fields of ``Outcome``."""
+        names = ("cases", "failed", "launches", "left_out", "poisoned", "message")
+        found = {
+            "failures": tuple(self.failures),
+            "observations": tuple(
+                Observation(evidence, tuple(case.text for case in cases)) for evidence, cases in self.failing.items()
+            ),
+            "passed": tuple(case.text for case in self.passed) if self.failing else (),
+        }
+        return {**{name: getattr(self, name) for name in names}, **found}
+
+
 class AnswerHandler(Protocol):
     """What happens with the answers of one kernel; an object per kernel."""
 
     def begin(self, case: TrialCase) -> None:
         """``case`` is next."""
 
-    def take(self, case: TrialCase, buffers: Buffers, outcome: Outcome) -> Mismatch | None:
-        """What is wrong with an answer, if anything; notes in ``outcome`` what else is known of it.
+    def take(self, case: TrialCase, buffers: Buffers, again: bool = False) -> Mismatch | None:
+        """What is wrong with an answer, if anything; ``again`` for a case that has failed, whose errors do not count.
 
         Raises ``Damage``.
         """
@@ -81,8 +121,8 @@ class AnswerHandler(Protocol):
     def is_right(self, case: TrialCase, buffers: Buffers) -> bool:
         """Whether an answer to ``case`` is known to be right; notes nothing."""
 
-    def finish(self, outcome: Outcome, faults: Sequence[Status]) -> None:
-        """Set the status and message of ``outcome``, whose cases and failures are counted."""
+    def finish(self, counts: Counts) -> dict[str, Any]:
+        """The status of the kernel, and what else is known of it, as fields of ``Outcome``."""
 
 
 def run_cases(
@@ -103,162 +143,141 @@ def run_cases(
     Raises ``InfrastructureError`` when the device fails before a launch, or has no room for a case.
     """
     started = time.perf_counter()
-    outcome = Outcome(kernel.name, "pass")
-    faults: list[Status] = []
-    observed = Observed()
+    counts = Counts()
+    loop = _Loop(kernel, answers, handler, command, counts)
+
+    def outcome(**columns: Any) -> Outcome:
+        return Outcome(name=kernel.name, seconds=round(time.perf_counter() - started, 6), **columns)
+
     for case in cases:
         if case.must_fault and not answers.must_fault:
-            outcome.left_out += 1
+            counts.left_out += 1
             continue
         begin(case.id)
         handler.begin(case)
-        outcome.cases += 1
+        counts.cases += 1
         try:
-            failure = _run_case(kernel, case, answers, handler, command, outcome, faults)
+            failure = loop.run(case)
         except Unsupported as error:
-            if not outcome.failed:
-                return Outcome(kernel.name, "not_run", message=str(error), seconds=time.perf_counter() - started)
-            outcome.cases -= 1
-            outcome.message = str(error)
+            if not counts.failed:
+                return outcome(status="not_run", message=str(error))
+            counts.cases -= 1
+            counts.message = str(error)
             break
-        if failure is None:
-            observed.passed(case.case)
-        else:
-            observed.failed(case.case, failure.evidence)
-            outcome.failed += 1
-            _keep(outcome.failures, failure)
-        outcome.poisoned = bool(faults) and not answers.survives_faults
-        if outcome.poisoned or faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
-            outcome.message = f"given up after {_counted(faults)}"
+        counts.note(case.case, failure)
+        counts.poisoned = bool(counts.faults) and not answers.survives_faults
+        if counts.poisoned or counts.faults.count("timeout") >= TIMEOUTS_BEFORE_GIVING_UP:
+            counts.message = f"given up after {_counted(counts.faults)}"
             break
-    observed.note(outcome)
-    handler.finish(outcome, faults)
-    if outcome.status in ("crash", "timeout"):  # what the status is about stands first
-        outcome.failures.sort(key=lambda failure: failure.evidence.fault is None)
-    outcome.seconds = time.perf_counter() - started
-    return outcome
+    found = handler.finish(counts)
+    if found["status"] in ("crash", "timeout"):  # what the status is about stands first
+        counts.failures.sort(key=lambda failure: failure.evidence.fault is None)
+    return outcome(**{**counts.columns(), **found})
 
 
-def _keep(failures: list[Failure], failure: Failure) -> None:
-    """Add ``failure`` while there is room; the first fault always has some."""
-    if len(failures) < KEPT_FAILURES:
-        failures.append(failure)
-    elif failure.evidence.fault and not any(kept.evidence.fault for kept in failures):
-        failures[-1] = failure
+@dataclass(frozen=True)
+class _Loop:
+    """One kernel, whose cases are run one after the other."""
 
+    kernel: Kernel
+    answers: Answers
+    handler: AnswerHandler
+    command: str
+    counts: Counts
 
-def _run_case(
-    kernel: Kernel,
-    case: TrialCase,
-    answers: Answers,
-    handler: AnswerHandler,
-    command: str,
-    outcome: Outcome,
-    faults: list[Status],
-) -> Failure | None:
-    """Run ``case`` in every order up to the first that fails; counts launches and notes faults."""
-    several = len(answers.orders) > 1
-    if case.flaw:
-        return Failure(case.id, case.flaw, reproduce=_reproduce(command, case), evidence=case.evidence)
-    right: Buffers | None = None
-    for order in answers.orders:
-        outcome.launches += 1
-        try:
-            buffers = answers.get(case, order)
-            if buffers is right:
+    def run(self, case: TrialCase) -> Failure | None:
+        """Run ``case`` in every order up to the first that fails; counts launches and notes faults."""
+        if case.flaw:
+            return Failure(case.id, case.flaw, reproduce=self._reproduce(case), evidence=case.evidence)
+        answers, several, right = self.answers, len(self.answers.orders) > 1, None
+        for order in answers.orders:
+            self.counts.launches += 1
+            again = self._reproduce(case, order if several else None)
+            try:
+                buffers = answers.get(case, order)
+                if buffers is right:
+                    continue
+                mismatch = self.handler.take(case, buffers)
+            except HipError as error:
+                if error.is_unsupported:
+                    raise Unsupported(error.detail) from None
+                if case.must_fault and error.is_fault:
+                    continue
+                self.counts.faults.append(status_of(case, error, self.counts.launches > 1))
+                evidence = evidence_of_fault(self.kernel, case.launch, str(error))
+                evidence = in_one_order_only(evidence) if right is not None else evidence
+                unwritten = () if error.is_timeout else self._unwritten(case, order, None)
+                evidence = evidence if error.is_timeout else self._of_info(case, order, evidence)
+                why, evidence = with_unwritten(str(error), evidence, unwritten, "that it faults")
+                return Failure(case.id, why, reproduce=again, evidence=evidence)
+            except Damage as error:
+                evidence = evidence_of_fault(self.kernel, case.launch, str(error))
+                return Failure(case.id, str(error), reproduce=again, evidence=evidence)
+            if mismatch is None:
+                right = buffers
                 continue
-            mismatch = handler.take(case, buffers, outcome)
-        except HipError as error:
-            if error.is_unsupported:
-                raise Unsupported(error.detail) from None
-            if case.must_fault and error.is_fault:
-                continue
-            faults.append(status_of(case, error, outcome.launches > 1))
-            evidence = evidence_of_fault(kernel, case.launch, str(error))
-            evidence = in_one_order_only(evidence) if right is not None else evidence
-            unwritten = () if error.is_timeout else _unwritten(case, order, answers, None)
-            evidence = evidence if error.is_timeout else _of_info(kernel, case, order, answers, handler, evidence)
-            again = _reproduce(command, case, order if several else None)
-            why, evidence = with_unwritten(str(error), evidence, unwritten, "that it faults")
-            return Failure(case.id, why, reproduce=again, evidence=evidence)
-        except Damage as error:
-            evidence = evidence_of_fault(kernel, case.launch, str(error))
-            again = _reproduce(command, case, order if several else None)
-            return Failure(case.id, str(error), reproduce=again, evidence=evidence)
-        if mismatch is None:
-            right = buffers
-            continue
-        wrong = {name: content.copy() for name, content in buffers.items()} if answers.again else {}
-        why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
-        again = _reproduce(command, case, order if several else None)
-        differs = right is not None or _right_later(case, answers, handler, order, buffers, faults)
-        evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
-        unwritten = _unwritten(case, order, answers, wrong)
-        evidence = _of_info(kernel, case, order, answers, handler, evidence)
-        why, evidence = with_unwritten(why, evidence, unwritten, "the answer")
-        return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
-    return None
+            wrong = {name: content.copy() for name, content in buffers.items()} if answers.again else {}
+            why = f"{mismatch.why} (thread order {order})" if several else mismatch.why
+            differs = right is not None or self._right_later(case, order, buffers)
+            evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
+            unwritten = self._unwritten(case, order, wrong)
+            evidence = self._of_info(case, order, evidence)
+            why, evidence = with_unwritten(why, evidence, unwritten, "the answer")
+            return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
+        return None
+
+    def _right_later(self, case: TrialCase, order: str, wrong: Buffers) -> bool:
+        """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one; notes a fault
+        there."""
+        for later in self.answers.orders[self.answers.orders.index(order) + 1 :]:
+            try:
+                buffers = self.answers.get(case, later)
+                if buffers is not wrong and self.handler.take(case, buffers, again=True) is None:
+                    return True
+            except HipError as error:
+                if not error.is_unsupported and not (case.must_fault and error.is_fault):
+                    self.counts.faults.append(status_of(case, error, later=True))
+                return False
+            except Damage:
+                return False
+        return False
+
+    def _unwritten(self, case: TrialCase, order: str, wrong: Buffers | None) -> tuple[str, ...]:
+        """On what the ``wrong`` answer (``None``: a fault) of ``case`` depends that nothing has written, in words; on
+        nothing where the same launch does not answer the same again."""
+        if self.answers.again is None:
+            return ()
+        found: list[str] = []
+        for what, buffers in self.answers.again(case, order):
+            same = buffers is None if wrong is None else buffers is not None and _equal(wrong, buffers)
+            if not what and not same:
+                return ()
+            found += [] if same else [what]
+        return tuple(found)
+
+    def _of_info(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
+        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it."""
+        if self.answers.instead is None or case.must_fault:
+            return evidence
+        for launch in with_narrow_info(self.kernel, case.launch):
+            buffers = self.answers.instead(launch, order)
+            if buffers is not None and self.handler.is_right(replace(case, launch=launch), buffers):
+                return replace(evidence, answers=(RIGHT_WITH_NARROW_INFO, *evidence.answers))
+        return evidence
+
+    def _reproduce(self, case: TrialCase, order: str | None = None) -> str:
+        return f"{self.command} {f'--order {order} ' if order else ''}{shlex.quote(case.id)}"
 
 
-def _counted(faults: Sequence[Status]) -> str:
+def _counted(faults: list[Status]) -> str:
     """``2 faults and 3 time-outs``."""
     late = faults.count("timeout")
     counts = ((len(faults) - late, "fault"), (late, "time-out"))
     return " and ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count)
 
 
-def _right_later(
-    case: TrialCase, answers: Answers, handler: AnswerHandler, order: str, wrong: Buffers, faults: list[Status]
-) -> bool:
-    """Whether ``case``, whose answer in ``order`` is wrong, is answered right in a later one; notes a fault there."""
-    for later in answers.orders[answers.orders.index(order) + 1 :]:
-        try:
-            buffers = answers.get(case, later)
-            if buffers is not wrong and handler.take(case, buffers, Outcome(case.case.kernel, "fail")) is None:
-                return True
-        except HipError as error:
-            if not error.is_unsupported and not (case.must_fault and error.is_fault):
-                faults.append(status_of(case, error, later=True))
-            return False
-        except Damage:
-            return False
-    return False
-
-
-def _unwritten(case: TrialCase, order: str, answers: Answers, wrong: Buffers | None) -> tuple[str, ...]:
-    """On what the ``wrong`` answer (``None``: a fault) of ``case`` depends that nothing has written, in words; on
-    nothing where the same launch does not answer the same again."""
-    if answers.again is None:
-        return ()
-    found: list[str] = []
-    for what, buffers in answers.again(case, order):
-        same = buffers is None if wrong is None else buffers is not None and _equal(wrong, buffers)
-        if not what and not same:
-            found = []
-            break
-        found += [] if same else [what]
-    return tuple(found)
-
-
-def _of_info(
-    kernel: Kernel, case: TrialCase, order: str, answers: Answers, handler: AnswerHandler, evidence: Evidence
-) -> Evidence:
-    """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it."""
-    if answers.instead is None or case.must_fault:
-        return evidence
-    for launch in with_narrow_info(kernel, case.launch):
-        buffers = answers.instead(launch, order)
-        if buffers is not None and handler.is_right(replace(case, launch=launch), buffers):
-            return replace(evidence, answers=(RIGHT_WITH_NARROW_INFO, *evidence.answers))
-    return evidence
-
-
 def _equal(one: Buffers, other: Buffers) -> bool:
     return all(np.array_equal(one[name].view(np.uint8), other[name].view(np.uint8)) for name in one)
-
-
-def _reproduce(command: str, case: TrialCase, order: str | None = None) -> str:
-    return f"{command} {f'--order {order} ' if order else ''}{shlex.quote(case.id)}"
 
 
 def status_of(case: TrialCase, error: HipError, later: bool) -> Status:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import wrong_elements
+from conformance.verdict.compare import distance, is_nan, ordinals, wrong_elements
 from conformance.verdict.loop import Buffers
-from conformance.verdict.operand_values import operand_values
-from conformance.verdict.ordinals import distance, is_nan, ordinals
+from conformance.verdict.operands import operand_values
 from conformance.verdict.trials import TrialCase
 from reference.expected import Expected
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from conformance.reading import shortened
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import is_poison, judge
-from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from reference.expected import Expected
 
 Subject = Literal["kernels", "reference"]
@@ -58,14 +58,14 @@ class TrialCase:
 
 
 class Parts(NamedTuple):
-    """The ids of a kernel's cases: those of its verdict, and the others.
+    """A kernel's cases: those of its verdict, and the others.
 
     Others are what Candle's Rust side never launches, and what Candle's own kernel gets wrong, unless the port declares
     that it mends that.
     """
 
-    judged: tuple[str, ...]
-    others: tuple[str, ...]
+    judged: tuple[Case, ...]
+    others: tuple[Case, ...]
 
 
 def generated_parts(kernel: Kernel) -> Parts:
@@ -79,29 +79,27 @@ def recorded_parts(kernel: Kernel, traces: Path) -> Parts:
 
 
 def _parts(kernel: Kernel, cases: Iterable[Case]) -> Parts:
-    judged: list[str] = []
-    others: list[str] = []
+    judged: list[Case] = []
+    others: list[Case] = []
     for case in cases:
         wrong = kernel.is_wrong_upstream(case.text) and not kernel.is_fixed
-        (others if wrong or never_launched(kernel.launch, case) else judged).append(case.id)
+        (others if wrong or never_launched(kernel.launch, case) else judged).append(case)
     return Parts(tuple(judged), tuple(others))
 
 
-def generated(kernel: Kernel, ids: Iterable[str] | None, salt: str) -> Iterator[TrialCase]:
-    """The cases that ``ids`` name; without them, all of ``kernel``, none where its family has no generator yet.
+def generated(kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
+    """``cases`` of ``kernel``; without them, all of it, none where its family has no generator yet.
 
-    Raises ``ValueError`` for an id that names no case of the kernel.
+    Raises ``ValueError`` for one that is not a case of the kernel.
     """
-    made = cases_for(kernel) if ids is None and has_cases(kernel) else ()
-    return (_generated(kernel, case, salt) for case in (made if ids is None else map(Case.parse, ids)))
-
-
-def _generated(kernel: Kernel, case: Case, salt: str) -> TrialCase:
-    launch = launch_for(kernel, case, salt)
-    try:
-        return TrialCase(case, launch, _reference(kernel, launch))
-    except reference.Faults as fault:
-        return TrialCase(case, launch, {}, must_fault=str(fault))
+    if cases is None:
+        cases = cases_for(kernel) if has_cases(kernel) else ()
+    for case in cases:
+        launch = launch_for(kernel, case, salt)
+        try:
+            yield TrialCase(case, launch, _reference(kernel, launch))
+        except reference.Faults as fault:
+            yield TrialCase(case, launch, {}, must_fault=str(fault))
 
 
 def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
@@ -126,11 +124,12 @@ def with_wave(cases: Iterable[TrialCase], wave: int) -> Iterator[TrialCase]:
         yield replace(case, launch=case.launch.with_lanes(wave))
 
 
-def recorded(kernel: Kernel, ids: Container[str] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
-    """The recorded cases of ``kernel`` that ``ids`` name, or all.
+def recorded(kernel: Kernel, cases: Iterable[Case] | None, traces: Path, subject: Subject) -> Iterator[TrialCase]:
+    """The recorded ones of ``cases`` of ``kernel``, or all.
 
     Expected is the reference's answer, or, where ``kernels`` are the subject, the recording.
     """
+    ids = None if cases is None else {case.id for case in cases}
     for trace in _traces(traces).of(kernel):
         if ids is not None and trace.case.id not in ids:
             continue

@@ -77,7 +77,7 @@ def test_the_fields_of_a_recorded_case_count() -> None:
 
 def test_what_candles_own_kernel_gets_wrong_counts_only_where_a_port_mends_it() -> None:
     kernel = SPECS.kernels["mul_mat_vec_q4_0_q8_1_cuda2"]
-    odd = {case.id for case in cases_for(kernel) if int(case.get("nrows")) % 2}
+    odd = {case for case in cases_for(kernel) if int(case.get("nrows")) % 2}
     assert odd <= set(generated_parts(kernel).others)
     assert odd <= set(generated_parts(kernel.fixed()).judged)
 

@@ -14,8 +14,8 @@ from conformance.report.causes.table import CAUSES, Cause
 from conformance.report.causes.text import SCREEN, WIDTH
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
-from conformance.verdict.elements import KINDS
-from conformance.verdict.faults import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.wrong_elements import KINDS
 
 SPECS_LOADED = load_specs()
 

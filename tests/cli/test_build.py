@@ -12,8 +12,17 @@ import pytest
 from conformance.cli.main import main
 from conformance.port.code_objects import read_code_objects
 from conformance.port.compiling.driver import lacked
-from conformance.record import Record, RunInfo, every_kernel, merge, read_record, write_record
-from conformance.record.model import Build, KernelResult, Resources
+from conformance.record import (
+    Build,
+    KernelResult,
+    Record,
+    Resources,
+    RunInfo,
+    every_kernel,
+    merge,
+    read_record,
+    write_record,
+)
 from conformance.report import render_html, render_markdown, render_terminal
 from conformance.report.run_notes import remarks
 from conformance.spec.load import Specs, load_specs

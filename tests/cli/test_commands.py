@@ -14,7 +14,7 @@ import pytest
 from conformance.dtypes import dtype
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.spec.load import SPEC_FOLDER, load_specs
-from conformance.verdict.ordinals import is_nan
+from conformance.verdict.compare import is_nan
 from tests.commands import refused
 
 ROOT = Path(__file__).resolve().parents[2]

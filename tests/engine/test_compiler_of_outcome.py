@@ -50,12 +50,10 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
         made.compiled(KernelSource(tmp_path / name, tmp_path))
     root = tmp_path.name
     sources = (f"{root}/a.hip", f"{root}/b.hip", f"{root}/b.hip:12", f"{root}/c.hip", None)
-    signed = [Outcome("fill_u8", "pass", 1, source=source) for source in sources]
-    for outcome in signed:
-        made.sign(outcome)
-    assert [outcome.compiler for outcome in signed] == ["hiprtc", "hipcc", "hipcc", None, None]
-    assert [outcome.compiler_name for outcome in signed] == [None, NAME, NAME, None, None]
-    assert from_map(to_map(signed[1])) == signed[1]
+    outcomes = [Outcome(name="fill_u8", status="pass", cases=1, **compiler.used(source)) for source in sources]
+    assert [outcome.compiler for outcome in outcomes] == ["hiprtc", "hipcc", "hipcc", None, None]
+    assert [outcome.compiler_name for outcome in outcomes] == [None, NAME, NAME, None, None]
+    assert from_map(to_map(outcomes[1])) == outcomes[1]
     assert asked == ["auto", "auto"]
 
 
@@ -104,17 +102,16 @@ def test_the_choice_reaches_the_compiler(tmp_path: Path, asked: list[Any], runti
     made = Compiler(chosen, NO_OPTIONS, Supervisor(), lambda _: None, lambda: READY)
     made.compiled(KernelSource(tmp_path / "a.hip", tmp_path))
     assert asked == [wanted]
-    outcome = Outcome("fill_u8", "pass", 1, source=f"{tmp_path.name}/a.hip")
-    made.sign(outcome)
-    assert outcome.compiler == (None if runtime == "cpu" else "hiprtc")  # elsewhere there is only one
+    used = made.used(f"{tmp_path.name}/a.hip")
+    assert used.get("compiler") == (None if runtime == "cpu" else "hiprtc")  # elsewhere there is only one
 
 
 def test_the_record_has_it_by_kernel_and_what_was_asked_for(tmp_path: Path) -> None:
     outcomes = [
-        Outcome("fill_u8", "pass", 1, compiler="hiprtc"),
-        Outcome("fill_u32", "pass", 1, compiler="hipcc", compiler_name=NAME),
+        Outcome(name="fill_u8", status="pass", cases=1, compiler="hiprtc"),
+        Outcome(name="fill_u32", status="pass", cases=1, compiler="hipcc", compiler_name=NAME),
     ]
-    by_name = {outcome.kernel: outcome for outcome in outcomes}
+    by_name = {outcome.name: outcome for outcome in outcomes}
     for runtime, asked_for in (("rocm", "auto"), ("cpu", None)):
         result = Result(setup_of(runtime), JudgeGenerated(Tree(tmp_path)), READY, by_name, datetime.now(UTC), 1.0)
         record = assemble(load_specs(), result)

@@ -10,8 +10,14 @@ from conformance.outcome import Failure, Outcome
 WHAT = {"kernels": ["a", "b"], "wave": 64}
 BY = {"the kernels": "1234", "the specs": "5678"}
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-PASSED = Outcome("a", "pass", cases=3, launches=3, max_ulp=1.5)
-FAILED = Outcome("b", "fail", 2, 1, failures=[Failure("b(x=1)", "wrong", 3, "1", "2", float("inf"), "run b")])
+PASSED = Outcome(name="a", status="pass", cases=3, launches=3, max_ulp=1.5)
+FAILED = Outcome(
+    name="b",
+    status="fail",
+    cases=2,
+    failed=1,
+    failures=(Failure("b(x=1)", "wrong", 3, "1", "2", float("inf"), "run b"),),
+)
 
 
 def kept(folder, *outcomes) -> Journal:

@@ -18,7 +18,7 @@ from conformance.port.declared.names import names_of
 from conformance.port.sources import SourceError
 from conformance.record import KernelResult, Record, merge
 from conformance.record.compare import compare, same_verdicts
-from conformance.record.shards import contradictions, elsewhere, gaps
+from conformance.record.merge import contradictions, elsewhere, gaps
 from conformance.report.comparison import comparison_json, render_changes
 from tests.commands import answer
 from tests.record.made import row
@@ -154,7 +154,7 @@ def test_a_known_failure_of_a_launcher_is_declared_and_borne_out() -> None:
         check_rows([KnownFailure("moe_*", "R")], kernels, "F", launchers)
 
     def settled(pattern: str, **statuses: str) -> Any:
-        outcomes = {name: Outcome(name, status, 1) for name, status in statuses.items()}  # type: ignore[arg-type]
+        outcomes = {name: Outcome(name=name, status=status, cases=1) for name, status in statuses.items()}  # type: ignore[arg-type]
         return settle([KnownFailure(pattern, "R")], outcomes, kernels, (), "cpu", "", launchers=launchers)
 
     fails = settled("launch_*", launch_a="compile_error", launch_b="pass")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -18,12 +17,12 @@ CASES = ("a_f16(shape=[3],values=huge)", "a_f16(shape=[3],values=unit)")
 
 def outcome(name: str, status: Status, failed: Sequence[str] = ()) -> Outcome:
     cases = tuple(case.partition("(")[2].removesuffix(")") for case in failed)
-    observations = [Observation(Evidence(), (case,)) for case in cases]
-    return Outcome(name, status, 5, len(failed), observations=observations)
+    observations = tuple(Observation(Evidence(), (case,)) for case in cases)
+    return Outcome(name=name, status=status, cases=5, failed=len(failed), observations=observations)
 
 
 def settled(rows: Sequence[KnownFailure], outcomes: Sequence[Outcome], **other: object) -> Settled:
-    by_name = {one.kernel: one for one in outcomes}
+    by_name = {one.name: one for one in outcomes}
     asked = {"partly": (), "runtime": "cpu", "arch": "gfx90a:sramecc+:xnack-", **other}
     return settle(rows, by_name, KERNELS, **asked)  # type: ignore[arg-type]
 
@@ -98,11 +97,18 @@ def test_what_was_not_judged_speaks_against_no_row() -> None:
 
 
 def test_a_kernel_that_was_given_up_speaks_against_no_row() -> None:
-    given_up = Outcome("a_f16", "timeout", 2, 1, planned=5, observations=[Observation(Evidence(), ("values=unit",))])
+    given_up = Outcome(
+        name="a_f16",
+        status="timeout",
+        cases=2,
+        failed=1,
+        planned=5,
+        observations=(Observation(Evidence(), ("values=unit",)),),
+    )
     rows = [KnownFailure("a_f16", "R", case="*huge*")]
     assert settled(rows, [given_up, *PASSING]).problems == ()
     assert settled(rows, [outcome("a_f16", "compile_error"), *PASSING]).problems == ()
-    left_out = replace(given_up, left_out=3)  # all that could be launched were
+    left_out = given_up.model_copy(update={"planned": 0, "left_out": 3})  # all that could be launched were
     assert len(settled(rows, [left_out, *PASSING]).problems) == 1
 
 

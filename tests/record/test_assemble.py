@@ -23,8 +23,7 @@ from conformance.port.digest import tree_digest
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource
 from conformance.record import commits, record_text
-from conformance.record.assemble import assemble
-from conformance.record.builds import build_record
+from conformance.record.assemble import assemble, build_record
 from conformance.record.commits import commit_of, harness_commit
 from conformance.report.runs import facts, rerun
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -55,7 +54,7 @@ def result(kernels: Path | None, *outcomes: Outcome, **changes: Any) -> Result:
     ready = Ready("host", "x86_64", 32, "the host", "10.0")
     started = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     mode = JudgeReference(Path("traces")) if kernels is None else JudgeGenerated(tree_of(kernels))
-    return Result(Setup(**values), mode, ready, {item.kernel: item for item in outcomes}, started, 1.25)
+    return Result(Setup(**values), mode, ready, {item.name: item for item in outcomes}, started, 1.25)
 
 
 def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
@@ -67,9 +66,28 @@ def test_every_kernel_is_recorded(specs: Specs, tmp_path: Path) -> None:
         specs,
         result(
             folder,
-            Outcome("uexp_f32", "fail", 5, 1, 10, float("inf"), 0.5, "port/unary.hip:2", failures=[failure]),
-            Outcome("ulog_f32", "pass", 5, 0, 10, 1.0, 0.5, "port/unary.hip:1"),
-            Outcome("usin_f32", "missing"),
+            Outcome(
+                name="uexp_f32",
+                status="fail",
+                cases=5,
+                failed=1,
+                launches=10,
+                max_ulp=float("inf"),
+                seconds=0.5,
+                source="port/unary.hip:2",
+                failures=[failure],
+            ),
+            Outcome(
+                name="ulog_f32",
+                status="pass",
+                cases=5,
+                failed=0,
+                launches=10,
+                max_ulp=1.0,
+                seconds=0.5,
+                source="port/unary.hip:1",
+            ),
+            Outcome(name="usin_f32", status="missing"),
         ),
         ["u*"],
     )
@@ -98,9 +116,27 @@ def test_a_kernel_that_fails_has_its_line_where_the_code_object_says_none(specs:
         specs,
         result(
             folder,
-            Outcome("uexp_f32", "pass", 5, 0, 10, 1.0, 0.5, "port/unary.hip"),
-            Outcome("ulog_f32", "crash", 5, 1, 10, 1.0, 0.5, "port/unary.hip"),
-            Outcome("usin_f32", "signature", source="port/unary.hsaco"),
+            Outcome(
+                name="uexp_f32",
+                status="pass",
+                cases=5,
+                failed=0,
+                launches=10,
+                max_ulp=1.0,
+                seconds=0.5,
+                source="port/unary.hip",
+            ),
+            Outcome(
+                name="ulog_f32",
+                status="crash",
+                cases=5,
+                failed=1,
+                launches=10,
+                max_ulp=1.0,
+                seconds=0.5,
+                source="port/unary.hip",
+            ),
+            Outcome(name="usin_f32", status="signature", source="port/unary.hsaco"),
         ),
     )
     sources = {kernel.name: kernel.source for kernel in made.kernels if kernel.source}
@@ -117,7 +153,7 @@ def test_a_device_chooses_its_own_order(specs: Specs, tmp_path: Path) -> None:
 
 
 def test_a_reference_on_trial_runs_no_kernel(specs: Specs) -> None:
-    made = assemble(specs, result(None, Outcome("uexp_f32", "pass", 3)))
+    made = assemble(specs, result(None, Outcome(name="uexp_f32", status="pass", cases=3)))
     assert made.run.subject == "reference"
     assert (made.run.kernels, made.run.wave, made.run.traces) == (None, None, "traces")
 
@@ -169,7 +205,7 @@ def test_what_sources_are_compiled_with_stands_in_the_record(specs: Specs, tmp_p
 def test_a_replay_says_nothing_of_known_failures_of_generated_cases(specs: Specs, tmp_path: Path) -> None:
     row = KnownFailure("uexp_f32", "NaN", case="*values=special*")
     tree = Tree(tmp_path, declared=Declared("F", known_failures=(row,)))
-    made = replace(result(tmp_path, Outcome("uexp_f32", "pass", 3)), mode=JudgeGenerated(tree))
+    made = replace(result(tmp_path, Outcome(name="uexp_f32", status="pass", cases=3)), mode=JudgeGenerated(tree))
     assert len(made.settled(specs.kernels).problems) == 1
     assert replace(made, mode=JudgeRecorded(tree, Path("traces"))).settled(specs.kernels).problems == ()
 
@@ -300,7 +336,9 @@ def test_a_record_names_the_specs_and_their_digest(specs: Specs, tmp_path: Path)
 
 def test_how_the_run_went_stands_in_the_record(specs: Specs, tmp_path: Path) -> None:
     went = result(
-        tmp_path, Outcome("uexp_f32", "pass", 3, left_out=2), Outcome.infrastructure("ulog_f32", "the disk was full")
+        tmp_path,
+        Outcome(name="uexp_f32", status="pass", cases=3, left_out=2),
+        Outcome.infrastructure("ulog_f32", "the disk was full"),
     )
     went.ready = replace(went.ready, sandbox="seccomp and Landlock 7", weakened=("HIPCPU_GUARD=0",))
     run = (made := assemble(specs, went)).run
@@ -317,7 +355,7 @@ def test_how_the_run_went_stands_in_the_record(specs: Specs, tmp_path: Path) -> 
 def test_a_selected_kernel_without_an_outcome_does_not_vanish(
     specs: Specs, tmp_path: Path, complete: bool, message: str
 ) -> None:
-    went = result(tmp_path, Outcome("uexp_f32", "pass", 3))
+    went = result(tmp_path, Outcome(name="uexp_f32", status="pass", cases=3))
     went.selected, went.interrupted = ("uexp_f32", "ulog_f32"), not complete
     made = assemble(specs, went)
     assert (made.run.selected, made.run.complete) == (2, complete)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.record import Record, merge, record_text
-from conformance.record.shards import contradictions, elsewhere, gaps, is_shard
+from conformance.record.merge import contradictions, elsewhere, gaps, is_shard
 from tests.record.made import record, row
 
 NAMES = ("a", "b", "c", "d", "unselected")

@@ -13,7 +13,6 @@ import reference
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Scalar
-from conformance.outcome import Outcome
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import RIGHT_ANSWER, Judging
@@ -130,16 +129,16 @@ def test_a_failure_is_connected_with_the_defect(fixed: bool) -> None:
     """The other result than the expected one is told for what it is; any other is not."""
     plain = SPECS.kernels["fast_argmin_f32"]
     judged, other = (plain.fixed(), plain) if fixed else (plain, plain.fixed())
-    (case,) = generated(judged, ["fast_argmin_f32(shape=[4,300],values=ties)"], "")
+    (case,) = generated(judged, [Case.parse("fast_argmin_f32(shape=[4,300],values=ties)")], "")
     buffers = {arg.name: arg.data for arg in case.launch.args if not isinstance(arg, Scalar)}  # type: ignore[union-attr]
     answer = answered(other, case.launch)["dst"].value
-    mismatch = Judging(judged).take(case, {**buffers, "dst": answer}, Outcome(plain.name, "fail"))
+    mismatch = Judging(judged).take(case, {**buffers, "dst": answer})
     assert mismatch is not None
     said = "with the defect that the port declares as fixed" if fixed else 'add fixes = ["lowest-index"]'
     assert said in mismatch.why
     assert (RIGHT_ANSWER in mismatch.evidence.answers) is not fixed
-    mismatch = Judging(judged).take(case, {**buffers, "dst": answer + np.uint32(1)}, Outcome(plain.name, "fail"))
+    mismatch = Judging(judged).take(case, {**buffers, "dst": answer + np.uint32(1)})
     assert mismatch is not None
     assert "defect" not in mismatch.why
     right_one = replace(case, expected=answered(judged, case.launch)).expected["dst"].value
-    assert Judging(judged).take(case, {**buffers, "dst": right_one}, Outcome(plain.name, "fail")) is None
+    assert Judging(judged).take(case, {**buffers, "dst": right_one}) is None

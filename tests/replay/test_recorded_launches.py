@@ -192,7 +192,7 @@ def test_an_answer_where_upstream_faults_is_no_ground_truth(tmp_path):
 def outcome_of(folder: Path, given_answers, survives_faults: bool):
     """What becomes of four cases; an answer is an exception to raise, or ``None`` for a good launch."""
     kernel = SPECS.kernels["uneg_f32"]
-    cases = list(generated(kernel, [f"uneg_f32(shape=[{size}],values=unit)" for size in range(1, 5)], ""))
+    cases = list(generated(kernel, [Case.parse(f"uneg_f32(shape=[{size}],values=unit)") for size in range(1, 5)], ""))
     given = dict(zip([case.id for case in cases], given_answers, strict=True))
 
     def answer(case, order):
@@ -202,7 +202,7 @@ def outcome_of(folder: Path, given_answers, survives_faults: bool):
         return answered(case.launch)
 
     answers = Answers(answer, ("forward",), survives_faults, must_fault=False)
-    outcome = run_cases(kernel, cases, answers, RecordingHandler(folder), "again", lambda _: None)
+    outcome = run_cases(kernel, cases, answers, RecordingHandler(kernel.name, folder), "again", lambda _: None)
     part = folder / f"uneg_f32{PART_SUFFIX}"
     kept = [row["case"] for row in read_archive(part)[0]] if part.exists() else []
     return outcome, [case.split("[")[1].split("]")[0] for case in kept]

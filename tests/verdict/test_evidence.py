@@ -19,13 +19,12 @@ from conformance.runtimes.hip.errors import HipError, first_error
 from conformance.spec.load import load_specs
 from conformance.verdict import trials
 from conformance.verdict.compare import wrong_elements
-from conformance.verdict.elements import Elements, kinds
-from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault
-from conformance.verdict.faults import fault_kind
+from conformance.verdict.evidence import RIGHT_IN_ANOTHER_ORDER, evidence_of, evidence_of_fault, fault_kind
 from conformance.verdict.judge import Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, run_cases
-from conformance.verdict.operand_values import rows_of
+from conformance.verdict.operands import rows_of
 from conformance.verdict.trials import TrialCase, generated
+from conformance.verdict.wrong_elements import Elements, kinds
 from reference.expected import Expected
 
 SPECS = load_specs()
@@ -75,7 +74,7 @@ def test_integers_have_kinds_too(got: int, expected: int, kind: str) -> None:
 
 
 def case_of(kernel: str, text: str) -> TrialCase:
-    return next(iter(generated(SPECS.kernels[kernel], (f"{kernel}({text})",), "")))
+    return next(iter(generated(SPECS.kernels[kernel], [Case.parse(f"{kernel}({text})")], "")))
 
 
 def answers_of(kernel: str, text: str, change) -> tuple[str, ...]:
@@ -234,7 +233,7 @@ def test_an_answer_that_depends_on_the_order_is_known(wrong: str) -> None:
 
 def test_a_kernel_that_passes_has_no_evidence() -> None:
     outcome = outcome_of(lambda case, order: buffers_of(case, False))
-    assert (outcome.status, outcome.observations, outcome.passed) == ("pass", [], [])
+    assert (outcome.status, outcome.observations, outcome.passed) == ("pass", (), ())
 
 
 def test_a_crash_stands_before_the_wrong_answers_and_is_always_kept() -> None:

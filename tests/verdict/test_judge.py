@@ -300,7 +300,7 @@ def test_cases_that_must_fault_and_are_not_launched_are_counted():
 )
 def test_an_element_that_is_to_be_what_it_was_before_by_chance_has_its_bound(bits, said):
     kernel = load_specs().kernels["uexp_f16"]
-    (case,) = generated(kernel, ["uexp_f16(shape=[65536],values=exhaustive)"], "")
+    (case,) = generated(kernel, [Case.parse("uexp_f16(shape=[65536],values=exhaustive)")], "")
 
     def answer(case, order):
         buffers = {arg.name: arg.data.copy() for arg in case.launch.args if isinstance(arg, Buffer)}
@@ -314,7 +314,7 @@ def test_an_element_that_is_to_be_what_it_was_before_by_chance_has_its_bound(bit
 
 def test_an_element_behind_those_that_are_written_has_no_bound():
     kernel = load_specs().kernels["uexp_f16"]
-    (case,) = generated(kernel, ["uexp_f16(shape=[65536],values=exhaustive)"], "")
+    (case,) = generated(kernel, [Case.parse("uexp_f16(shape=[65536],values=exhaustive)")], "")
 
     def answer(case, order):
         buffers = {arg.name: arg.data.copy() for arg in case.launch.args if isinstance(arg, Buffer)}

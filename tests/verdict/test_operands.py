@@ -7,7 +7,6 @@ import pytest
 
 from conformance.cases import launch_for
 from conformance.cases.case import Case
-from conformance.outcome import Outcome
 from conformance.spec.load import Specs, load_specs
 from conformance.verdict.judge import Judging
 from conformance.verdict.operands import operands
@@ -50,11 +49,11 @@ def test_other_launches_have_none(specs: Specs, name: str) -> None:
 
 def test_a_failure_ends_with_them(specs: Specs) -> None:
     kernel = specs.kernels["uneg_f32"]
-    (case,) = generated(kernel, ["uneg_f32(shape=[4],values=unit)"], "")
+    (case,) = generated(kernel, [Case.parse("uneg_f32(shape=[4],values=unit)")], "")
     buffers = {arg.name: arg.data.copy() for arg in case.launch.args if hasattr(arg, "data")}
     buffers["out"][:4] = case.expected["out"].value[:4]
     buffers["out"][2] *= 3
-    mismatch = Judging(kernel).take(case, buffers, Outcome(kernel.name, "pass"))
+    mismatch = Judging(kernel).take(case, buffers)
     assert mismatch is not None
     assert mismatch.why.endswith(f"; {operands(case.launch, 2)}")
     assert "inp[2] is " in mismatch.why

@@ -8,8 +8,7 @@ import pytest
 
 from conformance.cases.launch import POISON_BYTE
 from conformance.dtypes import dtype
-from conformance.verdict.compare import Margins, judge
-from conformance.verdict.ordinals import distance, ordinals
+from conformance.verdict.compare import Margins, distance, judge, ordinals
 from reference.expected import Expected
 
 F32 = dtype("f32")

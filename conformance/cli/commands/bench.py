@@ -20,11 +20,11 @@ from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
 from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, count_result, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
-from conformance.record.files import write_text
 from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
+from conformance.writing import write_text
 
 MEASURING = {
     "patterns": "PATTERN",

@@ -22,7 +22,7 @@ from conformance.port.check.objects import ObjectFile, check_objects, object_und
 from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
-from conformance.record.builds import build_record
+from conformance.record.assemble import build_record
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain

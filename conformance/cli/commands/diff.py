@@ -9,7 +9,7 @@ from conformance.cli.gate import MET, NOT_MET
 from conformance.cli.usage import UsageError
 from conformance.record import Record, read_record, write_text
 from conformance.record.compare import compare
-from conformance.record.merge import BUILD
+from conformance.record.model import BUILD
 from conformance.report.comparison import comparison_json, render_comparison
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.cli.selecting import specs_to_edit
-from conformance.record.files import write_text
 from conformance.spec.load import Specs, load_specs
 from conformance.text import visible
 from conformance.upstream.checkout import Checkout, read_checkout
 from conformance.upstream.compare import Drift, compare, place
 from conformance.upstream.edit import leaves_its_file, updated_specs
 from conformance.upstream.stubs import file_head, stubs
+from conformance.writing import write_text
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 
 import numpy as np
 
+from conformance.cases.case import Case
 from conformance.cli.goldens import golden_bytes
 from conformance.cli.progressing import progress
 from conformance.cli.selecting import check_cases, select
@@ -27,9 +28,9 @@ def command(arguments: argparse.Namespace) -> int:
     with progress() as on_progress, np.errstate(all="ignore"):
         for done, kernel in enumerate(kernels):
             on_progress("writing", done, len(kernels))
-            ids = chosen.get(kernel.name) or generated_parts(kernel).judged
-            made = [case for case in generated(kernel, ids, arguments.seed_salt) if not case.must_fault]
-            faults += len(ids) - len(made)
+            asked = tuple(map(Case.parse, chosen.get(kernel.name, ()))) or generated_parts(kernel).judged
+            made = [case for case in generated(kernel, asked, arguments.seed_salt) if not case.must_fault]
+            faults += len(asked) - len(made)
             if not made:
                 continue
             data = golden_bytes(kernel, made, specs.upstream_commit, arguments.seed_salt)

@@ -14,13 +14,13 @@ from conformance.cli.usage import UsageError
 from conformance.files import installed
 from conformance.port.config import read_config
 from conformance.port.declared.declared import declared_in
-from conformance.record.files import write_text
 from conformance.spec import SelectionError, SpecError
 from conformance.spec.kernel import Kernel, Tolerance
 from conformance.spec.load import Specs, load_specs
 from conformance.upstream.like import Addition, Origin, additions_like, check_new, origin_of
 from conformance.upstream.new_kernels import STAND_IN, UNSET, Bound, expanded, given_bound, lines_of
 from conformance.upstream.steps import what_else
+from conformance.writing import write_text
 
 _GIVE = "give --ulp N --source TEXT (and --library-ulp N where a library function is inside)"
 

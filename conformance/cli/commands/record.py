@@ -114,17 +114,17 @@ def _pack(kernels: Sequence[Kernel], parts: Path, out: Path, about: dict[str, An
 def _finish(kernels: Sequence[Kernel], result: Result, recorded: int, out: Path) -> int:
     """Say what was recorded and what was not; the exit code."""
     outcomes = [result.outcomes[kernel.name] for kernel in kernels]
-    missing = [outcome.kernel for outcome in outcomes if outcome.status == "missing"]
+    missing = [outcome.name for outcome in outcomes if outcome.status == "missing"]
     bad = [outcome for outcome in outcomes if outcome.status not in ("pass", "missing")]
     left_out = sum(outcome.left_out for outcome in outcomes)
-    answered = {outcome.kernel for outcome in outcomes if outcome.cases > outcome.failed}
+    answered = {outcome.name for outcome in outcomes if outcome.cases > outcome.failed}
     called = sum(kernel.is_launcher for kernel in kernels if kernel.name in answered)
     counts = {"kernels": len(answered) - called, "launchers": called}
     whose = " and ".join(f"{count} {what}" for what, count in counts.items() if count) or "0 kernels"
     for label, log in result.compile_logs.items():
         print(f"{label} does not compile: {first_error(log)}", file=sys.stderr)
     for outcome in bad:
-        print("not recorded: " + "\n".join(map(visible, explain(outcome.kernel, outcome, shown=1))))
+        print("not recorded: " + "\n".join(map(visible, explain(outcome.name, outcome, shown=1))))
     if missing:
         print(f"defined in no source, {len(missing)} in all: {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}")
     if left_out:

@@ -16,8 +16,8 @@ from conformance.cli.usage import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
 from conformance.record import Record, check_specs, kept_apart, merge, read_record, write_record, write_text
-from conformance.record.merge import BUILD
-from conformance.record.shards import contradictions, gaps
+from conformance.record.merge import contradictions, gaps
+from conformance.record.model import BUILD
 from conformance.report import render_terminal
 from conformance.report.ci import render_annotations, render_badge
 from conformance.spec.load import Specs, load_specs

@@ -7,12 +7,12 @@ import json
 
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
-from conformance.record.files import write_text
 from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.upstream.wiring.judge import wire
 from conformance.upstream.wiring.launchers import launcher_calls
 from conformance.upstream.wiring.report import as_json, as_text, summary
+from conformance.writing import write_text
 
 
 def command(arguments: argparse.Namespace) -> int:

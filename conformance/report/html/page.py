@@ -20,7 +20,7 @@ from conformance.report.html.data import page_data
 from conformance.report.html.grid import SIGNS, WORDS, tables
 from conformance.report.run_notes import shared_remarks
 from conformance.report.runs import Records, executed, facts_table, given_specs, identity, labels, listed
-from conformance.report.tally import launcher_results, launchers, of_module, results, tally
+from conformance.report.tally import columns_of, launcher_results, launchers, of_module, results, tally
 from conformance.spec.load import Module, Specs
 from conformance.text import visible
 
@@ -160,14 +160,14 @@ def _modules(
     what: str = "Kernels",
 ) -> dict[str, Any]:
     """A row for each module; runs with the same figures have columns together."""
-    groups: dict[tuple[tuple[object, ...], ...], list[str]] = {}
+    groups: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for name, part in zip(names, rows, strict=True):
         figures = (*(_figures(of_module(part, module)) for module in modules), _figures(part))
         groups.setdefault(figures, []).append(name)
     heads = ["Module", "Operations", what]
     for about in groups.values():
-        mark = f" ({', '.join(about)})" if len(groups) > 1 else ""
-        heads += [f"Present{mark}", "Passing", "%"]
+        first, *others = (column.title.capitalize() for column in columns_of("HTML"))
+        heads += [f"{first} ({', '.join(about)})" if len(groups) > 1 else first, *others]
     titles = [(module.name, module.title) for module in modules.values()]
     sizes = [len(of_module(rows[0], name)) for name, _ in titles]
     body = [
@@ -177,9 +177,8 @@ def _modules(
     return {"heads": heads, "body": body, "numbers": range(2, len(heads))}
 
 
-def _figures(rows: Sequence[KernelResult]) -> tuple[object, ...]:
-    count = tally(rows)
-    return count.present, count.passing, count.percent
+def _figures(rows: Sequence[KernelResult]) -> tuple[str, ...]:
+    return tuple(column.text(rows) for column in columns_of("HTML"))
 
 
 def _builds(found: Sequence[Record], names: Sequence[str], specs: Specs) -> list[dict[str, Any]]:

@@ -6,8 +6,6 @@ Computed of failures only, where the verdict is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,14 +14,11 @@ from numpy.typing import NDArray
 import reference
 from conformance.cases.launch import Buffer, Launch
 from conformance.dtypes import DType
-from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import judge
+from conformance.verdict.compare import is_nan, judge, ordinals
 from conformance.verdict.conversions import CONVERSIONS
-from conformance.verdict.elements import Elements
-from conformance.verdict.lanes import lane_mistakes
 from conformance.verdict.mistakes import INFO, mistakes
-from conformance.verdict.operand_values import Operand, operand_values, rows_of
-from conformance.verdict.ordinals import is_nan, ordinals
+from conformance.verdict.operands import Operand
+from conformance.verdict.wrong_elements import WrongBuffer
 from reference.expected import Expected
 
 _FILLS = (0x7B, 0xC2)
@@ -41,30 +36,9 @@ _SOME_SINGLE = 2.0**-30
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
 
-
-@dataclass(frozen=True)
-class WrongBuffer:
-    """A buffer with wrong elements: what the kernel left in it from its start on, and what was expected."""
-
-    kernel: Kernel
-    launch: Launch
-    name: str
-    got: NDArray[Any]
-    expected: Expected
-    before: NDArray[Any]
-    elements: Elements
-
-    @property
-    def dtype(self) -> DType:
-        return self.elements.dtype
-
-    @cached_property
-    def operands(self) -> list[Operand]:
-        return operand_values(self.launch, self.elements.wrong.at)
-
-    @cached_property
-    def rows(self) -> Operand | None:
-        return rows_of(self.launch, self.kernel.launch, self.elements.wrong.at)
+_WAVE = 64
+_FEW = 8
+"""Elements of which too much may hold by chance."""
 
 
 def answers(buffer: WrongBuffer) -> tuple[str, ...]:
@@ -77,7 +51,7 @@ def answers(buffer: WrongBuffer) -> tuple[str, ...]:
         found += _factor(buffer)
         bits = buffer.dtype.bits
         wrong = buffer.elements.wrong
-        found += lane_mistakes(buffer.launch, wrong.at, wrong.got.view(bits), buffer.expected.value.view(bits))
+        found += _lane_mistakes(buffer.launch, wrong.at, wrong.got.view(bits), buffer.expected.value.view(bits))
         known = bool(buffer.operands) or buffer.rows is not None
         found += ["NaN only from NaN"] if known and _rule_for_nan(buffer) else []
         found += (name for name, holds in _OPERANDS if buffer.operands and holds(buffer))
@@ -153,6 +127,22 @@ def _position(buffer: WrongBuffer) -> Iterator[str]:
         yield f"from element {first} on"
     if at.size < PACK:
         yield "last elements"
+
+
+def _lane_mistakes(launch: Launch, at: NDArray[np.intp], got: NDArray[Any], expected: NDArray[Any]) -> Iterator[str]:
+    """Names of what holds for the elements ``at`` with the bits ``got``; ``expected`` has those of the whole buffer.
+
+    Nothing is said of blocks that are not whole waves of 64.
+    """
+    if at.size < _FEW or int(np.prod(launch.block)) % _WAVE:
+        return
+    upper = at % _WAVE >= _WAVE // 2
+    if upper.all() and 2 * at.size > np.count_nonzero(np.arange(expected.size) % _WAVE >= _WAVE // 2):
+        yield "lanes 32 to 63"
+    if got.itemsize > 1 and got.all() and np.unique(expected).size > expected.size // 2:
+        waves = np.resize(expected, -(-expected.size // _WAVE) * _WAVE).reshape(-1, _WAVE)
+        if (waves[at // _WAVE] == got[:, None]).any(axis=1).all():
+            yield "value of another lane"
 
 
 def _shifted(buffer: WrongBuffer, by: int) -> bool:

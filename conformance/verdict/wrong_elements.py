@@ -1,4 +1,4 @@
-"""Of what kind a wrong element is: how what a kernel wrote is related to what was expected, element by element."""
+"""The wrong elements of a buffer, and of what kind each is: how what a kernel wrote is related to what was expected."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.cases.launch import Launch
 from conformance.cases.specials import integer_limits
 from conformance.dtypes import DType
-from conformance.verdict.compare import Wrong
-from conformance.verdict.ordinals import is_nan, ordinals
+from conformance.spec.kernel import Kernel
+from conformance.verdict.compare import Wrong, is_nan, ordinals
+from conformance.verdict.operands import Operand, operand_values, rows_of
+from reference.expected import Expected
 
 Mask = NDArray[np.bool_]
 
@@ -79,6 +82,31 @@ class Elements:
             return np.asarray(magnitude == self.dtype.floating.largest)
         low, high = integer_limits(self.dtype)
         return np.asarray((values == low) | (values == high))
+
+
+@dataclass(frozen=True)
+class WrongBuffer:
+    """A buffer with wrong elements: what the kernel left in it from its start on, and what was expected."""
+
+    kernel: Kernel
+    launch: Launch
+    name: str
+    got: NDArray[Any]
+    expected: Expected
+    before: NDArray[Any]
+    elements: Elements
+
+    @property
+    def dtype(self) -> DType:
+        return self.elements.dtype
+
+    @cached_property
+    def operands(self) -> list[Operand]:
+        return operand_values(self.launch, self.elements.wrong.at)
+
+    @cached_property
+    def rows(self) -> Operand | None:
+        return rows_of(self.launch, self.kernel.launch, self.elements.wrong.at)
 
 
 def _bits(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
