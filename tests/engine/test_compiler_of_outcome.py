@@ -50,7 +50,7 @@ def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, as
         made.compiled(KernelSource(tmp_path / name, tmp_path))
     root = tmp_path.name
     sources = (f"{root}/a.hip", f"{root}/b.hip", f"{root}/b.hip:12", f"{root}/c.hip", None)
-    outcomes = [Outcome(name="fill_u8", status="pass", cases=1, **compiler.used(source)) for source in sources]
+    outcomes = [Outcome(name="fill_u8", status="pass", cases=1, **made.used(source)) for source in sources]
     assert [outcome.compiler for outcome in outcomes] == ["hiprtc", "hipcc", "hipcc", None, None]
     assert [outcome.compiler_name for outcome in outcomes] == [None, NAME, NAME, None, None]
     assert from_map(to_map(outcomes[1])) == outcomes[1]
