@@ -26,7 +26,7 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
 """How it begins of one that was compiled, or that no compiler has judged."""

@@ -18,9 +18,8 @@ from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.toolchains.amd import CompileFailure
-from conformance.toolchains.errors import AmdError
 from conformance.toolchains.libraries import amd_library_compiler
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import AmdError, target
 
 TARGETS = {64: "gfx90a", 32: "gfx1100"}
 """By the size of a wave."""

@@ -18,7 +18,7 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError, OtherDevice
+from conformance.toolchains.targets import AmdError, OtherDevice
 
 
 @dataclass(frozen=True)

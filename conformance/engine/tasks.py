@@ -15,7 +15,7 @@ from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement
 from conformance.outcome import Outcome
 from conformance.port.compiling.choice import CompilerChoice
-from conformance.runtimes.choice import NOTHING_RUNS, Choice
+from conformance.runtimes.kind import NOTHING_RUNS, Choice
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 

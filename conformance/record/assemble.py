@@ -20,7 +20,7 @@ from conformance.record.lines import with_lines
 from conformance.record.model import INTERRUPTED, KernelResult, Record, RunInfo, every_kernel
 from conformance.record.shards import elsewhere
 from conformance.runtimes import known_kind
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 

@@ -14,7 +14,7 @@ from conformance.engine.timing.counting import Counted
 from conformance.engine.timing.measure import Measurement, Timing
 from conformance.reading import read_json, shortened
 from conformance.record.model import Row
-from conformance.runtimes.counts import LaunchCounts
+from conformance.runtimes.kind import LaunchCounts
 from conformance.spec.kernel import Kernel
 from conformance.text import one_line
 from conformance.writing import FileError

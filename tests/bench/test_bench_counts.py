@@ -11,8 +11,8 @@ from made import FOUR, record
 from conformance.record.bench import CountResult, bench_text, read_bench
 from conformance.report.bench.markdown import bench_markdown
 from conformance.report.bench.table import render_bench
-from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.isa.kind import ARCH
+from conformance.runtimes.kind import LaunchCounts
 from tests.commands import answer, refused
 from tests.isa_runtime.code import code_object
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch
 from conformance.engine.timing.measure import ALIGNMENT
 from conformance.engine.timing.traffic import bytes_moved
-from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.hip.device import Device, Function
-from conformance.runtimes.kind import RuntimeKind
+from conformance.runtimes.kind import LaunchCounts, RuntimeKind
 
 
 @dataclass(frozen=True)
