@@ -99,7 +99,7 @@ def _bad_input() -> tuple[type[Exception], ...]:
     from conformance.record import FileError
     from conformance.replay import TraceError
     from conformance.spec import SelectionError, SpecError
-    from conformance.toolchains.errors import AmdError
+    from conformance.toolchains.targets import AmdError
     from conformance.upstream.checkout import CheckoutError
     from conformance.upstream.wiring.syntax import RustError
 

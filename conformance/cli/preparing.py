@@ -21,9 +21,9 @@ from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, known_kind, runtime_kind
-from conformance.runtimes.choice import NOTHING_RUNS, Choice, choose
+from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, choose, known_kind, runtime_kind
 from conformance.runtimes.cpu.build import BuildError
+from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
 from conformance.toolchains.targets import target

@@ -24,9 +24,8 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError, HipError
 from conformance.toolchains.amd import CompileFailure
-from conformance.toolchains.errors import AmdError
 from conformance.toolchains.libraries import amd_library_compiler
-from conformance.toolchains.targets import macros, target
+from conformance.toolchains.targets import AmdError, macros, target
 
 NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --runtime cpu calls them"
 

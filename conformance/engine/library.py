@@ -27,7 +27,7 @@ from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError, OtherDevice
+from conformance.toolchains.targets import AmdError, OtherDevice
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
 """How it begins of one that was compiled, or that no compiler has judged."""

@@ -19,7 +19,7 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 
 
 class Launchers:

@@ -21,8 +21,8 @@ from conformance.outcome import Outcome
 from conformance.port.compiling.target import CompilerChoice
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
-from conformance.runtimes.choice import NOTHING_RUNS, Choice
 from conformance.runtimes.hip.errors import HipError
+from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")

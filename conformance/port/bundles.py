@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 from conformance.reading import MIB
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 
 _MOST = 1024 * MIB
 _BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"

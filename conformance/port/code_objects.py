@@ -25,7 +25,7 @@ from elftools.elf.segments import NoteSegment
 from conformance.port.bundles import UNKNOWN, amd_entries, choose
 from conformance.reading import MIB, read_bytes
 from conformance.text import some
-from conformance.toolchains.errors import AmdError, OtherDevice
+from conformance.toolchains.targets import AmdError, OtherDevice
 
 _MOST = 1024 * MIB
 _AMDGPU = 224

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from conformance.engine.timing.measure import Counted, Measurement, Timing
 from conformance.outcome import Row
 from conformance.reading import read_json, shortened
-from conformance.runtimes.counts import LaunchCounts
+from conformance.runtimes.kind import LaunchCounts
 from conformance.spec.kernel import Kernel
 from conformance.text import one_line
 from conformance.writing import FileError

@@ -9,7 +9,7 @@ from conformance.files import KERNELS, SHIPPED_KERNELS, SHIPPED_TRACES
 from conformance.record import Record, RunInfo
 from conformance.record.model import BUILD
 from conformance.runtimes import known_kind
-from conformance.runtimes.choice import NOTHING_RUNS
+from conformance.runtimes.kind import NOTHING_RUNS
 from conformance.spec.load import Specs
 from conformance.text import one_line
 

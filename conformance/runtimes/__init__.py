@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
-from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.kind import Choice, NoRuntime, Runtime, RuntimeKind
 
-__all__ = ["AUTO", "NAMES", "NoRuntime", "Runtime", "RuntimeKind", "known_kind", "open_runtime", "runtime_kind"]
+__all__ = [
+    "AUTO",
+    "NAMES",
+    "NoRuntime",
+    "Runtime",
+    "RuntimeKind",
+    "choose",
+    "known_kind",
+    "open_runtime",
+    "runtime_kind",
+]
 
 _KINDS = {
     "rocm": "conformance.runtimes.rocm.kind",
@@ -34,6 +45,24 @@ def runtime_kind(name: str) -> RuntimeKind:
     if kind is None:
         raise NoRuntime(f"there is no runtime {name!r}; expected one of {', '.join(NAMES)}")
     return kind
+
+
+def choose(name: str) -> Choice:
+    """``name`` as what it comes down to here: ``auto`` is the first runtime in the list that has a device.
+
+    Raises ``NoRuntime`` for a runtime that has no device.
+    """
+    if name != AUTO:
+        return runtime_kind(name).find()
+    sign: str | None = None
+    for each in NAMES:
+        try:
+            found = runtime_kind(each).find()
+        except NoRuntime as error:
+            sign = sign or error.sign
+            continue
+        return replace(found, fallback=sign)
+    raise NoRuntime(f"no runtime has a device here ({', '.join(NAMES)}); name one with --runtime to see why")
 
 
 def open_runtime(name: str, wave: int | None = None, threads: int | None = None) -> Runtime:

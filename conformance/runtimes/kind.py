@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from conformance.runtimes.choice import Choice
-    from conformance.runtimes.counts import LaunchCounts
     from conformance.toolchains.libraries import LibraryCompiler
 
 CodeFormat = Literal["host", "amd", "opaque"]
 """Whose tables of kernels code objects have: the cpu runtime's, AMD's metadata, or none that can be read here."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to run the kernels.
+
+    ``devices`` are the numbers of the devices to use, all of one architecture, and ``left_out`` names the others.
+    ``fallback`` says why ``auto`` passed over a runtime of whose device there are signs. ``library`` is the
+    libamdhip64 that is used and ``others`` are those found besides, each with how it was found; ``hip`` and
+    ``driver`` are versions, ``visible`` the variables that hide devices as they are set; ``emulator`` names the
+    emulator whose devices HIP shows. All but ``devices`` are empty where the runtime is not ROCm's.
+    """
+
+    name: str
+    devices: tuple[int, ...] = (0,)
+    left_out: tuple[str, ...] = ()
+    fallback: str | None = None
+    library: str | None = None
+    others: tuple[str, ...] = ()
+    hip: str | None = None
+    driver: str | None = None
+    emulator: str | None = None
+    visible: tuple[str, ...] = ()
+
+
+NOTHING_RUNS = Choice("none")
+"""Where no kernel is executed: a reference on trial. Records call its runtime so."""
 
 
 class Runtime(Protocol):
@@ -128,6 +153,64 @@ class LauncherBuild:
 
     words: tuple[str, ...] = ()
     compiler: Callable[[str], LibraryCompiler | str] | None = None
+
+
+def _amd_compiler(arch: str) -> LibraryCompiler | str:
+    # Imported when there is a need: it takes as long as the start of a process.
+    from conformance.toolchains.libraries import amd_library_compiler
+
+    return amd_library_compiler(arch)
+
+
+BY_HIPCC = LauncherBuild(compiler=_amd_compiler)
+"""By hipcc, ROCm's clang, or another with HIP's headers."""
+
+
+@dataclass(frozen=True)
+class LaunchCounts:
+    """What launches did, as a runtime that sees each instruction counts it.
+
+    Sums over ``launches`` and their ``waves``; ``line`` is the bytes of a cache line, ``banks`` are those of LDS that
+    conflicts are counted for (0: they mean nothing).
+
+    Instructions that waves executed, by class as AMD's profilers tell them apart: ``scalar``, ``vector``, ``matrix``,
+    ``scalar_memory``, ``memory`` (vector memory, with scratch), ``lds`` and ``control`` (branches, waits, barriers).
+    Over vector and matrix instructions ``lanes_active`` of ``lanes``. ``accesses`` are instructions that reach global
+    memory with at least one lane, ``asked`` the bytes that their lanes ask for, each once per instruction, ``moved``
+    those of the cache lines that hold them (no cache keeps a line from one instruction to the next here).
+    ``bank_conflicts`` counts how often a group of lanes of an LDS access (``lds_accesses``) has to be answered once
+    more, because a bank of 4 bytes has another word for it.
+    """
+
+    launches: int
+    waves: int
+    scalar: int
+    vector: int
+    matrix: int
+    scalar_memory: int
+    memory: int
+    lds: int
+    control: int
+    lanes_active: int
+    lanes: int
+    accesses: int
+    asked: int
+    moved: int
+    lds_accesses: int
+    bank_conflicts: int
+    line: int = 0
+    banks: int = 32
+
+    @classmethod
+    def of(cls, values: Sequence[int], line: int = 0, banks: int = 32) -> LaunchCounts:
+        """From the values of ``hipisaCounts``, in its order."""
+        names = [field.name for field in fields(cls)][: len(values)]
+        return cls(line=line, banks=banks, **dict(zip(names, values, strict=True)))
+
+    @property
+    def instructions(self) -> int:
+        """Of all classes."""
+        return self.scalar + self.vector + self.matrix + self.scalar_memory + self.memory + self.lds + self.control
 
 
 @dataclass(frozen=True)

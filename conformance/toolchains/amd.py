@@ -19,9 +19,8 @@ from typing import Literal
 
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
-from conformance.toolchains.errors import AmdError
 from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
-from conformance.toolchains.targets import Target, target
+from conformance.toolchains.targets import AmdError, Target, target
 
 Kind = Literal["rocm", "clang", "zig"]
 KINDS: tuple[Kind, ...] = ("rocm", "clang", "zig")

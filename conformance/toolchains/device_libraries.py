@@ -18,8 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from conformance.files import cache_folder
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import Target
+from conformance.toolchains.targets import AmdError, Target
 
 _LIBRARIES = ("ocml.bc", "ockl.bc")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import AmdError, target
 
 _OF_HOST = re.compile(
     r"unable to execute command: Executable.*|invalid linker name in argument.*"

@@ -1,11 +1,9 @@
-"""AMD targets by name."""
+"""AMD targets by name, and what goes wrong with them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-
-from conformance.toolchains.errors import AmdError
 
 DEFAULT_TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
 
@@ -15,6 +13,14 @@ _NAME = re.compile(
 
 _LDS_BYTES = {"gfx950": 160 * 1024}
 _LDS_BYTES_ELSEWHERE = 64 * 1024
+
+
+class AmdError(ValueError):
+    """No usable compiler, no such target, or a binary that is not an AMD code object; one sentence with what to do."""
+
+
+class OtherDevice(AmdError):
+    """Code objects for AMD GPUs, none of them for the one that is asked for."""
 
 
 @dataclass(frozen=True)

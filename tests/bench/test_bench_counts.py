@@ -10,8 +10,8 @@ from made import FOUR, record
 
 from conformance.record.bench import CountResult, bench_text, read_bench
 from conformance.report.bench import bench_markdown, render_bench
-from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.isa.kind import ARCH
+from conformance.runtimes.kind import LaunchCounts
 from tests.commands import answer, refused
 from tests.isa_runtime.code import code_object
 

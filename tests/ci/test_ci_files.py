@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from conformance.toolchains.amd import find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 from tests.ci.server import program
 from tests.ci.steps import load, run_action, shell
 from tests.cli.small_port import ROOT, declare, small_port

@@ -27,8 +27,7 @@ from conformance.report import render_html, render_markdown, render_terminal
 from conformance.report.run_notes import remarks
 from conformance.spec.load import Specs, load_specs
 from conformance.toolchains.amd import Toolchain, find_toolchain, rocm_roots
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 from conformance.writing import FileError
 from tests.commands import answer
 

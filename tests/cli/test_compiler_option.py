@@ -15,7 +15,7 @@ from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.port.compiling.target import CHOICES
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 from conformance.toolchains import amd as toolchain
 

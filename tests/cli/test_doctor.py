@@ -11,8 +11,9 @@ from conformance.cli.commands.doctor import rendered
 from conformance.cli.doctor import rows
 from conformance.cli.doctor.rows import Row
 from conformance.cli.main import main
-from conformance.runtimes.choice import Choice, choose
+from conformance.runtimes import choose
 from conformance.runtimes.cuda import nvcc
+from conformance.runtimes.kind import Choice
 from conformance.runtimes.rocm import kind
 from conformance.runtimes.rocm.devices import Device, Probe
 from conformance.toolchains import libraries

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runtimes.cuda import search
+from conformance.runtimes.cuda import build
 from tests.cuda_runtime.machine import Machine, in_child
 
 pytestmark = pytest.mark.usefixtures("over_stand_ins")
@@ -134,21 +134,21 @@ def test_where_nvrtc_and_the_headers_are_looked_for(tmp_path: Path, monkeypatch:
     ):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    monkeypatch.setattr(search, "_site_packages", lambda: [packages])
-    monkeypatch.setattr(search, "toolkits", lambda: [toolkit])
+    monkeypatch.setattr(build, "_site_packages", lambda: [packages])
+    monkeypatch.setattr(build, "toolkits", lambda: [toolkit])
     cu13 = packages / "nvidia" / "cu13"
-    assert search.nvrtc_candidates() == [
+    assert build.nvrtc_candidates() == [
         toolkit / "lib64" / "libnvrtc.so.12",
         cu13 / "lib" / "libnvrtc.so.13",
         packages / "nvidia" / "cuda_nvrtc" / "lib" / "libnvrtc.so.12",
     ]
-    assert search.header_folders() == [toolkit / "include"]
-    monkeypatch.setattr(search, "toolkits", lambda: [])
-    assert search.header_folders() == [cu13 / "include", cu13 / "include" / "cccl"]
+    assert build.header_folders() == [toolkit / "include"]
+    monkeypatch.setattr(build, "toolkits", lambda: [])
+    assert build.header_folders() == [cu13 / "include", cu13 / "include" / "cccl"]
 
 
 def test_cuda_home_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     monkeypatch.setenv("CUDA_PATH", str(tmp_path / "not-there"))
-    assert search.toolkits()[0] == tmp_path
-    assert tmp_path / "not-there" not in search.toolkits()
+    assert build.toolkits()[0] == tmp_path
+    assert tmp_path / "not-there" not in build.toolkits()

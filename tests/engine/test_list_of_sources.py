@@ -12,7 +12,7 @@ from conformance.engine.messages import Setup
 from conformance.engine.modes import JudgeGenerated, Mode, Tree
 from conformance.engine.pool import Pool
 from conformance.engine.run import Result, run
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 
 HEAD = "#include <hip/hip_runtime.h>\n"

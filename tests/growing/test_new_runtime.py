@@ -13,7 +13,7 @@ FILE = '''"""The cpu runtime's library under another name."""
 
 from dataclasses import replace
 
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.runtimes.cpu.kind import KIND as CPU
 
 KIND = replace(

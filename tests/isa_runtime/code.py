@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -42,14 +41,12 @@ A, B, C, OUT = 4, 6, 8, 10
 
 VECTOR = 256
 VCC = 106
-_ROW = re.compile(r'\{Encoding::(\w+), (\d+), "(\w+)"\},')
 
 
 @cache
 def table(target: str = "gfx942") -> dict[tuple[str, str], int]:
     """Opcodes by encoding and mnemonic."""
-    text = (opcodes.HERE / "runtime" / f"opcodes_{target}.inc").read_text()
-    return {(encoding, name): int(number) for encoding, number, name in _ROW.findall(text)}
+    return {(encoding, name): number for encoding, number, name in opcodes.written(target)}
 
 
 def vop3(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from conformance.runtimes.isa import opcodes
+from conformance.runtimes.isa.opcodes import written
 
 VECTOR, ACCUMULATION, NONE, LITERAL, VCC = 256, 512, 0xFFFF, 255, 106
 OFF = -1
@@ -30,13 +30,6 @@ _OUTPUT = {"mul:2": 1, "mul:4": 2, "div:2": 3}
 _LINE = re.compile(r"^\t(\w+)\s*(.*?)\s*(?://|;) encoding: \[([0-9a-fx,]+)\]", re.MULTILINE)
 _SUFFIX = re.compile(r"(_e64_dpp|_e32|_e64|_dpp|_sdwa)$")
 _MODIFIER = re.compile(r" (\w+)(?::(\[[^\]]*\]|\S+))?(?= |$)")
-
-
-def rows(target: str) -> list[tuple[str, int, str]]:
-    """Encoding, opcode and mnemonic of all that the table has."""
-    text = (opcodes.HERE / "runtime" / f"opcodes_{target}.inc").read_text()
-    found = re.findall(r'\{Encoding::(\w+), (\d+), "(\w+)"\},', text)
-    return [(encoding, int(number), name) for encoding, number, name in found]
 
 
 def candidates(target: str, encoding: str, opcode: int) -> list[tuple[int, ...]]:
@@ -183,7 +176,7 @@ def printed(target: str, assembler: str) -> list[Printed]:
     """Every instruction among the candidates, in one call of ``assembler``."""
     asked = [
         "[" + ",".join(f"{byte:#04x}" for word in words for byte in word.to_bytes(4, "little")) + "]"
-        for encoding, opcode, _ in rows(target)
+        for encoding, opcode, _ in written(target)
         for words in candidates(target, encoding, opcode)
     ]
     command = [assembler, "-disassemble", "-arch=amdgcn", f"-mcpu={target}", "-show-encoding"]

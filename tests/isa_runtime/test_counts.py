@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conformance.runtimes.counts import LaunchCounts
+from conformance.runtimes.kind import LaunchCounts
 from tests.isa_runtime.code import HEAD, STORE, code_object
 from tests.isa_runtime.machine import Machine
 from tests.sites.__main__ import read_sites

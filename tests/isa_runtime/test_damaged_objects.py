@@ -17,9 +17,8 @@ from conformance.port.amd_cache import compile_cached
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.isa.build import isa_plan
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.errors import AmdError
 from conformance.toolchains.host import NoCompiler
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 from tests.isa_runtime.code import HEAD, TAIL, code_object
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_isa_command import FILL

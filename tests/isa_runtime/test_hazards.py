@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 from conformance.toolchains.targets import target as target_of
 from tests.isa_runtime.code import HEAD, code_object
 from tests.isa_runtime.machine import Machine

@@ -18,8 +18,7 @@ from conformance.report.tally import results
 from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 
 FILL = """
 #include <hip/hip_runtime.h>

@@ -15,8 +15,7 @@ from conformance.report.tally import results
 from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 from tests.isa_runtime.planted import CDNA, OPTIONS, PLANTED, RDNA, Planted, plant, rows
 
 Judged = dict[str, tuple[dict[str, Any], str | None]]

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from conformance.dtypes import dtype
 from conformance.port.amd_cache import compile_cached
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 from tests.isa_runtime.instructions.conversions import held
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_launches import FAILURE

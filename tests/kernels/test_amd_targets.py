@@ -22,8 +22,7 @@ from conformance.port.signature import arguments, difference
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import DEFAULT_TARGETS, targets_of
+from conformance.toolchains.targets import DEFAULT_TARGETS, AmdError, targets_of
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.port.bundles import ZSTD, CompressedBundle, choose
 from conformance.port.code_objects import code_for
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 from tests.port import elf
 
 DEVICE = "gfx942:sramecc+:xnack-"

@@ -12,8 +12,7 @@ import pytest
 from conformance.port.code_objects import Argument, parse, read_code_objects
 from conformance.port.signature import arguments, difference, expected_arguments
 from conformance.spec.load import Specs, load_specs
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 
 AFFINE_F16 = [
     (0, 8, "by_value"),

@@ -11,8 +11,7 @@ import pytest
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.sources import KernelSource
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import AmdError, target
 from tests.isa_runtime.code import code_object
 
 GFX942 = target("gfx942")

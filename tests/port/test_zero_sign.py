@@ -12,7 +12,7 @@ from conformance.port.check.zero_sign import lost_signs
 from conformance.port.code_objects import parse
 from conformance.port.declared.names import names_of
 from conformance.toolchains.amd import HIPCC_KINDS, find_toolchain
-from conformance.toolchains.errors import AmdError
+from conformance.toolchains.targets import AmdError
 from conformance.toolchains.targets import target as target_of
 
 MIX = {"gfx90a": 0xD3A10002, "gfx942": 0xD3A10002, "gfx1030": 0xCC210002, "gfx1100": 0xCC210002, "gfx1201": 0xCC210002}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.processes.supervisor import Finished
-from conformance.runtimes.rocm import devices, nodes
+from conformance.runtimes.rocm import devices
 from conformance.runtimes.rocm.control import shown_version
 from conformance.runtimes.rocm.devices import Device, of_one_architecture, probe
 from conformance.runtimes.rocm.search import Installation
@@ -49,8 +49,8 @@ def test_hips_version_as_the_package_has_it(number: int, shown: str) -> None:
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty /dev, and no variable that hides devices."""
-    monkeypatch.setattr(nodes, "DEV", tmp_path)
-    for name in nodes.VISIBLE:
+    monkeypatch.setattr(devices, "DEV", tmp_path)
+    for name in devices.VISIBLE:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -62,7 +62,7 @@ def amd_nodes(dev: Path) -> None:
 
 
 def test_no_kfd_is_a_driver_that_is_not_loaded_or_a_container_without_it(dev: Path) -> None:
-    assert nodes.cause("HIP shows no device") == (
+    assert devices.cause("HIP shows no device") == (
         f"HIP shows no device; there is no {dev}/kfd: load the amdgpu driver, or start a container with "
         "--device=/dev/kfd --device=/dev/dri"
     )
@@ -71,8 +71,8 @@ def test_no_kfd_is_a_driver_that_is_not_loaded_or_a_container_without_it(dev: Pa
 def test_a_node_that_is_closed_to_the_user_names_the_group_to_join(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     amd_nodes(dev)
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "kfd")
-    monkeypatch.setattr(nodes, "_group", lambda number: "render")
-    assert nodes.cause("HIP shows no device") == (
+    monkeypatch.setattr(devices, "_group", lambda number: "render")
+    assert devices.cause("HIP shows no device") == (
         f"HIP shows no device; this user may not open {dev}/kfd: join the group render (usermod -aG render $USER, then "
         "log in again; in a container --group-add render)"
     )
@@ -80,20 +80,20 @@ def test_a_node_that_is_closed_to_the_user_names_the_group_to_join(dev: Path, mo
 
 def test_a_container_without_render_nodes_is_told(dev: Path) -> None:
     (dev / "kfd").touch()
-    assert "start the container with --device=/dev/dri too" in nodes.cause("HIP shows no device")
+    assert "start the container with --device=/dev/dri too" in devices.cause("HIP shows no device")
 
 
 def test_a_variable_that_hides_devices_is_named(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     amd_nodes(dev)
     monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "7")
-    assert nodes.cause("HIP shows no device").endswith(
+    assert devices.cause("HIP shows no device").endswith(
         "; ROCR_VISIBLE_DEVICES=7 may hide all devices: unset it, or name devices that are there"
     )
 
 
 def test_where_nothing_is_in_the_way_hips_own_words_stand_alone(dev: Path) -> None:
     amd_nodes(dev)
-    assert nodes.cause("HIP shows no device") == "HIP shows no device"
+    assert devices.cause("HIP shows no device") == "HIP shows no device"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from conformance.engine.modes import JudgeGenerated, Tree
 from conformance.engine.pool import EngineError
 from conformance.engine.run import run
 from conformance.processes import InfrastructureError, Supervisor
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 from tests.rocm_runtime.stand_in import ARCH, code_object, kernel_row
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from conformance.engine.messages import Setup
-from conformance.runtimes import NoRuntime
-from conformance.runtimes.choice import Choice, choose
+from conformance.runtimes import NoRuntime, choose
 from conformance.runtimes.cpu.build import build
 from conformance.runtimes.hip import binding
 from conformance.runtimes.hip.binding import WrongLibrary, check_bound
+from conformance.runtimes.kind import Choice
 from conformance.runtimes.rocm import kind
 from conformance.runtimes.rocm.devices import Device, Probe
 from conformance.runtimes.rocm.search import Installation

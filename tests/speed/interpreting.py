@@ -15,8 +15,7 @@ from conformance.runtimes.hip.device import Device
 from conformance.runtimes.isa.control import open_isa_runtime
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import targets_of
+from conformance.toolchains.targets import AmdError, targets_of
 
 _ROUNDS = 3
 _KERNELS = {

@@ -15,8 +15,7 @@ from conformance.port.code_objects import parse, read_code_objects
 from conformance.toolchains import amd as toolchains
 from conformance.toolchains.amd import KINDS, CompileFailure, Toolchain, find_toolchain
 from conformance.toolchains.device_libraries import find_device_libraries, llvm_version
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import Target, target
+from conformance.toolchains.targets import AmdError, Target, target
 
 GFX942, GFX1100 = target("gfx942"), target("gfx1100")
 

@@ -26,8 +26,7 @@ from conformance.record import write_text
 from conformance.spec.load import load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
-from conformance.toolchains.errors import AmdError
-from conformance.toolchains.targets import Target, targets_of
+from conformance.toolchains.targets import AmdError, Target, targets_of
 
 _LINES = "-gline-tables-only"
 """Adds the source lines of instructions to a code object, and changes none of these."""

@@ -13,7 +13,7 @@ from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import Tree
 from conformance.files import kernels_folder
-from conformance.runtimes.choice import Choice
+from conformance.runtimes.kind import Choice
 from conformance.spec.load import load_specs
 from conformance.text import one_line
 

@@ -15,16 +15,13 @@ from typing import Literal
 from conformance.files import cache_folder, version
 from conformance.record.commits import harness_commit
 from conformance.runtimes import NAMES, known_kind, runtime_kind
-from conformance.runtimes.choice import Choice
 from conformance.runtimes.cpu.control import processor
-from conformance.runtimes.kind import CodeFormat
-from conformance.runtimes.rocm.devices import probed
-from conformance.runtimes.rocm.nodes import groups, nodes, visible
+from conformance.runtimes.kind import Choice, CodeFormat
+from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
 from conformance.toolchains.amd import find_toolchain as find_amd_compiler
-from conformance.toolchains.errors import AmdError
 from conformance.toolchains.host import NoCompiler, find_toolchain
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import AmdError, target
 
 _OS = Path("/etc/os-release")
 _LEAST_ROOM = 1 << 30

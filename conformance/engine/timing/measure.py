@@ -19,11 +19,10 @@ from statistics import median
 
 from conformance.cases.launch import POISON_BYTE, Buffer, Launch, Scalar, Stream
 from conformance.engine.timing.workload import bytes_moved, operations
-from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.hip.calling import SLOT, PreparedCall
 from conformance.runtimes.hip.device import Device, Function, Resources, describe
 from conformance.runtimes.hip.errors import HipError
-from conformance.runtimes.kind import RuntimeKind
+from conformance.runtimes.kind import LaunchCounts, RuntimeKind
 
 WARM_UP = 3
 """Launches of each tree before the first that counts."""

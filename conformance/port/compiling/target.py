@@ -72,8 +72,7 @@ def require_hipcc(arch: str = "") -> Toolchain:
     """The compiler that ``hipcc`` means on this machine, for ``arch``; raises ``NoHipcc``."""
     # Imported when there is a need: it takes as long as the whole start of a process that compiles.
     from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, find_toolchain
-    from conformance.toolchains.errors import AmdError
-    from conformance.toolchains.targets import target
+    from conformance.toolchains.targets import AmdError, target
 
     try:
         targets = [target(arch)] if arch else []

@@ -8,13 +8,12 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.runtimes.cpu.build import INCLUDE, build, content_hash
-from conformance.runtimes.cpu.calls import WatchedCalls
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import HipError
 from conformance.toolchains.host import find_toolchain
@@ -51,6 +50,42 @@ def confine_process(library: ctypes.CDLL, message: Callable[[], str], limits: Li
     if guards is None:
         raise NoSandbox(message())
     return str(guards.decode())
+
+
+_LIVE = 6
+"""The numbers that ``hipcpuLive`` gives."""
+
+
+class WatchedCalls:
+    """Calls of launchers that a runtime on the host watches, a part of ``LauncherRuntime``: the cpu and the isa runtime
+    export the same functions from their ``library``."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        library.hipcpuBeginCall.restype = None
+        library.hipcpuBeginCall.argtypes = [ctypes.c_void_p]
+        library.hipcpuKeepFromHost.restype = None
+        library.hipcpuEndCall.restype = ctypes.c_char_p
+        library.hipcpuEndCall.argtypes = [ctypes.POINTER(ctypes.c_int)]
+        library.hipcpuLive.restype = None
+        self._watching = library
+
+    def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
+        """See ``LauncherRuntime``."""
+        self._watching.hipcpuBeginCall(stream)
+        given = (ctypes.c_void_p * len(pointers))(*pointers)
+        self._watching.hipcpuKeepFromHost(given, len(pointers))
+
+    def end_call(self) -> tuple[int, str]:
+        """See ``LauncherRuntime``."""
+        code = ctypes.c_int()
+        said = self._watching.hipcpuEndCall(ctypes.byref(code))
+        return code.value, (said or b"").decode(errors="replace")
+
+    def live(self) -> tuple[int, ...]:
+        """See ``LauncherRuntime``."""
+        values = (ctypes.c_ulong * _LIVE)()
+        self._watching.hipcpuLive(values)
+        return tuple(values)
 
 
 class CpuRuntime(WatchedCalls):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import LauncherBuild, Runtime, RuntimeKind
+from conformance.runtimes.kind import Choice, LauncherBuild, Runtime, RuntimeKind
 from conformance.runtimes.rocm.hiprtc import OF_ROCM
 
 WAVE = 64

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.runtimes.cpu.build import build, content_hash
-from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, prepare_cuda
-from conformance.runtimes.cuda.search import header_folders
+from conformance.runtimes.cuda.build import INCLUDE, cuda_plan, header_folders, prepare_cuda
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 from conformance.runtimes.hip.host_libraries import HostLibraries

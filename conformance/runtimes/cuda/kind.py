@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import LauncherBuild, NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.kind import Choice, LauncherBuild, NoRuntime, Runtime, RuntimeKind
 
 if TYPE_CHECKING:
     from conformance.toolchains.libraries import LibraryCompiler

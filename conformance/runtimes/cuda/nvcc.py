@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conformance.files import own_python
 from conformance.runtimes.cpu.build import content_hash
-from conformance.runtimes.cuda.search import toolkits
+from conformance.runtimes.cuda.build import toolkits
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.search import said
 

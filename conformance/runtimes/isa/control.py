@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.runtimes.counts import LaunchCounts
 from conformance.runtimes.cpu.build import build
-from conformance.runtimes.cpu.calls import WatchedCalls
-from conformance.runtimes.cpu.control import Limits, NoSandbox, confine_process, processor
+from conformance.runtimes.cpu.control import Limits, NoSandbox, WatchedCalls, confine_process, processor
 from conformance.runtimes.hip.binding import bind
 from conformance.runtimes.hip.errors import NOT_SUPPORTED, HipError
 from conformance.runtimes.hip.host_libraries import HostLibraries
 from conformance.runtimes.isa.build import isa_plan
+from conformance.runtimes.kind import LaunchCounts
 
 
 class IsaRuntime(WatchedCalls, HostLibraries):

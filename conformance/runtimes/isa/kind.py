@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
-from conformance.runtimes.rocm.launchers import BUILD
+from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
 
 if TYPE_CHECKING:
-    from conformance.runtimes.counts import LaunchCounts
+    from conformance.runtimes.kind import LaunchCounts
 
 ARCH = "CANDLE_PARITY_ISA_ARCH"
 PERTURB = "CANDLE_PARITY_ISA_PERTURB"
@@ -68,5 +66,5 @@ KIND = RuntimeKind(
     compiler="hipcc",
     hipcc_words=LINES,
     takes_dialect=False,
-    launchers=replace(BUILD, words=LINES),
+    launchers=replace(BY_HIPCC, words=LINES),
 )

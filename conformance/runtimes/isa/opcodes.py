@@ -1,7 +1,7 @@
-"""The tables ``runtime/opcodes_*.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
+"""The table ``runtime/opcodes.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
 
-For each encoding every opcode is written as words and disassembled; what comes out as an instruction is a row of the
-table: encoding, opcode, mnemonic. Nothing of the project needs llvm-mc but this.
+For each encoding every opcode is written as words and disassembled; what comes out as an instruction is in the table:
+a row for an encoding and a mnemonic, with its opcode on each target. Nothing of the project needs llvm-mc but this.
 
 Of a target that llvm-mc 19 does not know, the assembler of a newer LLVM (the one in ziglang) says which instructions of
 an older target it has with the same opcode, and what the opcodes of some new ones are.
@@ -14,17 +14,19 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from conformance.runtimes.isa.kind import TARGETS
 
-HERE = Path(__file__).resolve().parent
+TABLE = Path(__file__).resolve().parent / "runtime" / "opcodes.inc"
 
 _THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
 """The second word of VOP3: v4, v6, v4, or fewer."""
 _VECTOR = 0x104
 _LITERAL = 0x3F800000
 _Row = tuple[tuple[int, ...], int, int, tuple[int, ...]]
+_WRITTEN = re.compile(r'\{(\w+), "(\w+)", \{([-\d, ]+)\}\},')
 
 _CDNA: dict[str, _Row] = {
     "SOP1": ((0xBE840004, 0xBE840000, 0xBE800004), 8, 0x100, (_LITERAL,)),
@@ -233,15 +235,29 @@ def _text(*words: int) -> str:
     return ",".join(f"{byte:#04x}" for word in words for byte in word.to_bytes(4, "little"))
 
 
-def main() -> None:
-    """Write the table of each target that is named, by default those in the folder."""
-    for target in sys.argv[1:] or TARGETS:
-        rows = table(target)
-        lines = [f'{{Encoding::{encoding}, {opcode}, "{mnemonic}"}},' for encoding, opcode, mnemonic in rows]
-        tool = "a newer LLVM's assembler" if target in _LATER else "llvm-mc"
-        head = f"// Made by conformance/runtimes/isa/opcodes.py from {tool} for {target}.\n"
-        (HERE / "runtime" / f"opcodes_{target}.inc").write_text(head + "\n".join(lines) + "\n")
+def table_text() -> str:
+    """What ``TABLE`` has to hold; raises ``OSError`` without an assembler."""
+    columns: dict[tuple[str, str, int], dict[str, int]] = {}
+    for target in TARGETS:
+        again: Counter[tuple[str, str]] = Counter()
+        for encoding, opcode, mnemonic in table(target):
+            columns.setdefault((encoding, mnemonic, again[encoding, mnemonic]), {})[target] = opcode
+            again[encoding, mnemonic] += 1
+    lines = [
+        f'{{{encoding}, "{mnemonic}", {{{", ".join(str(found.get(target, -1)) for target in TARGETS)}}}}},\n'
+        for (encoding, mnemonic, _), found in sorted(columns.items(), key=lambda row: list(_CDNA).index(row[0][0]))
+    ]
+    head = "// Made by conformance/runtimes/isa/opcodes.py. Encoding, mnemonic, and the opcode on each target, or -1:\n"
+    return "".join([head, f"// {', '.join(TARGETS)}\n", *lines])
+
+
+def written(target: str) -> list[tuple[str, int, str]]:
+    """The rows of ``TABLE`` for ``target``: encoding, opcode, mnemonic."""
+    column = TARGETS.index(target)
+    rows = _WRITTEN.findall(TABLE.read_text(encoding="utf-8"))
+    found = [(encoding, int(opcodes.split(", ")[column]), mnemonic) for encoding, mnemonic, opcodes in rows]
+    return [row for row in found if row[1] >= 0]
 
 
 if __name__ == "__main__":
-    main()
+    TABLE.write_text(table_text(), encoding="utf-8")

@@ -1,9 +1,13 @@
-"""The AMD GPUs that HIP shows, and the choice of those to use. HIP is asked in a process of its own."""
+"""The AMD GPUs that HIP shows, the choice of those to use, and why HIP may show none: the nodes of the amdgpu driver,
+who may open them, and what hides devices. HIP is asked in a process of its own."""
 
 from __future__ import annotations
 
+import grp
 import json
+import os
 import signal
+import stat
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -13,14 +17,25 @@ from typing import Any
 from conformance.files import own_python
 from conformance.processes.supervisor import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
-from conformance.runtimes.rocm.emulators import emulator
-from conformance.runtimes.rocm.nodes import cause
 from conformance.runtimes.rocm.search import chosen
 
 _PROGRAM = "from conformance.runtimes.rocm.devices import tell; tell()"
 _MARK = "candle-parity devices: "
 SECONDS = 60.0
 """For HIP to be set up; with a wedged GPU it never is."""
+
+DEV = Path("/dev")
+VISIBLE = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+"""Environment variables by which HIP and ROCr hide devices."""
+
+EMULATORS: tuple[tuple[str, str], ...] = (("librocjitsu", "rocjitsu"),)
+"""How the name of a library begins that an emulator loads into each process, and the emulator.
+
+rocJITsu preloads ``librocjitsu_kmd.so``, which answers for the kernel driver, with the devices of its own process or of
+a daemon (ROCm/rocm-systems, emulation/rocjitsu).
+"""
+
+_MAPS = Path("/proc/self/maps")
 
 _MODULE_VERSION = Path("/sys/module/amdgpu/version")
 _KERNEL = Path("/proc/sys/kernel/osrelease")
@@ -105,6 +120,87 @@ def of_one_architecture(devices: Iterable[Device]) -> tuple[tuple[Device, ...], 
     best = max(groups.values(), key=size)
     rest = [device for group in groups.values() for device in group if group is not best]
     return tuple(best), tuple(sorted(rest, key=lambda device: device.ordinal))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A device node: whether this user may read and write it, and the group that may."""
+
+    path: Path
+    usable: bool
+    group: str
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.mode}, group {self.group}{'' if self.usable else ', not for this user'})"
+
+
+def nodes() -> list[Node]:
+    """/dev/kfd and the render nodes, as far as they are there."""
+    try:
+        render = sorted((DEV / "dri").glob("renderD*"))
+    except OSError:
+        render = []
+    return [_node(path) for path in (DEV / "kfd", *render) if path.exists()]
+
+
+def visible() -> dict[str, str]:
+    """The variables that hide devices, as they are set."""
+    return {name: os.environ[name] for name in VISIBLE if name in os.environ}
+
+
+def groups() -> list[str]:
+    """The names of this process's groups."""
+    return [_group(number) for number in sorted({os.getegid(), *os.getgroups()})]
+
+
+def cause(said: str) -> str:
+    """``said``, HIP's own words for showing no device, with what the machine tells of the cause and what to do."""
+    found = nodes()
+    closed = [node for node in found if not node.usable]
+    wanted = sorted({node.group for node in closed})
+    if all(node.path.name != "kfd" for node in found):
+        return (
+            f"{said}; there is no {DEV / 'kfd'}: load the amdgpu driver, or start a container with --device=/dev/kfd "
+            "--device=/dev/dri"
+        )
+    if closed:
+        return (
+            f"{said}; this user may not open {', '.join(str(node.path) for node in closed)}: join the group "
+            f"{' and '.join(wanted)} (usermod -aG {','.join(wanted)} $USER, then log in again; in a container "
+            f"{' '.join(f'--group-add {name}' for name in wanted)})"
+        )
+    if len(found) == 1:
+        return f"{said}; there is no {DEV / 'dri'}/renderD* node: start the container with --device=/dev/dri too"
+    if visible():
+        shown = " ".join(f"{name}={value}" for name, value in visible().items())
+        return f"{said}; {shown} may hide all devices: unset it, or name devices that are there"
+    return said
+
+
+def _node(path: Path) -> Node:
+    facts = path.stat()
+    usable = os.access(path, os.R_OK | os.W_OK)
+    return Node(path, usable, _group(facts.st_gid), stat.filemode(facts.st_mode))
+
+
+def _group(number: int) -> str:
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def emulator() -> str:
+    """The emulator that is loaded into this process and the library's name, ``rocjitsu (librocjitsu_kmd.so)``; empty
+    without one."""
+    try:
+        lines = _MAPS.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    names = {line.rpartition("/")[2] for line in lines if "/" in line}
+    known = ((name, emulator) for name in sorted(names) for start, emulator in EMULATORS if name.startswith(start))
+    return next((f"{emulator} ({name})" for name, emulator in known), "")
 
 
 def driver_version() -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.runtimes.choice import Choice
-from conformance.runtimes.kind import NoRuntime, Runtime, RuntimeKind
+from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
-from conformance.runtimes.rocm.devices import of_one_architecture, probed
+from conformance.runtimes.rocm.devices import nodes, of_one_architecture, probed, visible
 from conformance.runtimes.rocm.hiprtc import FALLBACK, folder_words, missing_header, without_comgr
-from conformance.runtimes.rocm.launchers import BUILD
-from conformance.runtimes.rocm.nodes import nodes, visible
 from conformance.runtimes.rocm.search import installations
 
 
@@ -62,5 +59,5 @@ KIND = RuntimeKind(
     stand_ins=(FALLBACK,),
     readable_log=without_comgr,
     missing_header=missing_header,
-    launchers=BUILD,
+    launchers=BY_HIPCC,
 )

@@ -1,4 +1,5 @@
-// From words to instructions, once for a code object. What an opcode is called comes from tables made of llvm-mc's.
+// From words to instructions, once for a code object. What an opcode is called comes from a table made of llvm-mc's.
+#include <map>
 #include <string_view>
 
 #include "decoder.h"
@@ -7,38 +8,26 @@
 namespace isa {
 namespace {
 
-struct Opcode {
-  Encoding encoding;
-  u16 number;
-  const char *name;
+struct Column {
+  const char *target;
+  Generation generation;
+};
+constexpr Column columns[] = {
+    // in the order of opcodes.inc
+    {"gfx942", Generation::Gfx9},   {"gfx950", Generation::Gfx9},   {"gfx90a", Generation::Gfx9},
+    {"gfx908", Generation::Gfx9},   {"gfx906", Generation::Gfx9},   {"gfx1100", Generation::Gfx11},
+    {"gfx1151", Generation::Gfx11}, {"gfx1201", Generation::Gfx12}, {"gfx1030", Generation::Gfx10},
 };
 
-constexpr Opcode gfx906[] = {
-#include "opcodes_gfx906.inc"
+struct Opcode {
+  Encoding encoding;
+  const char *name;
+  i16 numbers[std::size(columns)];  // by target, negative where it has no such instruction
 };
-constexpr Opcode gfx908[] = {
-#include "opcodes_gfx908.inc"
-};
-constexpr Opcode gfx90a[] = {
-#include "opcodes_gfx90a.inc"
-};
-constexpr Opcode gfx942[] = {
-#include "opcodes_gfx942.inc"
-};
-constexpr Opcode gfx950[] = {
-#include "opcodes_gfx950.inc"
-};
-constexpr Opcode gfx1030[] = {
-#include "opcodes_gfx1030.inc"
-};
-constexpr Opcode gfx1100[] = {
-#include "opcodes_gfx1100.inc"
-};
-constexpr Opcode gfx1151[] = {
-#include "opcodes_gfx1151.inc"
-};
-constexpr Opcode gfx1201[] = {
-#include "opcodes_gfx1201.inc"
+
+using enum Encoding;
+constexpr Opcode rows[] = {
+#include "opcodes.inc"
 };
 
 // Parts of names that RDNA has otherwise; what an instruction does is known by CDNA's name.
@@ -135,30 +124,27 @@ std::string renamed(std::string name) {
   return name;
 }
 
-template <std::size_t n>
-Table *make(const Opcode (&rows)[n]) {
-  auto *table = new Table;
-  for (const Opcode &row : rows) table->at(row.encoding, row.number) = {row.name, find(renamed(row.name).c_str())};
-  return table;
-}
-
 struct Target {
-  const char *name;
   Generation generation;
-  Table *table;
+  Table table;
 };
 
-const Target *target_of(std::string_view name) {
-  static const Target targets[] = {
-      {"gfx906", Generation::Gfx9, make(gfx906)},    {"gfx908", Generation::Gfx9, make(gfx908)},
-      {"gfx90a", Generation::Gfx9, make(gfx90a)},    {"gfx942", Generation::Gfx9, make(gfx942)},
-      {"gfx950", Generation::Gfx9, make(gfx950)},    {"gfx1030", Generation::Gfx10, make(gfx1030)},
-      {"gfx1100", Generation::Gfx11, make(gfx1100)}, {"gfx1151", Generation::Gfx11, make(gfx1151)},
-      {"gfx1201", Generation::Gfx12, make(gfx1201)},
-  };
-  for (const Target &target : targets)
-    if (name.substr(0, name.find(':')) == target.name) return &target;
-  return nullptr;
+std::map<std::string, Target, std::less<>> all_targets() {
+  std::map<std::string, Target, std::less<>> targets;
+  for (const Column &column : columns) targets[column.target].generation = column.generation;
+  for (const Opcode &row : rows) {
+    const Known known{row.name, find(renamed(row.name).c_str())};
+    for (std::size_t n = 0; n < std::size(columns); ++n)
+      if (row.numbers[n] >= 0)
+        targets[columns[n].target].table.at(row.encoding, static_cast<u32>(row.numbers[n])) = known;
+  }
+  return targets;
+}
+
+Target *target_of(std::string_view name) {
+  static std::map<std::string, Target, std::less<>> targets = all_targets();
+  const auto found = targets.find(name.substr(0, name.find(':')));
+  return found == targets.end() ? nullptr : &found->second;
 }
 
 }  // namespace
@@ -166,24 +152,24 @@ const Target *target_of(std::string_view name) {
 std::string plain_name(const char *name) { return renamed(name); }
 
 std::vector<Meaning> meanings(const std::string &name) {
-  const Target *target = target_of(name);
+  Target *target = target_of(name);
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   std::vector<Meaning> found;
   for (int e = 0; e < encodings; ++e)
     for (u32 opcode = 0; opcode < opcodes; ++opcode)
-      if (const Known &known = target->table->at(static_cast<Encoding>(e), opcode); known.run)
+      if (const Known &known = target->table.at(static_cast<Encoding>(e), opcode); known.run)
         found.push_back({static_cast<Encoding>(e), opcode, known.name});
   return found;
 }
 
 const char *mnemonic(const std::string &target, const Inst &i) {
-  const Target *found = target_of(target);
-  const char *name = found ? found->table->at(i.encoding, i.opcode).name : nullptr;
+  Target *found = target_of(target);
+  const char *name = found ? found->table.at(i.encoding, i.opcode).name : nullptr;
   return i.encoding == Encoding::VOPD ? "v_dual" : name ? name : "an instruction word";
 }
 
 void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &name) {
-  const Target *target = target_of(name);
+  Target *target = target_of(name);
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   code.target = name;
   code.generation = static_cast<u32>(target->generation);
@@ -191,8 +177,8 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   code.index_of.assign(words, ~0u);
   code.insts.reserve(words);
   const auto decoder = target->generation == Generation::Gfx9
-                           ? cdna_decoder(*target->table, code, text, bytes)
-                           : rdna_decoder(*target->table, target->generation, code, text, bytes);
+                           ? cdna_decoder(target->table, code, text, bytes)
+                           : rdna_decoder(target->table, target->generation, code, text, bytes);
   std::vector<std::pair<u32, i64>> branches;
   for (std::size_t at = 0; at < words;) {
     Inst i = decoder->one(at);
@@ -215,7 +201,7 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   std::vector<bool> labels(code.insts.size());
   for (u32 n = 0; n < end.index; ++n) {
     const Inst &i = code.insts[n];
-    const char *found = i.encoding == Encoding::VOPD ? nullptr : target->table->at(i.encoding, i.opcode).name;
+    const char *found = i.encoding == Encoding::VOPD ? nullptr : target->table.at(i.encoding, i.opcode).name;
     std::unique_ptr<Kind> &kind = known[static_cast<u32>(i.encoding) * opcodes + i.opcode];
     if (!kind) kind = std::make_unique<Kind>(kind_of(found ? found : "", i.encoding, name));
     kinds.push_back(*kind);
