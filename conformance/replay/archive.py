@@ -5,29 +5,23 @@ Inside the xz stream: the length of the header as 8 bytes, little endian; the he
 the answers were recorded on, an object of text and numbers); then the arrays in that order, each as byte planes: the
 first byte of every element, then the second, and so on, which is what makes floats compress. A file without the
 suffix ``.xz`` is the same, uncompressed.
-
-``python -m conformance.replay.archive SOURCE TARGET`` packs a folder of ``MODULE.json`` and ``MODULE.npz`` files."""
+"""
 
 from __future__ import annotations
 
-import errno
 import json
 import lzma
 import os
-import sys
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conformance.reading import MIB, kind_of, shortened
-
-Read = TypeVar("Read")
 
 MOST_HEADER = 256 * MIB
 """Bytes of an archive's header; one of all generated cases has 20 MiB."""
@@ -46,42 +40,6 @@ def check_array(key: str, array: NDArray[Any]) -> None:
     """Raises ``ValueError`` for an array that is not a list of unsigned integers, as all of a pool are."""
     if array.ndim != 1 or array.dtype.kind != "u" or not array.dtype.isnative:
         raise ValueError(f"array {key} has {array.ndim} dimensions of type {array.dtype}, not one of unsigned integers")
-
-
-def read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of an npz file; raises ``OSError``, and ``ValueError`` for everything that it must not be."""
-    kind = kind_of(path)
-    if kind is not None:
-        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
-    members = _undamaged(lambda: _members(path))
-    if any(member.flag_bits & 1 for member in members):
-        raise ValueError("it is encrypted")
-    check_room(sum(member.file_size for member in members))
-    pool = _undamaged(lambda: _arrays(path))
-    for key, array in pool.items():
-        check_array(key, array)
-    return pool
-
-
-def _members(path: Path) -> list[zipfile.ZipInfo]:
-    with zipfile.ZipFile(path) as file:
-        return file.infolist()
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as arrays:
-        return {key: arrays[key] for key in arrays.files}
-
-
-def _undamaged(read: Callable[[], Read]) -> Read:
-    """``read()``; zipfile and numpy raise nearly anything on a damaged file, which becomes ``ValueError`` here."""
-    try:
-        return read()
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split())
-        raise ValueError(f"it is damaged: {type(error).__name__} ({why})") from None
 
 
 SUFFIX = ".traces.xz"
@@ -182,15 +140,3 @@ def _header(stream: BinaryIO) -> Header:
             raise TypeError(f"array {key} is {count!r} elements of type {kind}, not a number of unsigned integers")
     recording = header.get("recording")
     return Header(header["cases"], rows, recording if isinstance(recording, dict) else {})
-
-
-def pack(source: Path, target: Path) -> None:
-    """Pack every module of ``source`` into ``target``."""
-    target.mkdir(parents=True, exist_ok=True)
-    for path in sorted(source.glob("*.json")):
-        with np.load(path.with_suffix(".npz")) as arrays:
-            write_archive(target / f"{path.stem}{SUFFIX}", json.loads(path.read_text()), dict(arrays))
-
-
-if __name__ == "__main__":
-    pack(Path(sys.argv[1]), Path(sys.argv[2]))
