@@ -9,7 +9,7 @@ import pytest
 from made import FOUR, RUN, record, workload
 
 from conformance.record.bench import Loss, bench_text, read_bench
-from conformance.report.bench import FEW, bench_markdown, geometric_mean, render_bench
+from conformance.report.bench import FEW, bench_markdown, render_bench
 from conformance.writing import FileError
 
 
@@ -176,9 +176,3 @@ def test_markdown_names_device_date_trees_and_commits_and_what_is_slower():
 def test_markdown_of_names_with_markup_stays_one_cell():
     text = bench_markdown(record(*FOUR, device="a | <b>"))
     assert "a \\| \\<b\\>" in text
-
-
-def test_the_geometric_mean():
-    assert geometric_mean([1, 4]) == pytest.approx(2)
-    with pytest.raises(ValueError, match="no values"):
-        geometric_mean([])
