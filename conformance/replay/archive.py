@@ -1,10 +1,10 @@
 """A module's traces as one compressed file, ``MODULE.traces.xz``: the same cases and arrays in a third of the space.
 
-Inside the xz stream: the length of the header as 8 bytes, little endian; the header, JSON with ``cases`` (as in
-``MODULE.json``), ``pool`` (rows of key, numpy dtype, number of elements) and, where it is known, ``recording`` (what
-the answers were recorded on, an object of text and numbers); then the arrays in that order, each as byte planes: the
-first byte of every element, then the second, and so on, which is what makes floats compress. A file without the
-suffix ``.xz`` is the same, uncompressed.
+Inside the xz stream: the length of the header as 8 bytes, little endian; the header, JSON with ``cases`` (as
+``conformance.replay.traces`` has them), ``pool`` (rows of key, numpy dtype, number of elements) and, where it is known,
+``recording`` (what the answers were recorded on, an object of text and numbers); then the arrays in that order, each as
+byte planes: the first byte of every element, then the second, and so on, which is what makes floats compress. A file
+without the suffix ``.xz`` is the same, uncompressed.
 """
 
 from __future__ import annotations
@@ -23,29 +23,13 @@ from numpy.typing import NDArray
 
 from conformance.reading import MIB, kind_of, shortened
 
-MOST_HEADER = 256 * MIB
-"""Bytes of an archive's header; one of all generated cases has 20 MiB."""
-
-
-def check_room(size: int) -> None:
-    """Raises ``ValueError`` where arrays of ``size`` bytes would take more than half of the machine's memory."""
-    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    if size > room:
-        raise ValueError(
-            f"its arrays have {size // MIB} MiB, over the {room // MIB} MiB that are half of the memory here"
-        )
-
-
-def check_array(key: str, array: NDArray[Any]) -> None:
-    """Raises ``ValueError`` for an array that is not a list of unsigned integers, as all of a pool are."""
-    if array.ndim != 1 or array.dtype.kind != "u" or not array.dtype.isnative:
-        raise ValueError(f"array {key} has {array.ndim} dimensions of type {array.dtype}, not one of unsigned integers")
-
-
 SUFFIX = ".traces.xz"
 SMALLEST = 9 | lzma.PRESET_EXTREME
 FAST = 1
 """Generated cases are random data: preset 6 makes them 5% smaller, in three times the time and ten times the memory."""
+
+_MOST_HEADER = 256 * MIB
+"""Bytes of an archive's header; one of all generated cases has 20 MiB."""
 
 _LENGTH_BYTES = 8
 _XZ_END = b"YZ"
@@ -75,13 +59,12 @@ def read_archive(path: Path) -> tuple[Cases, Pool]:
     with _read(path) as stream:
         header = _header(stream)
         pool: Pool = {}
-        check_room(sum(count * kind.itemsize for _, kind, count in header.rows))
+        _check_room(sum(count * kind.itemsize for _, kind, count in header.rows))
         for key, kind, count in header.rows:
             planes = np.frombuffer(stream.read(count * kind.itemsize), np.uint8)
             if planes.size != count * kind.itemsize:
                 raise EOFError(f"array {key} is incomplete")
             pool[key] = np.ascontiguousarray(planes.reshape(kind.itemsize, count).T).reshape(-1).view(kind)
-            check_array(key, pool[key])
         if stream.read(1):
             raise EOFError("bytes follow the last array")
         return header.cases, pool
@@ -99,6 +82,15 @@ def write_archive(
         for array in pool.values():
             flat = np.ascontiguousarray(array).reshape(-1)
             stream.write(np.ascontiguousarray(flat.view(np.uint8).reshape(-1, flat.itemsize).T).tobytes())
+
+
+def _check_room(size: int) -> None:
+    """Raises ``ValueError`` where arrays of ``size`` bytes would take more than half of the machine's memory."""
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if size > room:
+        raise ValueError(
+            f"its arrays have {size // MIB} MiB, over the {room // MIB} MiB that are half of the memory here"
+        )
 
 
 @contextmanager
@@ -128,7 +120,7 @@ def _read(path: Path) -> Iterator[BinaryIO]:
 
 def _header(stream: BinaryIO) -> Header:
     length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
-    if length > MOST_HEADER:
+    if length > _MOST_HEADER:
         raise EOFError(f"a header of {length} bytes")
     text = stream.read(length)
     if len(text) < length:
@@ -136,7 +128,7 @@ def _header(stream: BinaryIO) -> Header:
     header = json.loads(text)
     rows = [(str(key), np.dtype(kind), count) for key, kind, count in header["pool"]]
     for key, kind, count in rows:
-        if kind.kind != "u" or not isinstance(count, int) or count < 0:
+        if kind.kind != "u" or not kind.isnative or not isinstance(count, int) or count < 0:
             raise TypeError(f"array {key} is {count!r} elements of type {kind}, not a number of unsigned integers")
     recording = header.get("recording")
     return Header(header["cases"], rows, recording if isinstance(recording, dict) else {})

@@ -119,7 +119,7 @@ def archive(header: object, length: int | None = None, rest: bytes = b"") -> byt
         (archive({"cases": [], "pool": [["aa", "|u1", -1]]}), "not a number of unsigned integers"),
         (archive({"cases": [], "pool": [["aa", "|u1", "3"]]}), "not a number of unsigned integers"),
         (archive({"cases": [], "pool": [["aa", "<u4,<u4", 1]]}), "not a number of unsigned integers"),
-        (archive({"cases": [case()], "pool": [["aa", ">u4", 1]]}, rest=bytes(4)), "not one of unsigned integers"),
+        (archive({"cases": [case()], "pool": [["aa", ">u4", 1]]}, rest=bytes(4)), "not a number of unsigned integers"),
         (archive({"cases": [case()], "pool": [["aa", "<u4", 3]]}, rest=bytes(11)), "array aa is incomplete"),
         (archive({"cases": [case()], "pool": [["aa", "<u4", 3]]}, rest=bytes(13)), "bytes follow the last array"),
         (archive({"cases": [], "pool": 3}), "is not a trace archive"),
