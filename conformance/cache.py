@@ -10,13 +10,13 @@ import fcntl
 import hashlib
 import os
 import shutil
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from conformance.notices import warn
+from conformance.reading import kind_of, read_bytes
 
 SUFFIX = ".object"
 _MAGIC = b"candle-parity object 2 "
@@ -62,13 +62,13 @@ class ObjectFolder:
         """The object, or ``None`` where there is none or a damaged one, which is thrown away."""
         entry = self.path(key)
         try:
-            content = _read_file(entry)
+            content = read_bytes(entry, entry.stat().st_size)
         except FileNotFoundError:
             return None
-        except _NotAFileError as error:
-            self._throw_away(entry, str(error))
-            return None
         except OSError as error:
+            if kind_of(entry) is not None:
+                self._throw_away(entry, "it is not a file")
+                return None
             warn(f"{entry} cannot be read ({error.strerror}): it is compiled again")
             return None
         digest, code = content[len(_MAGIC) : _HEADER - 1], content[_HEADER:]
@@ -138,20 +138,6 @@ class ObjectFolder:
 
     def _path(self, key: str, suffix: str) -> Path:
         return self._folder / (key + suffix)
-
-
-class _NotAFileError(Exception):
-    """Something else lies where an object should be."""
-
-
-def _read_file(path: Path) -> bytes:
-    """The bytes of a regular file; a FIFO in its place must not make us wait."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _NotAFileError("it is not a file")
-    with open(descriptor, "rb") as file:
-        return file.read()
 
 
 def _try_lock(path: Path) -> int | None:

@@ -83,7 +83,7 @@ def build_parser() -> CommandParser:
         "traces",
         nargs="?",
         metavar="TRACE_DIR",
-        help="a folder of MODULE.json and MODULE.npz files, or of MODULE.traces.xz files (default: the shipped traces)",
+        help="a folder of MODULE.traces.xz files (default: the shipped traces)",
     )
     _selection(replay, over_cases=False)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="who is on trial")

@@ -1,11 +1,10 @@
-"""Reading recorded traces: per module a JSON list of cases and an npz pool of arrays.
+"""Reading recorded traces: per module an archive of cases and a pool of arrays (``conformance.replay.archive``).
 
 A case holds kernel, label, grid, block, shared and its arguments in parameter order; an argument is a scalar (bytes in
 hex, little endian), a null pointer, or a buffer with the pool keys of its content before (``data``; every byte is
 ``fill`` where that is null) and after the launch (``expect``). ``data`` and ``expect`` are whole allocations; where the
 kernel was given the address of a later element, ``start`` is its index (absent: 0). Arrays lie in the pool as unsigned
-integers. The call of a linked launcher (``entry``) also has a stream and scratch, and no grid, block and shared. A
-module may also be one packed file, which may say what it was recorded on: ``conformance.replay.archive``.
+integers. The call of a linked launcher (``entry``) also has a stream and scratch, and no grid, block and shared.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from conformance.cases.case import MOST_CHARACTERS, Case
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar, Stream
 from conformance.cases.layouts import MAX_ELEMENTS
 from conformance.dtypes import FLOATS, DType, dtype
-from conformance.reading import read_json, shortened
-from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header, read_npz
+from conformance.reading import shortened
+from conformance.replay.archive import SUFFIX, Pool, read_archive, read_header
 from conformance.spec.kernel import Entry, Kernel, Parameter
 
 Read = TypeVar("Read")
@@ -57,26 +56,12 @@ class _Module:
     @property
     def pool(self) -> Pool:
         if self._pool is None:
-            self._pool = self._read()
+            self._pool = _content(read_archive, self.path)[1]
         return self._pool
 
     def release(self) -> None:
         """Free the arrays; they are read again on the next use."""
         self._pool = None
-
-    def _read(self) -> Pool:
-        if self.path.name.endswith(SUFFIX):
-            return _content(read_archive, self.path)[1]
-        try:
-            return read_npz(self.pool_path)
-        except FileNotFoundError:
-            raise TraceError(f"{self.pool_path}: missing; it holds the arrays of {self.path.name}") from None
-        except (OSError, ValueError, MemoryError) as error:
-            raise TraceError(f"{self.pool_path}: cannot be read as an npz file ({shortened(str(error))})") from None
-
-    @property
-    def pool_path(self) -> Path:
-        return self.path if self.path.name.endswith(SUFFIX) else self.path.with_suffix(".npz")
 
 
 class Traces:
@@ -85,10 +70,10 @@ class Traces:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not folder.is_dir():
-            raise TraceError(f"{folder}: no such folder; give one that holds MODULE.json and MODULE.npz files")
-        files = sorted([*folder.glob("*.json"), *folder.glob(f"*{SUFFIX}")])
+            raise TraceError(f"{folder}: no such folder; give one that holds MODULE{SUFFIX} files")
+        files = sorted(folder.glob(f"*{SUFFIX}"))
         if not files:
-            raise TraceError(f"{folder}: holds no MODULE.json or MODULE{SUFFIX} file")
+            raise TraceError(f"{folder}: holds no MODULE{SUFFIX} file")
         self._modules = [_read(path) for path in files]
 
     @property
@@ -135,12 +120,8 @@ class Traces:
 
 
 def _read(path: Path) -> _Module:
-    recording: dict[str, Any] = {}
-    if path.name.endswith(SUFFIX):
-        header = _content(read_header, path)
-        rows, recording = header.cases, header.recording
-    else:
-        rows = _content(_json, path)
+    header = _content(read_header, path)
+    rows: Any = header.cases
     if not isinstance(rows, list) or not all(isinstance(row, dict) and _is_case(row) for row in rows):
         raise TraceError(
             f"{path}: is not a list of trace cases with kernel and case (texts), args (list of objects) and, if any, "
@@ -149,7 +130,7 @@ def _read(path: Path) -> _Module:
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         cases.setdefault(row["kernel"], []).append(row)
-    return _Module(path, cases, recording)
+    return _Module(path, cases, header.recording)
 
 
 def _is_case(row: dict[str, Any]) -> bool:
@@ -157,14 +138,6 @@ def _is_case(row: dict[str, Any]) -> bool:
     named = all(isinstance(row.get(key), str) and len(row[key]) < MOST_CHARACTERS for key in ("kernel", "case"))
     named = named and row.get("entry", "kernel") in get_args(Entry)
     return named and isinstance(args, list) and all(isinstance(arg, dict) for arg in args)
-
-
-def _json(path: Path) -> Any:
-    """The JSON of ``path``; raises ``ValueError`` where it holds none."""
-    try:
-        return read_json(path)
-    except ValueError as error:
-        raise ValueError(f"cannot be read as JSON ({shortened(str(error))})") from None
 
 
 def _content(read: Callable[[Path], Read], path: Path) -> Read:
@@ -298,7 +271,7 @@ def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module,
     array = module.pool.get(name) if isinstance(name, str) else None
     what = f"{where}: array {shortened(str(name))} ({parameter.name}, {key})"
     if array is None:
-        raise TraceError(f"{what} is missing from {module.pool_path.name}")
+        raise TraceError(f"{what} is missing from {module.path.name}")
     target = _elements(row, parameter)
     if array.nbytes != _length(row, parameter) or array.nbytes % target.size:
         raise TraceError(f"{what} has {array.nbytes} bytes, expected {row['n']} elements of {row['dtype']}")

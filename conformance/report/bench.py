@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from math import exp, log
+from collections.abc import Callable, Sequence
+from statistics import geometric_mean
 
 from tabulate import tabulate
 
@@ -24,14 +24,6 @@ UNKNOWN = "-"
 
 Cells = tuple[list[str], list[list[str]]]
 """The heads of a table and its rows."""
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    """Raises ``ValueError`` without values."""
-    logs = [log(value) for value in values]
-    if not logs:
-        raise ValueError("no values")
-    return exp(sum(logs) / len(logs))
 
 
 def render_bench(record: BenchRecord, every: bool = False) -> str:
@@ -247,51 +239,42 @@ def legend(rows: Sequence[CountResult]) -> str:
 
 def bench_markdown(record: BenchRecord) -> str:
     """The whole document."""
-    if record.counts:
-        return _counts_markdown(record)
-    run, rows = record.bench, record.workloads
-    facts = [*heading(record), *summary(rows)[:1], *([run.host] if run.host else [])]
-    facts += [f"candle-parity at {run.harness}"] if run.harness else []
+    run, rows, counts = record.bench, record.workloads, record.counts
+    facts = heading(record)
+    if counts:
+        facts += [f"{len(counts)} cases, a launch each"]
+    else:
+        facts += [*summary(rows)[:1], *([run.host] if run.host else [])]
+        facts += [f"candle-parity at {run.harness}"] if run.harness else []
     lines = [
-        f"# How fast kernels are on {plain(run.device)}",
+        f"# {'What kernels do' if counts else 'How fast kernels are'} on {plain(run.device)}",
         "",
         "Written by `candle-parity bench`; do not edit.",
         "",
         *(f"- {plain(fact)}" for fact in facts),
         "",
-        "GB/s are of the bytes that a launch has to read and write at least, with operands that lie in no cache; the "
-        "share is of what a copy on the device reaches with as many bytes. Gop/s counts multiplications and additions "
-        "where they are the limit. A row is about the kernels of a family; its means are geometric.",
+        legend(counts) if counts else _LEGEND,
     ]
-    if rows:
+    if counts:
+        lines += ["", *_table(counts_table(counts, every=False))]
+    elif rows:
         lines += ["", "## Families", "", *_table(by_family(rows))]
-    if run.against:
+    if run.against and not counts:
         found = slower(rows)
         definition = f"In the median pair of launches by over {NOISE:.0%}, and in three of four pairs: {len(found[1])}."
         lines += ["", f"## Slower than {plain(run.against)}'s", "", definition]
         lines += ["", *_table(found)] if found[1] else []
     if record.losses:
-        lines += ["", "## Not timed", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
+        done = "counted" if counts else "timed"
+        lines += ["", f"## Not {done}", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
     return "\n".join(lines) + "\n"
 
 
-def _counts_markdown(record: BenchRecord) -> str:
-    """The document of a record with counts."""
-    facts = [*heading(record), f"{len(record.counts)} cases, a launch each"]
-    lines = [
-        f"# What kernels do on {plain(record.bench.device)}",
-        "",
-        "Written by `candle-parity bench`; do not edit.",
-        "",
-        *(f"- {plain(fact)}" for fact in facts),
-        "",
-        legend(record.counts),
-        "",
-        *_table(counts_table(record.counts, every=False)),
-    ]
-    if record.losses:
-        lines += ["", "## Not counted", "", *(f"- {plain(lost(loss))}" for loss in record.losses)]
-    return "\n".join(lines) + "\n"
+_LEGEND = (
+    "GB/s are of the bytes that a launch has to read and write at least, with operands that lie in no cache; the share "
+    "is of what a copy on the device reaches with as many bytes. Gop/s counts multiplications and additions where they "
+    "are the limit. A row is about the kernels of a family; its means are geometric."
+)
 
 
 def _table(cells: Cells) -> list[str]:

@@ -22,6 +22,7 @@ _CASES = 3
 _ROWS = 40
 _SLOWER = 2.0
 _SECONDS = 0.1
+_NEITHER = "judged in neither record"
 
 
 def render_comparison(found: Comparison, old: str, new: str) -> str:
@@ -49,19 +50,17 @@ def render_changes(found: Comparison) -> list[str]:
 
 
 def _changed(found: Changed, what: str = "") -> list[str]:
-    gone = [change for change in found.worse if change.gone]
-    failing = [change for change in found.worse if not change.gone]
-    new = [change for change in found.better if change.new]
-    passing = [change for change in found.better if not change.new]
-    lines = _section(f"{what}gone: sources define these no more", map(_rows, gone))
-    lines += _section(f"{what}newly failing, or further from parity", map(_rows, failing))
-    lines += _section(f"{what}worse, and declared by the port", map(_rows, found.declared))
-    lines += _section(f"{what}newly passing, or closer to parity", map(_rows, passing))
-    lines += _section(f"{what}new: sources define these now", map(_rows, new))
-    idle = {why: names for why, names in found.left_out.items() if why != "judged in neither record"}
-    return lines + _section(
-        f"{what}not compared", [[f"{len(names)} {why}: {some(names, _NAMED)}"] for why, names in idle.items()]
+    groups = (
+        ("gone: sources define these no more", [change for change in found.worse if change.gone]),
+        ("newly failing, or further from parity", [change for change in found.worse if not change.gone]),
+        ("worse, and declared by the port", found.declared),
+        ("newly passing, or closer to parity", [change for change in found.better if not change.new]),
+        ("new: sources define these now", [change for change in found.better if change.new]),
     )
+    lines = [line for title, changes in groups for line in _section(what + title, map(_rows, changes))]
+    idle = {why: names for why, names in found.left_out.items() if why != _NEITHER}
+    rows = [[f"{len(names)} {why}: {some(names, _NAMED)}"] for why, names in idle.items()]
+    return lines + _section(f"{what}not compared", rows)
 
 
 def comparison_json(found: Comparison, old: str, new: str) -> str:
@@ -130,15 +129,12 @@ def _headed(what: str, name: str, record: Record) -> list[str]:
 def _totals(found: Changed, what: str) -> str:
     gone, new = sum(change.gone for change in found.worse), sum(change.new for change in found.better)
     left_out = sum(map(len, found.left_out.values()))
+    declared = f", {len(found.declared)} worse and declared" if found.declared else ""
     return (
         f"{found.compared} {what} compared: {found.same} the same, {len(found.better)} better ({new} of them new), "
-        f"{len(found.worse)} worse ({gone} of them gone){_count(found.declared, 'worse and declared')}; {left_out} not "
+        f"{len(found.worse)} worse ({gone} of them gone){declared}; {left_out} not "
         "compared"
     )
-
-
-def _count(changes: Sequence[Change], what: str) -> str:
-    return f", {len(changes)} {what}" if changes else ""
 
 
 def _cost(found: Comparison) -> str:
@@ -191,8 +187,6 @@ KINDS: tuple[tuple[Kind, str], ...] = (
     ("better", "Better"),
 )
 """In the order of the reports, with their headings."""
-
-_NEITHER = "judged in neither record"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
     location = _place(document, finding["loc"])
     kind = finding["type"]
     name = str(finding["loc"][-1]) if finding["loc"] else ""
+    where = ".".join(map(str, location))
     if kind == "missing":
         expected = _expected((*location, name))
         return document.error(location, f"key {name!r} is missing{_at(location)}", f"add it: {expected}")
@@ -52,17 +53,13 @@ def explain(document: Document, cause: ValidationError) -> SpecError:
         allowed = ", ".join(_model(location[:-1]).model_fields)
         return document.error(location, f"unknown key {name!r}{_at(location[:-1])}", f"the keys here are {allowed}")
     if finding["input"] == TODO:
-        return document.error(
-            location, f"{'.'.join(map(str, location))} is still {TODO}", f"set it: {_expected(location)}"
-        )
+        return document.error(location, f"{where} is still {TODO}", f"set it: {_expected(location)}")
     given = _shown(finding["input"])
     if kind == "string_too_long":
         given = f"{given}, of {len(finding['input'])} characters"
         limit = f"at most {finding['ctx']['max_length']} characters"
-        return document.error(location, f"{'.'.join(map(str, location))} is {given}", f"expected {limit}")
-    return document.error(
-        location, f"{'.'.join(map(str, location)) or 'the file'} is {given}", f"expected {_expected(location)}"
-    )
+        return document.error(location, f"{where} is {given}", f"expected {limit}")
+    return document.error(location, f"{where or 'the file'} is {given}", f"expected {_expected(location)}")
 
 
 def _order(document: Document, place: Location) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from conformance.reading import read_json
 from conformance.record.bench import Loss, bench_text, read_bench
 from conformance.report.bench import FEW, bench_markdown, geometric_mean, render_bench
 from conformance.writing import FileError, write_text
+from conformance.report.bench import FEW, bench_markdown, render_bench
+from conformance.writing import FileError
 
 
 def test_a_workload_has_the_median_and_quartiles_of_its_launches():
@@ -177,9 +179,3 @@ def test_markdown_names_device_date_trees_and_commits_and_what_is_slower():
 def test_markdown_of_names_with_markup_stays_one_cell():
     text = bench_markdown(record(*FOUR, device="a | <b>"))
     assert "a \\| \\<b\\>" in text
-
-
-def test_the_geometric_mean():
-    assert geometric_mean([1, 4]) == pytest.approx(2)
-    with pytest.raises(ValueError, match="no values"):
-        geometric_mean([])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from conformance.replay.archive import SUFFIX, write_archive
 from conformance.spec.load import SPEC_FOLDER
 from tests.commands import refused
 
@@ -79,13 +80,10 @@ def test_a_trace_with_a_missing_array(cli, tmp_path):
         }
     ]
     row = {"kernel": "uneg_f32", "case": "tiny", "grid": [1, 1, 1], "block": [32, 1, 1], "shared": 0, "args": args}
-    (tmp_path / "unary.json").write_text(json.dumps([row]))
-    import numpy as np
-
-    np.savez(tmp_path / "unary.npz", aa=np.zeros(3, np.uint32))
+    write_archive(tmp_path / f"unary{SUFFIX}", [row], {"aa": np.zeros(3, np.uint32)})
     for subject in ("reference", "kernels"):
         said = cli("replay", tmp_path, "--subject", subject, "--runtime", "cpu")
-        refused(said, "unary.json", "array bb", "missing")
+        refused(said, "unary.traces.xz", "array bb", "missing")
 
 
 def test_a_record_that_is_none(cli, tmp_path):

@@ -135,7 +135,6 @@ def test_where_nothing_was_recorded_nothing_is_left_behind(cli, port, tmp_path):
     ("made", "words"),
     [
         (lambda out: (out.mkdir(), (out / "unary.traces.xz").write_bytes(b"")), "holds traces already"),
-        (lambda out: (out.mkdir(), (out / "unary.npz").write_bytes(b"")), "holds traces already"),
         (lambda out: (out.mkdir(), (out / "notes.txt").write_text("")), "is not empty"),
         (lambda out: out.write_text(""), "is not a folder"),
     ],

@@ -90,7 +90,7 @@ def _folder(out: Path) -> Iterator[Path]:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is not a folder; give a new or empty one for the traces")
     if out.is_dir() and any(out.iterdir()):
-        what = "holds traces already" if any(out.glob(f"*{SUFFIX}")) or any(out.glob("*.npz")) else "is not empty"
+        what = "holds traces already" if any(out.glob(f"*{SUFFIX}")) else "is not empty"
         raise UsageError(f"{out} {what}; give a new or empty folder")
     made = not out.exists()
     out.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
@@ -56,20 +56,18 @@ class Made:
     broken: Mapping[str, Broken] = field(default_factory=dict)
 
 
-class _Make(Protocol):
-    """Compiles a source, or ``text`` in its place with further options within so many seconds."""
-
-    def __call__(self, text: str | None = None, words: Sequence[str] = (), seconds: float | None = None) -> bytes: ...
-
-
 @dataclass(frozen=True)
 class _Way:
-    """A compiler for one source: where its object is kept, and how it is made."""
+    """A compiler for one source (without ``toolchain`` hiprtc), its options, and where its object is kept."""
 
     compiler: str
-    name: str | None
     key: str
-    make: _Make
+    words: Sequence[str]
+    toolchain: Toolchain | LibraryCompiler | None = None
+
+    @property
+    def name(self) -> str | None:
+        return None if self.toolchain is None else self.toolchain.name
 
     @property
     def rest(self) -> str:
@@ -117,7 +115,7 @@ def made(
     with objects.turn(first.key, tries * limits.seconds + _PATIENCE) as ours:
         found = _kept(plan, compiler, objects) if ours else None
         if found is None:
-            key, found = _compiled(source, plan, compiler)
+            key, found = plan.compiled(compiler)
             if ours:
                 objects.keep(key, _entry(found))
     return found
@@ -141,79 +139,75 @@ def _entry(found: Made) -> bytes:
     return json.dumps(found.broken).encode() + b"\n" + found.code if found.broken else found.code
 
 
-def _compiled(source: KernelSource, plan: _Plan, compiler: CompilerChoice) -> tuple[str, Made]:
-    """The code of ``source``, or of what compiles of it, and the key that it is kept by."""
-    try:
-        way, code = _first_that_compiles(source.label, plan.ways(compiler), compiler)
-        return way.key, Made(code, way.compiler, way.name)
-    except CompileError as error:
-        for way in plan.ways(compiler):
-            found = plan.rest(way)
-            if found is not None:
-                return way.rest, found
-        raise error
-
-
-def _first_that_compiles(label: str, ways: Iterator[_Way], compiler: CompilerChoice) -> tuple[_Way, bytes]:
-    """The first way that leads to code; raises what the ways end in, and of two refusals both."""
-    way = next(ways)
-    try:
-        return way, way.make()
-    except (CompileError, MissingHeaders) as error:
-        # The limit of time is for a file.
-        if compiler != "auto" or (isinstance(error, CompileError) and error.log.startswith(STOPPED)):
-            raise
-        refusal = error
-    other = next(ways, None)
-    if other is None:
-        raise CompileError(label, refused_by_hiprtc(refusal.log)) if isinstance(refusal, CompileError) else refusal
-    try:
-        return other, other.make()
-    except CompileError as error:
-        if isinstance(refusal, MissingHeaders):
-            raise  # the one that has the headers has judged
-        log = refused_by_both(refusal.log, error.log, other.name or other.compiler)
-        raise CompileError(label, log) from None
-
-
+@dataclass
 class _Plan:
     """What compiling a source for a target takes, whoever does it."""
 
-    def __init__(
-        self,
-        source: KernelSource,
-        target: Target,
-        supervisor: Supervisor,
-        options: BuildOptions,
-        extra: Sequence[str],
-        limits: Limits,
-        library: LibraryCompiler | None,
-        launchers: bool,
-    ) -> None:
-        self._source, self._target, self._supervisor, self._limits = source, target, supervisor, limits
-        self._library, self._launchers = library, launchers
+    source: KernelSource
+    target: Target
+    supervisor: Supervisor
+    options: BuildOptions
+    extra: Sequence[str]
+    limits: Limits
+    library: LibraryCompiler | None
+    launchers: bool
+
+    def __post_init__(self) -> None:
+        source, kind = self.source, runtime_kind(self.target.runtime)
         self._refusals: dict[str, str] = {}
         self._text = source.text()
-        kind = runtime_kind(target.runtime)
-        self._headers = _headers(source, options, kind.stand_ins)
-        if kind.chooses_wave and target.wave is not None and _WAVE_MACRO in self._headers:
-            options = replace(options, defines=(*wave_macros(target.wave), *options.defines))
-        self._options = options
+        self._headers = _headers(source, self.options, kind.stand_ins)
+        if kind.chooses_wave and self.target.wave is not None and _WAVE_MACRO in self._headers:
+            self.options = replace(self.options, defines=(*wave_macros(self.target.wave), *self.options.defines))
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
-        alone = kind.compiler == "hipcc" and library is None and not is_for_hipcc(source, options)
+        alone = kind.compiler == "hipcc" and self.library is None and not is_for_hipcc(source, self.options)
         self._supplied = OF_HIPRTC if alone else ()
-        self._words = [*options.compiler_flags((source.path.parent,), (source.root,)), *extra]
+        self._words = [*self.options.compiler_flags((source.path.parent,), (source.root,)), *self.extra]
+
+    def compiled(self, compiler: CompilerChoice) -> tuple[str, Made]:
+        """The code of the source, or of what compiles of it, and the key that it is kept by."""
+        try:
+            way, code = self._first_that_compiles(compiler)
+            return way.key, Made(code, way.compiler, way.name)
+        except CompileError as error:
+            for way in self.ways(compiler):
+                found = self._rest(way)
+                if found is not None:
+                    return way.rest, found
+            raise error
+
+    def _first_that_compiles(self, compiler: CompilerChoice) -> tuple[_Way, bytes]:
+        """The first way that leads to code; raises what the ways end in, and of two refusals both."""
+        label, ways = self.source.label, self.ways(compiler)
+        way = next(ways)
+        try:
+            return way, self._code(way)
+        except (CompileError, MissingHeaders) as error:
+            # The limit of time is for a file.
+            if compiler != "auto" or (isinstance(error, CompileError) and error.log.startswith(STOPPED)):
+                raise
+            refusal = error
+        other = next(ways, None)
+        if other is None:
+            raise CompileError(label, refused_by_hiprtc(refusal.log)) if isinstance(refusal, CompileError) else refusal
+        try:
+            return other, self._code(other)
+        except CompileError as error:
+            if isinstance(refusal, MissingHeaders):
+                raise  # the one that has the headers has judged
+            log = refused_by_both(refusal.log, error.log, other.name or other.compiler)
+            raise CompileError(label, log) from None
 
     def ways(self, compiler: CompilerChoice) -> Iterator[_Way]:
         """The compilers to try in turn; a search for hipcc begins only when it is asked for."""
-        source, target = self._source, self._target
-        if self._library is not None:
-            identity = "\0".join((self._library.identity, *self._library.command))
-            yield self._way("hipcc", self._key(identity, self._words), self._words, self._library)
+        source, target = self.source, self.target
+        if self.library is not None:
+            identity = "\0".join((self.library.identity, *self.library.command))
+            yield _Way("hipcc", self._key(identity, self._words), self._words, self.library)
             return
         if compiler != "hipcc":
             words = [*self._words, *target.words()]
-            yield self._way("hiprtc", self._key(target.identity, words), words)
+            yield _Way("hiprtc", self._key(target.identity, words), words)
         if compiler != "hiprtc":
             toolchain = toolchain_for(target.arch)
             if toolchain is None and compiler == "auto":
@@ -226,56 +220,44 @@ class _Plan:
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))
             words = [*self._words, *runtime_kind(target.runtime).hipcc_words]
-            yield self._way("hipcc", self._key(identity, [*words, *self._supplied]), words, toolchain)
+            yield _Way("hipcc", self._key(identity, [*words, *self._supplied]), words, toolchain)
 
-    def rest(self, way: _Way) -> Made | None:
+    def _rest(self, way: _Way) -> Made | None:
         """What compiles of the source by a ``way`` that refused the whole, and the kernels that do not."""
         log = self._refusals.get(way.key, COMPILER_LOST)
         if log.startswith(COMPILER_LOST):
             return None
-        every = ["-ferror-limit=0"] if runtime_kind(self._target.runtime).code == "amd" else []
+        every = ["-ferror-limit=0"] if runtime_kind(self.target.runtime).code == "amd" else []
 
         def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
             try:
-                return way.make(text, [*words, *every], seconds)
+                return self._made(way, text, [*words, *every], replace(self.limits, seconds=seconds))
             except CompileError as error:
                 raise Refused(error.log) from None
 
-        seconds = self._limits.seconds
-        found = compile_partly(self._source, self._options, log, compile_text, seconds, self._launchers)
+        found = compile_partly(self.source, self.options, log, compile_text, self.limits.seconds, self.launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
 
-    def _way(
-        self, compiler: str, key: str, own: Sequence[str], toolchain: Toolchain | LibraryCompiler | None = None
-    ) -> _Way:
-        def make(text: str | None = None, words: Sequence[str] = (), seconds: float | None = None) -> bytes:
-            limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
-            read = self._text if text is None else text
-            given = [*own, *words]
-            try:
-                return self._made(read, given, limits, toolchain)
-            except CompileError as error:
-                if text is None:
-                    self._refusals[key] = error.log
-                raise
-
-        return _Way(compiler, None if toolchain is None else toolchain.name, key, make)
-
-    def _made(
-        self, text: str, words: Sequence[str], limits: Limits, toolchain: Toolchain | LibraryCompiler | None
-    ) -> bytes:
-        """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
-        label, target, supervisor = self._source.label, self._target, self._supervisor
+    def _code(self, way: _Way) -> bytes:
         try:
-            return compile_in_child(text, label, words, target, supervisor, limits, toolchain)
+            return self._made(way, self._text, (), self.limits)
+        except CompileError as error:
+            self._refusals[way.key] = error.log
+            raise
+
+    def _made(self, way: _Way, text: str, more: Sequence[str], limits: Limits) -> bytes:
+        """The code of ``text``, with hiprtc's headers where hipcc stands in for hiprtc and the source names none."""
+        words, rest = [*way.words, *more], (self.target, self.supervisor, limits, way.toolchain)
+        try:
+            return compile_in_child(text, self.source.label, words, *rest)
         except CompileError as error:
             if not self._supplied or error.log.startswith(STOPPED):
                 raise
-        return compile_in_child(text, label, [*words, *self._supplied], target, supervisor, limits, toolchain)
+        return compile_in_child(text, self.source.label, [*words, *self._supplied], *rest)
 
     def _key(self, compiler: str, words: Sequence[str]) -> str:
         digest = hashlib.sha256()
-        for part in (compiler, *words, str(self._source.path), self._text):
+        for part in (compiler, *words, str(self.source.path), self._text):
             digest.update(part.encode() + b"\0")
         digest.update(self._headers)
         return digest.hexdigest()[:32]
