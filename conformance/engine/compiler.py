@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +31,6 @@ NOT_HERE = "linked launchers cannot be called on the {runtime} runtime yet; --ru
 
 def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compiled:
     """The answer to ``request``. ``load`` compiles and loads a source; it returns or raises what is wrong with it."""
-    started = time.perf_counter()
     error: str | None = None
     infrastructure: str | None = None
     try:
@@ -43,23 +41,14 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
         error = str(refused)
     except InfrastructureError as failed:
         infrastructure = str(failed)
-    seconds = time.perf_counter() - started
-    return Compiled(request.source, seconds, error, request.tree, infrastructure, tuple(take_warnings()))
-
-
-def seen_by(setup: Setup, options: BuildOptions) -> BuildOptions:
-    """``options`` with the macros of the AMD GPU that the setup names."""
-    if setup.arch is None:
-        return options
-    return replace(
-        options, defines=(*macros(setup.arch, setup.wave or target(setup.arch).default_wave), *options.defines)
-    )
+    return Compiled(request.source, error, request.tree, infrastructure, tuple(take_warnings()))
 
 
 class Compiler:
     """Compiles the sources of one tree in child processes, through the cache.
 
     ``begin`` gets what is being compiled, for a compilation may take longer than a case; ``ready`` says what for.
+    ``options`` have the macros of the AMD GPU that the setup names.
     """
 
     def __init__(
@@ -70,13 +59,21 @@ class Compiler:
         begin: Callable[[str], None],
         ready: Callable[[], Ready],
     ) -> None:
+        self.kind = runtime_kind(setup.runtime)
+        wave = setup.wave or (target(setup.arch).default_wave if setup.arch else None)
+        defines = macros(setup.arch, wave) if setup.arch and wave else ()
+        self.options = replace(options, defines=(*defines, *options.defines))
+        self.begin = begin
         self._setup = setup
-        self._options = seen_by(setup, options)
         self._supervisor = supervisor
-        self._begin = begin
         self._ready = ready
         self._made: dict[tuple[str, bool], Made] = {}
         self._refused: dict[tuple[str, bool], CompileError | MissingHeaders] = {}
+
+    @property
+    def arch(self) -> str:
+        """What the devices are that load the code."""
+        return self._ready().arch
 
     def compiled(self, source: KernelSource, launchers: bool = False) -> Made:
         """The code object of ``source``, and what does not compile of it; with ``launchers``, its host functions too.
@@ -96,19 +93,18 @@ class Compiler:
 
     def no_launchers(self) -> str | None:
         """Why no launcher can be compiled here, and what to do; ``None`` where they can."""
-        build = runtime_kind(self._setup.runtime).launchers
+        build = self.kind.launchers
         if build is None:
             return NOT_HERE.format(runtime=self._setup.runtime)
-        found = None if build.compiler is None else build.compiler(self._ready().arch)
+        found = None if build.compiler is None else build.compiler(self.arch)
         return found if isinstance(found, str) else None
 
     def _compiled(self, source: KernelSource, launchers: bool) -> Made:
-        self._begin(f"compiling {source.label}")
-        ready = self._ready()
-        kind = runtime_kind(self._setup.runtime)
+        self.begin(f"compiling {source.label}")
+        ready, kind = self._ready(), self.kind
         made_for = Target(self._setup.runtime, self._setup.wave, ready.arch, ready.identity)
-        dialect = self._options.dialect
-        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self._options):
+        dialect = self.options.dialect
+        if kind.code == "opaque" and source.path.suffix == ".cu" and not is_cuda(source, self.options):
             dialect = "hip"  # its compiler goes by the suffix
         extra: tuple[str, ...] = ("-x", dialect) if dialect != "auto" and kind.takes_dialect else ()
         build = kind.launchers if launchers else None
@@ -117,7 +113,7 @@ class Compiler:
         assert not isinstance(library, str), library  # ``no_launchers`` has been asked
         limits = Limits(seconds=self._setup.compile_seconds)
         chosen = self._setup.compiler if kind.chooses_compiler else kind.compiler
-        found = made(source, made_for, self._supervisor, self._options, extra, limits, chosen, library, launchers)
+        found = made(source, made_for, self._supervisor, self.options, extra, limits, chosen, library, launchers)
         if kind.code == "amd":
             self._made[source.label, launchers] = found
         return found
@@ -134,7 +130,7 @@ TARGETS = {64: "gfx90a", 32: "gfx1100"}
 
 
 @dataclass(frozen=True)
-class _Said:
+class _CompilerVerdict:
     """The kernels that AMD's compiler makes of a source, or whether it makes a library of it, or why it was not asked
     or has not judged, in words."""
 
@@ -151,7 +147,7 @@ class SecondOpinion:
     def __init__(self, options: BuildOptions, wave: int | None, arch: str | None = None) -> None:
         self._options = options
         self._target = target(arch or TARGETS.get(wave or 64, TARGETS[64]))
-        self._known: dict[tuple[KernelSource, bool], _Said] = {}
+        self._known: dict[tuple[KernelSource, bool], _CompilerVerdict] = {}
 
     def on(self, source: KernelSource, kernel: str, error: str, launcher: bool = False) -> tuple[Status, str]:
         """The status and message of a kernel, or a launcher, that the host does not compile, by ``error``."""
@@ -159,39 +155,39 @@ class SecondOpinion:
             return "compile_error", error
         if (source, launcher) not in self._known:
             self._known[source, launcher] = self._ask_for_library(source) if launcher else self._ask(source)
-        said = self._known[source, launcher]
-        if said.library or kernel in said.kernels:
-            why = f"the harness cannot compile this, AMD's compiler does ({said.who}): {error}"
+        verdict = self._known[source, launcher]
+        if verdict.library or kernel in verdict.kernels:
+            why = f"the harness cannot compile this, AMD's compiler does ({verdict.who}): {error}"
             return "not_run", f"{INFRASTRUCTURE}{why}"
-        if said.unasked is not None:
-            return "compile_error", f"{error} (nobody checked whether AMD's compiler takes it: {said.unasked})"
+        if verdict.unasked is not None:
+            return "compile_error", f"{error} (nobody checked whether AMD's compiler takes it: {verdict.unasked})"
         return "compile_error", error
 
-    def _ask(self, source: KernelSource) -> _Said:
+    def _ask(self, source: KernelSource) -> _CompilerVerdict:
         try:
             toolchain = require_hipcc(self._target.name)
         except NoHipcc:
-            return _Said("", unasked="none was found")
+            return _CompilerVerdict("", unasked="none was found")
         who = f"{toolchain.name}, for {self._target.name}"
         try:
             code = compile_for(toolchain, source, self._target, self._options).code
-            return _Said(who, frozenset(parse(code, source.label).kernels))
+            return _CompilerVerdict(who, frozenset(parse(code, source.label).kernels))
         except CompileFailure as failure:
-            return _Said(who, unasked=lacked(toolchain, failure.log))
+            return _CompilerVerdict(who, unasked=lacked(toolchain, failure.log))
         except SourceError:
-            return _Said(who)  # what nobody can read
+            return _CompilerVerdict(who)  # what nobody can read
         except (AmdError, InfrastructureError, OSError) as error:
-            return _Said(who, unasked=str(error))
+            return _CompilerVerdict(who, unasked=str(error))
 
-    def _ask_for_library(self, source: KernelSource) -> _Said:
+    def _ask_for_library(self, source: KernelSource) -> _CompilerVerdict:
         compiler = amd_library_compiler(self._target.name)
         if isinstance(compiler, str):
-            return _Said("", unasked="none was found")
+            return _CompilerVerdict("", unasked="none was found")
         folders = dict.fromkeys((source.root, source.path.parent))
         words = [*(f"-I{folder}" for folder in folders), *self._options.compiler_flags()]
         try:
             with tempfile.TemporaryDirectory() as folder:
                 compiler.compile(source.path, Path(folder) / "library", words)
         except (CompileFailure, OSError):
-            return _Said(compiler.name)  # it refuses the source too, or one thing more
-        return _Said(f"{compiler.name}, for {self._target.name}", library=True)
+            return _CompilerVerdict(compiler.name)  # it refuses the source too, or one thing more
+        return _CompilerVerdict(f"{compiler.name}, for {self._target.name}", library=True)

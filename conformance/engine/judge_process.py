@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.cases.case import Case
-from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer, seen_by
+from conformance.engine.compiler import Compiler, SecondOpinion, compile_answer
 from conformance.engine.executor_client import ExecutorClient, Launching
 from conformance.engine.ipc import Channel, Progress
-from conformance.engine.library import Library, LostLoading, Port
+from conformance.engine.library import Library, LostLoading
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, RunCases, Setup, run_member
 from conformance.engine.modes import JudgeReference, PortMode
@@ -55,17 +55,8 @@ class Judge:
         self._opinion = SecondOpinion(mode.tree.options, setup.wave, setup.arch)
         self._executors = ExecutorClient(channel, self._renewed)
         self._compiler = Compiler(setup, mode.tree.options, supervisor, progress.begin, lambda: self._executors.ready)
-        port = Port(
-            mode.tree.sources,
-            seen_by(setup, mode.tree.options),
-            setup.runtime,
-            self._executors.current,
-            lambda: self._executors.ready.arch,
-            progress.begin,
-            mode.tree.declared.names,
-        )
-        self._library = Library(port, self._compiler.compiled)
-        self._launchers = Launchers(port, self._compiler)
+        self._library = Library(mode.tree, self._compiler, self._executors.current)
+        self._launchers = Launchers(mode.tree, self._compiler, self._executors.current)
 
     def _renewed(self) -> None:
         self._library.renewed()

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from conformance.engine.compiler import Compiler
+from conformance.engine.modes import Tree
 from conformance.engine.remote_executor import Function, KernelRow, Lost
 from conformance.outcome import INFRASTRUCTURE, Status
 from conformance.port.bundles import CompressedBundle
 from conformance.port.code_objects import code_for, read_code_objects
-from conformance.port.compiling.cache import Made
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.partly import Broken
-from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
@@ -23,7 +23,6 @@ from conformance.port.options import BuildOptions
 from conformance.port.signature import Given, arguments, compiled, difference
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
-from conformance.runtimes import runtime_kind
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
 from conformance.spec.kernel import Kernel
@@ -39,23 +38,6 @@ class Loader(Protocol):
     def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]: ...
 
     def function(self, module: int, name: str, launcher: bool = False) -> Function | None: ...
-
-
-@dataclass(frozen=True)
-class Port:
-    """What is loaded, and where: ``sources`` with their ``options``, and ``names`` for kernels.
-
-    ``loader`` is asked for whenever something is loaded, ``arch`` says what devices that load AMD code objects are, and
-    ``begin`` gets what is looked into.
-    """
-
-    sources: Sequence[KernelSource]
-    options: BuildOptions
-    runtime: str
-    loader: Callable[[], Loader]
-    arch: Callable[[], str] = lambda: ""
-    begin: Callable[[str], None] = lambda _: None
-    names: Names = OWN_NAMES
 
 
 class LostLoading(Exception):
@@ -80,33 +62,61 @@ class Found:
     """A fault's message with lines of the source, where it names instructions by their address."""
 
 
-class Library:
-    """The kernels of ``port``, compiled with ``compiled`` and loaded on demand.
+class TreeLoader:
+    """What kernels and launchers have in common: the sources of ``tree``, compiled and loaded on demand.
 
-    ``broken`` holds the sources that do not compile or load, by label, with the first error, ``unavailable`` those of
-    which nothing is known for a reason of the machine's; ``refused`` are those that the device did not load.
+    ``loader`` is asked for whenever something is loaded. ``broken`` holds the sources that do not compile or load, by
+    label, with the first error, ``unavailable`` those of which nothing is known for a reason of the machine's.
     """
 
-    def __init__(self, port: Port, compiled: Callable[[KernelSource], Made]) -> None:
+    def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
         self.broken: dict[str, str] = {}
         self.unavailable: dict[str, str] = {}
-        self.refused: set[str] = set()
-        self._sources = {source.label: source for source in port.sources}
-        self._port = port
-        self._kind = runtime_kind(port.runtime)
-        self._compiled = compiled
-        self._code: dict[str, bytes] = {}
+        self._sources = {source.label: source for source in tree.sources}
+        self._names = tree.declared.names
+        self._compiler = compiler
+        self._loader = loader
         self._lines: dict[str, LineTable] = {}
-        self._lacks: dict[str, Mapping[str, Broken]] = {}
-        self._names: dict[str, frozenset[str] | None] = {}
         self._modules: dict[str, int] = {}
-        self._tables: dict[str, Table | None] = {}
         self._functions: dict[tuple[str, str], Function | None] = {}
 
     def renewed(self) -> None:
         """The loader is another one: nothing is loaded there yet."""
         self._modules.clear()
         self._functions.clear()
+
+    def port_name(self, kernel: Kernel) -> str:
+        """What the port calls ``kernel``."""
+        return self._names.port(kernel.name)
+
+    def _code_of(self, label: str) -> bytes:
+        """The code object of the kernels of source ``label``; raises ``AmdError`` where none can be read."""
+        raise NotImplementedError
+
+    def _table(self, label: str) -> LineTable:
+        if label not in self._lines:
+            try:
+                self._lines[label] = read_line_table(self._code_of(label))
+            except AmdError:
+                self._lines[label] = LineTable()
+        return self._lines[label]
+
+    def _with_places(self, label: str, message: str) -> str:
+        """``message`` of a fault in code of source ``label``, with lines where that code has line tables."""
+        is_amd = self._compiler.kind.code == "amd"
+        return with_places(message, lambda: self._table(label), self._sources[label]) if is_amd else message
+
+
+class Library(TreeLoader):
+    """The kernels of a tree; ``refused`` are the sources that the device did not load."""
+
+    def __init__(self, tree: Tree, compiler: Compiler, loader: Callable[[], Loader]) -> None:
+        super().__init__(tree, compiler, loader)
+        self.refused: set[str] = set()
+        self._code: dict[str, bytes] = {}
+        self._lacks: dict[str, Mapping[str, Broken]] = {}
+        self._may_have: dict[str, frozenset[str] | None] = {}
+        self._tables: dict[str, Table | None] = {}
 
     def compile(self, label: str) -> None:
         """Compile source ``label`` into the cache and load it.
@@ -154,19 +164,8 @@ class Library:
         said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
         return broken or Found(None, "missing", None, said)
 
-    def port_name(self, kernel: Kernel) -> str:
-        """What the port calls ``kernel``."""
-        return self._port.names.port(kernel.name)
-
-    def _table(self, label: str) -> LineTable:
-        if label not in self._lines:
-            self._lines[label] = read_line_table(self._code[label])
-        return self._lines[label]
-
-    def _with_places(self, label: str, message: str) -> str:
-        """``message`` of a fault in code of source ``label``, with lines where that code has line tables."""
-        amd = self._kind.code == "amd"
-        return with_places(message, lambda: self._table(label), self._sources[label]) if amd else message
+    def _code_of(self, label: str) -> bytes:
+        return self._code[label]
 
     def _function(self, label: str, name: str) -> Function | None:
         """Kernel ``name`` of the loaded source ``label``; none that its table of kernels lacks, whoever says so."""
@@ -175,7 +174,7 @@ class Library:
             return None
         if (label, name) not in self._functions:
             try:
-                self._functions[label, name] = self._port.loader().function(self._modules[label], name)
+                self._functions[label, name] = self._loader().function(self._modules[label], name)
             except HipError as error:
                 self._refuse(label, error)
                 return None
@@ -206,10 +205,10 @@ class Library:
     def _defined_names(self, label: str) -> frozenset[str] | None:
         if self.broken.get(label, "").startswith(COMPILER_LOST):
             return None  # what the compiler does not come to an end with, the preprocessor may not either
-        if label not in self._names:
-            self._port.begin(f"compiling {label}")
-            self._names[label] = defined_names(self._sources[label], self._port.options)
-        return self._names[label]
+        if label not in self._may_have:
+            self._compiler.begin(f"compiling {label}")
+            self._may_have[label] = defined_names(self._sources[label], self._compiler.options)
+        return self._may_have[label]
 
     def _loaded(self, label: str) -> bool:
         """Whether source ``label`` is loaded, now or before; if not, it is known as broken or unavailable."""
@@ -234,19 +233,19 @@ class Library:
             return
         source = self._sources[label]
         if label not in self._code:
-            found = self._compiled(source)
+            found = self._compiler.compiled(source)
             code, self._lacks[label] = found.code, found.broken
-            if source.is_code_object and self._kind.code == "host":
-                _refuse_foreign(source, self._kind.name)
-            if self._kind.code == "amd":
-                self._tables[label], code = amd_table(source, code, self._port.arch())
+            if source.is_code_object and self._compiler.kind.code == "host":
+                _refuse_foreign(source, self._compiler.kind.name)
+            if self._compiler.kind.code == "amd":
+                self._tables[label], code = amd_table(source, code, self._compiler.arch)
             self._code[label] = code
         try:
-            self._modules[label], rows = self._port.loader().load(self._code[label], source.label)
+            self._modules[label], rows = self._loader().load(self._code[label], source.label)
         except Lost as lost:
             raise LostLoading(label, lost) from None
         if label not in self._tables:
-            own = host_table(source, self._code[label]) if self._kind.code == "host" else None
+            own = host_table(source, self._code[label]) if self._compiler.kind.code == "host" else None
             self._tables[label] = reported_table(rows) if own is None and rows is not None else own
 
 
@@ -278,12 +277,6 @@ def _refuse_foreign(source: KernelSource, runtime: str) -> None:
         f"{source.label}: is for an AMD GPU ({targets}), the {runtime} runtime runs host code; give the sources, or "
         "interpret it with --runtime isa"
     )
-
-
-def first_to_compile(sources: Sequence[KernelSource], modules: set[str]) -> Sequence[KernelSource]:
-    """Which sources to compile before anything runs: those named after ``modules``; all where one has no file."""
-    named = [source for source in sources if source.path.stem in modules]
-    return named if {source.path.stem for source in named} >= modules else sources
 
 
 @dataclass(frozen=True)

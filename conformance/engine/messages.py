@@ -81,7 +81,6 @@ class Compiled:
     """
 
     source: str
-    seconds: float
     error: str | None
     tree: int = 0
     infrastructure: str | None = None
@@ -140,7 +139,7 @@ Answer = Compiled | Outcome | Timed
 def no_answer(request: Request, why: str) -> Answer:
     """The answer to ``request`` where nothing was found out, for a reason that is not the port's doing."""
     if isinstance(request, Compile):
-        return Compiled(request.source, 0.0, None, request.tree, infrastructure=why)
+        return Compiled(request.source, None, request.tree, infrastructure=why)
     if isinstance(request, Time):
         return Timed(request.kernel.name, request.case.id, error=why)
     return Outcome.infrastructure(request.kernel.name, why)

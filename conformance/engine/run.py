@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from conformance.engine.journal import Journal
-from conformance.engine.library import first_to_compile
 from conformance.engine.messages import Answer, Compile, Compiled, Ready, Request, RunCases, Setup
 from conformance.engine.modes import CaseMode, Mode, Tree
 from conformance.engine.pool import Pool
@@ -56,13 +55,15 @@ def answers(
 
 
 def to_compile(trees: Sequence[Tree], kernels: Sequence[Kernel]) -> list[Compile]:
-    """Requests for what is compiled before anything of ``kernels`` runs."""
+    """Requests for what is compiled before anything of ``kernels`` runs: the sources named after their modules, all
+    sources of a tree where one of the modules has none."""
     modules = {kernel.module for kernel in kernels if not kernel.is_launcher}
-    return [
-        Compile(source.label, number)
-        for number, tree in enumerate(trees)
-        for source in first_to_compile(tree.sources, modules)
-    ]
+    requests: list[Compile] = []
+    for number, tree in enumerate(trees):
+        named = [source for source in tree.sources if source.path.stem in modules]
+        whole = {source.path.stem for source in named} != modules
+        requests += [Compile(source.label, number) for source in (tree.sources if whole else named)]
+    return requests
 
 
 def compile_trees(

@@ -9,10 +9,8 @@ from made import FOUR, RUN, record, workload
 
 from conformance.reading import read_json
 from conformance.record.bench import Loss, bench_text, read_bench
-from conformance.report.bench import FEW, bench_markdown, geometric_mean, render_bench
-from conformance.writing import FileError, write_text
 from conformance.report.bench import FEW, bench_markdown, render_bench
-from conformance.writing import FileError
+from conformance.writing import FileError, write_text
 
 
 def test_a_workload_has_the_median_and_quartiles_of_its_launches():

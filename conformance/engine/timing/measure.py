@@ -86,7 +86,7 @@ class Bench:
         """GB/s of a copy that reads and writes ``moved`` bytes together, to the nearest power of two."""
         half = 1 << max(round(log2(moved)) - 1, 0)
         if half not in self._copies:
-            with self._rotating([half, half], _sets(2 * half)) as places:
+            with _rotating(self._device, [half, half], _sets(2 * half)) as places:
                 starts = [partial(self._device.copy, to, source, half) for to, source in places]
                 (times,) = self._time([starts], "a copy on the device", [""])
             self._copies[half] = 2 * half / median(times) / 1e6
@@ -108,10 +108,7 @@ class Bench:
         """
         moved = bytes_moved(family, launch)
         copy = self.copy_gbps(moved)
-        buffers = [arg for arg in launch.args if isinstance(arg, Buffer)]
-        with self._rotating([buffer.data.nbytes for buffer in buffers], _sets(moved)) as places:
-            self._fill(buffers, places)
-            named = [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
+        with _operands(self._device, launch, _sets(moved)) as named:
             pairs = list(zip(trees, own or [launch] * len(trees), strict=True))
             start = partial(start_of, self._device, asynchronous=self._hold is not None)
             starts = [[start(function, mine, at) for at in named] for (_, function), mine in pairs]
@@ -127,32 +124,6 @@ class Bench:
         threads = taken.blocks * launch.block[0] * launch.block[1] * launch.block[2]
         share = threads / max(self._device.threads_per_multiprocessor, 1)
         return Timing(tuple(times), taken.registers, taken.local, taken.shared, share)
-
-    @contextmanager
-    def _rotating(self, sizes: Sequence[int], sets: int) -> Iterator[list[tuple[int, ...]]]:
-        """``sets`` sets of buffers of ``sizes`` bytes: the addresses of each set."""
-        steps = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
-        slabs: list[int] = []
-        try:
-            for step in steps:
-                slabs.append(self._device.allocate(step * sets))
-            yield [tuple(slab + n * step for slab, step in zip(slabs, steps, strict=True)) for n in range(sets)]
-        finally:
-            for slab in slabs:
-                with suppress(HipError):  # after a fault every call fails; the first error is the one to tell
-                    self._device.free(slab)
-
-    def _fill(self, buffers: Sequence[Buffer], places: Sequence[Sequence[int]]) -> None:
-        first, *others = places
-        for k, buffer in enumerate(buffers):
-            size = buffer.data.nbytes
-            if buffer.role in ("out", "scratch"):
-                self._device.fill(first[k], POISON_BYTE, size)
-            else:
-                self._device.upload(first[k], buffer.data)
-            for place in others:
-                self._device.copy(place[k], first[k], size)
-        self._device.synchronize("operands")
 
     def _time(self, trees: Sequence[Sequence[Start]], what: str, of: Sequence[str]) -> list[list[float]]:
         """Milliseconds of each launch, per tree. A tree gives a start for each set of buffers; ``of`` ends ``what``."""
@@ -196,6 +167,40 @@ class Bench:
             for k, pair in zip(order, pairwise(self._events), strict=False):
                 times[k].append(max(self._device.milliseconds(*pair), SHORTEST))
         return times
+
+
+@contextmanager
+def _rotating(device: Device, sizes: Sequence[int], sets: int) -> Iterator[list[tuple[int, ...]]]:
+    """``sets`` sets of buffers of ``sizes`` bytes: the addresses of each set."""
+    # Whole multiples, so that an allocation which ends at a guard page begins aligned as well.
+    steps = [-(-max(size, 1) // ALIGNMENT) * ALIGNMENT for size in sizes]
+    slabs: list[int] = []
+    try:
+        for step in steps:
+            slabs.append(device.allocate(step * sets))
+        yield [tuple(slab + n * step for slab, step in zip(slabs, steps, strict=True)) for n in range(sets)]
+    finally:
+        for slab in slabs:
+            with suppress(HipError):  # after a fault every call fails; the first error is the one to tell
+                device.free(slab)
+
+
+@contextmanager
+def _operands(device: Device, launch: Launch, sets: int) -> Iterator[list[dict[str, int]]]:
+    """``sets`` sets of the buffers of ``launch``, filled: the address of each buffer in each set, by name."""
+    buffers = [argument for argument in launch.args if isinstance(argument, Buffer)]
+    with _rotating(device, [buffer.data.nbytes for buffer in buffers], sets) as places:
+        first, *others = places
+        for k, buffer in enumerate(buffers):
+            size = buffer.data.nbytes
+            if buffer.role in ("out", "scratch"):
+                device.fill(first[k], POISON_BYTE, size)
+            else:
+                device.upload(first[k], buffer.data)
+            for place in others:
+                device.copy(place[k], first[k], size)
+        device.synchronize("operands")
+        yield [{buffer.name: at for buffer, at in zip(buffers, place, strict=True)} for place in places]
 
 
 def _sets(moved: int) -> int:
@@ -285,16 +290,7 @@ def count(
 ) -> Counted:
     """Launch once, on operands that lie as allocations do on a GPU; raises ``HipError`` when that fails."""
     assert kind.count is not None
-    buffers = [argument for argument in launch.args if isinstance(argument, Buffer)]
-    places: dict[str, int] = {}
-    try:
-        for buffer in buffers:
-            # Whole multiples, so that an allocation which ends at a guard page begins aligned as well.
-            places[buffer.name] = device.allocate(-(-max(buffer.data.nbytes, 1) // ALIGNMENT) * ALIGNMENT)
-            if buffer.role == "out":
-                device.fill(places[buffer.name], POISON_BYTE, buffer.data.nbytes)
-            else:
-                device.upload(places[buffer.name], buffer.data)
+    with _operands(device, launch, 1) as (places,):
         prepared = device.prepare(function, launch, places)
 
         def launched() -> None:
@@ -302,8 +298,5 @@ def count(
             device.synchronize(prepared.what)
 
         counts = kind.count(device.runtime, launched)
-    finally:
-        for place in places.values():
-            device.free(place)
-    elements = max((len(buffer.data) for buffer in buffers), default=1)
+    elements = max((len(argument.data) for argument in launch.args if isinstance(argument, Buffer)), default=1)
     return Counted(case, size, bytes_moved(family, launch), max(elements, 1), launch.grid, launch.block, counts)

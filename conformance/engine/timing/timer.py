@@ -14,7 +14,7 @@ from conformance.cases.case import Case
 from conformance.cases.launch import Launch
 from conformance.engine.compiler import Compiler, compile_answer
 from conformance.engine.ipc import Channel, Progress
-from conformance.engine.library import Library, Port
+from conformance.engine.library import Library
 from conformance.engine.linked_launchers import Launchers
 from conformance.engine.messages import Compile, Compiled, Ready, Setup, Time, Timed, run_member
 from conformance.engine.modes import TimeTrees
@@ -80,16 +80,8 @@ class Timer:
         self._geometry = [tree.declared.launch for tree in mode.trees]
         for tree in mode.trees:
             compiler = Compiler(setup, tree.options, supervisor, progress.begin, lambda: self.ready)
-            port = Port(
-                tree.sources,
-                tree.options,
-                setup.runtime,
-                lambda: self._loader,
-                arch=lambda: self.ready.arch,
-                names=tree.declared.names,
-            )
-            self._libraries.append(Library(port, compiler.compiled))
-            self._launchers.append(Launchers(port, compiler))
+            self._libraries.append(Library(tree, compiler, lambda: self._loader))
+            self._launchers.append(Launchers(tree, compiler, lambda: self._loader))
 
     def answer(self, request: Compile | Time) -> Compiled | Timed:
         """Compile one source of a tree, or time one case; raises ``ValueError`` for bad input."""
