@@ -289,9 +289,6 @@ class RuntimeKind:
     launchers: LauncherBuild | None = None
     """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
 
-    stand_ins: tuple[Path, ...] = ()
-    """Folders of headers that ``compile_words`` adds to every compilation: a part of what a source is compiled from."""
-
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from conformance.cache import ObjectFolder
@@ -188,7 +187,7 @@ class _Plan:
         self._refusals: dict[str, str] = {}
         self._text = source.text()
         kind = runtime_kind(target.runtime)
-        self._headers = _headers(source, options, kind.stand_ins)
+        self._headers = _headers(source, options)
         if kind.chooses_wave and target.wave is not None and _WAVE_MACRO in self._headers:
             options = replace(options, defines=(*wave_macros(target.wave), *options.defines))
         self._options = options
@@ -274,12 +273,12 @@ class _Plan:
         return digest.hexdigest()[:32]
 
 
-def _headers(source: KernelSource, options: BuildOptions, own: Sequence[Path]) -> bytes:
-    """Names and contents of the headers that ``source`` can include, those in ``own`` folders of the harness too."""
+def _headers(source: KernelSource, options: BuildOptions) -> bytes:
+    """Names and contents of the headers that ``source`` can include."""
     content: list[bytes] = []
     folders = (*options.include_dirs, source.root)
     try:
-        places = (source.path.parent, *folders, *own)
+        places = (source.path.parent, *folders)
         forced = [place / header for header in options.forced for place in places if (place / header).is_file()]
         found = reached([source.path, *forced], places)
         headers = set(found.files)

@@ -1,7 +1,7 @@
 """Building libamdhip64.so and libhiprtc.so of a runtime of ours, once per content of their sources.
 
-A build is a folder with both libraries and a manifest of their digests, checked before they are opened: a library that
-was cut off would end this process with SIGBUS.
+A build is a folder with both libraries, headers that forward to ours in ``include``, and a manifest of their digests,
+checked before they are opened: a library that was cut off would end this process with SIGBUS.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,6 +29,9 @@ from conformance.toolchains.host import Toolchain, find_toolchain
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"}
+FORWARDS = HERE.parent / "forwards.txt"
+"""Headers under the names of HIP, CUDA and the C library that only include others: runtime, path, and what they include
+of the runtime's own folder; nothing where the compiler has it built in."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
@@ -54,7 +57,7 @@ class Plan:
 
     ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
     files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
-    routines, and need no other ones.
+    routines, and need no other ones. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
@@ -63,6 +66,7 @@ class Plan:
     headers: tuple[Path, ...]
     own_support: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    forwards: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, library: str) -> list[Path]:
         """The ``.cpp`` files of ``library``."""
@@ -80,10 +84,28 @@ def content_hash(*places: Path) -> str:
     return digest.hexdigest()
 
 
+def forwarding_headers(runtime: str, include: Path) -> dict[str, str]:
+    """The headers in ``FORWARDS`` for ``runtime``, whose own headers are in ``include``: text by path."""
+    headers = {}
+    for owner, path, *names in map(str.split, FORWARDS.read_text(encoding="utf-8").splitlines()):
+        if owner == runtime:
+            included = (name if name.startswith("<") else f'"{include / name}"' for name in names)
+            headers[path] = "#pragma once\n" + "".join(f"#include {name}\n" for name in included)
+    return headers
+
+
+def write_headers(headers: Mapping[str, str], folder: Path) -> None:
+    """Write ``headers``, text by path, below ``folder``."""
+    for path, text in headers.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
 def host_plan() -> Plan:
     """The cpu runtime."""
     sources = {name: (home,) for name, home in LIBRARIES.items()}
-    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",))
+    forwards = forwarding_headers("cpu", INCLUDE)
+    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",), forwards=forwards)
 
 
 def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Path:
@@ -107,6 +129,7 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
         plan.runtime,
         *plan.own_support,
         *plan.options,
+        *(f"{path} {text}" for path, text in plan.forwards.items()),
         content_hash(*inputs, *plan.headers),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -157,7 +180,7 @@ def _damage(folder: Path) -> str | None:
         return None
     try:
         digests = json.loads((folder / _MANIFEST).read_text())
-        for name in LIBRARIES:
+        for name in {**LIBRARIES, **digests}:
             if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digests[name]:
                 return f"{name} is not what was written"
     except OSError as error:
@@ -199,7 +222,9 @@ def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
         except BaseException:
             supervisor.close()  # the other threads wait for their compilers
             raise
-    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in plan.sources}
+    write_headers(plan.forwards, folder / "include")
+    written = (*plan.sources, *(f"include/{path}" for path in plan.forwards))
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in written}
     (folder / _MANIFEST).write_text(json.dumps(digests))
 
 

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from conformance.files import own_python
-from conformance.runtimes.cpu.build import content_hash
-from conformance.runtimes.cuda.build import toolkits
+from conformance.runtimes.cpu.build import build, content_hash
+from conformance.runtimes.cuda.build import cuda_plan, toolkits
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.search import said
 
@@ -80,7 +80,8 @@ def nvcc_words(words: Sequence[str]) -> list[str]:
     hip = [] if cuda else ["-include", "hip/hip_runtime.h", "-diag-suppress", "161"]
     return [
         *("-shared", "-Xcompiler", "-fPIC", "-O3", f"-std={standard}", "--expt-relaxed-constexpr"),
-        *("-include", str(LAST_ERROR), *hip, *given, "-isystem", str(HIP_HEADERS), "-x", "cu", source),
+        *("-include", str(LAST_ERROR), *hip, *given, "-isystem", str(HIP_HEADERS)),
+        *("-isystem", str(build(cuda_plan()) / "include"), "-x", "cu", source),
     ]
 
 
@@ -92,7 +93,7 @@ def main() -> None:
 
 def _identity(nvcc: Path, version: str) -> str:
     digest = hashlib.sha256(version.encode())
-    digest.update(content_hash(HIP_HEADERS).encode())
+    digest.update(content_hash(HIP_HEADERS).encode() + build(cuda_plan()).name.encode())
     for variable in _VARIABLES:
         digest.update(f"{os.environ.get(variable, '')}\0".encode())
     digest.update(said((os.environ.get("NVCC_CCBIN") or "g++", "--version")).encode())
