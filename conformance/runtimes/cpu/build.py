@@ -252,12 +252,12 @@ def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -
         finally:
             child.kill()
         file.seek(0)
-        said = file.read(_LOG).decode(errors="replace")
+        log = file.read(_LOG).decode(errors="replace")
     if code == 0:
         return
     if code is None:
         raise InfrastructureError(f"the {runtime} runtime is not built: {words[0]} was stopped after {_SECONDS:g} s")
-    if _FULL in said.lower() or not has_room(folder, _ROOM):
+    if _FULL in log.lower() or not has_room(folder, _ROOM):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    shown = "\n".join(said.splitlines()[:_LOG_LINES]) or child.ended_how()
+    shown = "\n".join(log.splitlines()[:_LOG_LINES]) or child.ended_how()
     raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {shown}")

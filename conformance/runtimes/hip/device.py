@@ -143,7 +143,7 @@ class Device:
     # ---- load
 
     def compiler_identity(self) -> str:
-        """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
+        """What decides, next to the source and options, the code object: the runtime, its compiler and the target."""
         return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
 
     def load(self, code: bytes, what: str = "a code object") -> Module:

@@ -69,7 +69,7 @@ def without_comgr(log: str) -> str:
 
 
 def hip_in(folder: Path) -> str:
-    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it can be told."""
+    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it is known."""
     try:
         found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
     except OSError:
