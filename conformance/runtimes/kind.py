@@ -20,7 +20,7 @@ class Choice:
 
     ``devices`` are the numbers of the devices to use, all of one architecture, and ``left_out`` names the others.
     ``fallback`` says why ``auto`` passed over a runtime of whose device there are signs. ``library`` is the
-    libamdhip64 that is used and ``others`` are those found besides, each with how it was found; ``hip`` and
+    libamdhip64 that is used and ``others`` are the others that were found, each with how it was found; ``hip`` and
     ``driver`` are versions, ``visible`` the variables that hide devices as they are set; ``emulator`` names the
     emulator whose devices HIP shows. All but ``devices`` are empty where the runtime is not ROCm's.
     """
@@ -42,7 +42,7 @@ NOTHING_RUNS = Choice("none")
 
 
 class Runtime(Protocol):
-    """A runtime that is loaded: what the harness needs of it besides the HIP API.
+    """A loaded runtime: what the harness needs of it in addition to the HIP API.
 
     ``library`` is the libamdhip64 that hip-python is to have opened. ``identity`` goes into the keys of the compile
     cache. ``compile_options`` go to every compilation. ``guards_memory`` says that the runtime itself catches accesses
@@ -75,7 +75,7 @@ class Runtime(Protocol):
 
 
 class LauncherRuntime(Protocol):
-    """What a loaded runtime can do besides, whose kind has ``launchers``."""
+    """What a loaded runtime can do in addition if its kind has ``launchers``."""
 
     def load_launchers(self, code: bytes, what: str) -> int:
         """Load what was compiled of the source ``what`` with its host code; a number for it.
@@ -128,7 +128,7 @@ class OnDevice:
 
 
 class NoRuntime(RuntimeError):
-    """A runtime that was asked for and is not to be had here; the message says why and what there is.
+    """A runtime that was asked for and is not available here; the message says why and what there is.
 
     ``sign`` is set where something of its device is there all the same: what ``auto`` says when it takes another one.
     """
@@ -288,9 +288,6 @@ class RuntimeKind:
 
     launchers: LauncherBuild | None = None
     """How linked launchers are compiled; ``None`` where they cannot be called on this runtime."""
-
-    stand_ins: tuple[Path, ...] = ()
-    """Folders of headers that ``compile_words`` adds to every compilation: a part of what a source is compiled from."""
 
     readable_log: Callable[[str], str] = str
     """hiprtc's log without the names of temporary files."""

@@ -19,7 +19,7 @@ from typing import Literal
 
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
-from conformance.toolchains.search import first_line, on_path, rocm_folders, said, zig
+from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig
 from conformance.toolchains.targets import AmdError, Target, target
 
 Kind = Literal["rocm", "clang", "zig"]
@@ -45,7 +45,7 @@ _PACKAGES = "on Debian and Ubuntu the packages clang-19, lld-19, rocm-device-lib
 
 
 class CompileFailure(Exception):
-    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it said, and ``code``
+    """A source that does not compile: ``first`` is the compiler's first error, ``log`` all that it wrote, and ``code``
     its exit code (negative: a signal ended it)."""
 
     def __init__(self, first: str, log: str, code: int = 1) -> None:
@@ -280,4 +280,4 @@ def _version(command: tuple[str, ...]) -> str:
 
 @cache
 def _output(command: tuple[str, ...]) -> str:
-    return said(command)
+    return output_of(command)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.toolchains.search import first_line, on_path, said, zig
+from conformance.toolchains.search import first_line, on_path, output_of, zig
 
 OLDEST_CLANG = 16
 OLDEST_GCC = 12
@@ -105,4 +105,4 @@ def _major(identity: str) -> int:
 
 def _version(words: Sequence[str]) -> str | None:
     """The first line of ``WORDS --version``, or ``None`` when the command cannot be run."""
-    return first_line(said((*words, "--version"))) or None
+    return first_line(output_of((*words, "--version"))) or None

@@ -28,7 +28,7 @@ def on_path(name: str, oldest: int) -> Iterator[str]:
             yield path
 
 
-def said(command: Sequence[str]) -> str:
+def output_of(command: Sequence[str]) -> str:
     """What a command prints on standard output; empty where it cannot be run, fails, or does not end."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.runtimes.cpu.build import forwarding_headers, write_headers
+
 ROOT = Path(__file__).resolve().parents[2]
 CPU = ROOT / "conformance" / "runtimes" / "cpu"
 
@@ -183,4 +185,5 @@ def hiprtc(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     build([stand_in], folder / "stand_in.so")
     ctypes.CDLL(os.fspath(folder / "stand_in.so"), mode=ctypes.RTLD_GLOBAL)
     os.environ["HIPCPU_INCLUDE"] = os.fspath(CPU / "include")
+    write_headers(forwarding_headers("cpu", CPU / "include"), library.parent / "include")
     return Hiprtc(library, folder)

@@ -8,8 +8,8 @@ import numpy as np
 
 from conformance.cases.launch import Buffer, Launch
 from conformance.runtimes.cpu.control import open_cpu_runtime
-from conformance.runtimes.hip.device import Device
 from tests.cpu_hiprtc.test_amd_names import HEAD, ROWS
+from tests.device import LaunchingDevice
 
 
 def main(kept: str) -> None:
@@ -19,7 +19,7 @@ def main(kept: str) -> None:
         f"  out[i] = bits({row[0]});\n}}\n"
         for number, row in enumerate(ROWS)
     ]
-    device = Device(open_cpu_runtime(64, 1))
+    device = LaunchingDevice(open_cpu_runtime(64, 1))
     module = device.load(device.compile(HEAD + "".join(kernels), "names.hip", []))
     found = {}
     for number in range(len(ROWS)):

@@ -11,8 +11,8 @@ import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.runtimes.cpu.control import open_cpu_runtime
-from conformance.runtimes.hip.device import Device
 from tests.cpu_hiprtc.test_dialects import CONVERTED, CPP, FUSED, SIXTEEN, SOURCE_TYPES
+from tests.device import LaunchingDevice
 
 
 def source(suffix: str) -> str:
@@ -36,7 +36,7 @@ def source(suffix: str) -> str:
 
 def main(given: str, kept: str) -> None:
     data = np.load(given)
-    device = Device(open_cpu_runtime(64, 2))
+    device = LaunchingDevice(open_cpu_runtime(64, 2))
     found = {}
     for suffix in ("hip", "cu"):
         module = device.load(device.compile(source(suffix), f"arithmetic.{suffix}", []))

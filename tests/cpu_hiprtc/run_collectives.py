@@ -11,13 +11,14 @@ import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.runtimes.cpu.control import open_cpu_runtime
-from conformance.runtimes.hip.device import Device, HipError
+from conformance.runtimes.hip.errors import HipError
+from tests.device import LaunchingDevice
 
 THREADS = 256
 
 
 def main(wave: int) -> dict[str, Any]:
-    device = Device(open_cpu_runtime(wave, 2))
+    device = LaunchingDevice(open_cpu_runtime(wave, 2))
     source = Path(__file__).with_name("collectives.hip")
     module = device.load(device.compile(source.read_text(), source.name, []))
     numbers = np.arange(THREADS, dtype=np.float32)

@@ -59,7 +59,12 @@ def test_a_build_is_kept(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     compiler = stand_in(tmp_path / "cxx", COMPILER)
     monkeypatch.setenv(toolchain.ENVIRONMENT, str(compiler))
     folder = build()
-    assert sorted(path.name for path in folder.iterdir()) == ["libamdhip64.so", "libhiprtc.so", "manifest.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "include",
+        "libamdhip64.so",
+        "libhiprtc.so",
+        "manifest.json",
+    ]
     assert build() == folder
     assert calls(compiler) == 4  # each library compiled and linked, once
     assert folders(home) == [folder.name]

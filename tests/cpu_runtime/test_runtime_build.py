@@ -104,6 +104,10 @@ def lose_a_library(folder: Path) -> None:
     (folder / "libhiprtc.so").unlink()
 
 
+def lose_a_header(folder: Path) -> None:
+    (folder / "include/hip/hip_fp16.h").unlink()
+
+
 def lose_the_manifest(folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
@@ -117,15 +121,23 @@ def become_a_file(folder: Path) -> None:
     folder.write_text("not a folder")
 
 
-@pytest.mark.parametrize("damage", [cut_in_half, lose_a_library, lose_the_manifest, spoil_the_manifest, become_a_file])
+def content(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+DAMAGES = (cut_in_half, lose_a_library, lose_a_header, lose_the_manifest, spoil_the_manifest, become_a_file)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_build_is_noticed_named_and_built_again(compiler: Path, damage: Callable[[Path], None]) -> None:
     folder = building.build()
-    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
+    whole = content(folder)
     runs = len(compiler.read_text().splitlines())
     damage(folder)
     take_warnings()
     assert building.build() == folder
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole
+    assert content(folder) == whole
     assert len(compiler.read_text().splitlines()) == 2 * runs
     (said,) = take_warnings()
     assert str(folder) in said

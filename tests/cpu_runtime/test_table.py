@@ -14,9 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CHILD = """
 import sys
-from conformance.runtimes.hip.device import Device
+from tests.device import LaunchingDevice
 from conformance.runtimes import open_runtime
-code = Device(open_runtime("cpu", wave=64, threads=1)).compile(sys.stdin.read(), "two.hip", [])
+code = LaunchingDevice(open_runtime("cpu", wave=64, threads=1)).compile(sys.stdin.read(), "two.hip", [])
 sys.stdout.buffer.write(code)
 """
 

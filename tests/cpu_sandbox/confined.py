@@ -25,8 +25,8 @@ import numpy as np
 
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.runtimes.cpu.control import Limits, open_cpu_runtime
-from conformance.runtimes.hip.device import Device
 from conformance.runtimes.hip.errors import HipError
+from tests.device import LaunchingDevice
 
 SOURCE = Path(__file__).with_name("attempts.hip")
 _SECONDS = 30
@@ -55,7 +55,7 @@ class Ended:
 class Executor:
     """Lives in a copy: a device whose process is confined, a loaded module, and what an executor is handed."""
 
-    def __init__(self, device: Device, codes: Mapping[str, bytes], threads: int) -> None:
+    def __init__(self, device: LaunchingDevice, codes: Mapping[str, bytes], threads: int) -> None:
         self.device, self.runtime, self.codes = device, device.runtime, codes
         self.runtime.set_option("threads", threads)
         self.guards = ""
@@ -134,7 +134,7 @@ class ForkServer:
 
 
 def _serve(connection: Connection) -> None:
-    device = Device(open_cpu_runtime(64, 2))
+    device = LaunchingDevice(open_cpu_runtime(64, 2))
     text = SOURCE.read_text()
     codes = {
         "attempts": device.compile(text, SOURCE.name, ()),
@@ -146,7 +146,7 @@ def _serve(connection: Connection) -> None:
 
 
 def _copy(
-    device: Device,
+    device: LaunchingDevice,
     codes: Mapping[str, bytes],
     prepared: bool,
     task: Task,

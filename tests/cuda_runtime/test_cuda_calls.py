@@ -269,10 +269,10 @@ def _whole_way() -> None:
 
     from conformance.cases.launch import Buffer, Launch, Scalar
     from conformance.runtimes.cuda.control import open_cuda_runtime
-    from conformance.runtimes.hip.device import Device
+    from tests.device import LaunchingDevice
 
     runtime = open_cuda_runtime()
-    device = Device(runtime)
+    device = LaunchingDevice(runtime)
     assert (device.name, device.arch, device.wave) == ("Stand-in 0", "sm_90", 32)
     assert runtime.description == "cuda runtime, driver for CUDA 12.8, NVRTC 12.8"
     code = device.compile("// kernel add_one 8 8\n", "kernels/one.hip", ["-Ikernels"])

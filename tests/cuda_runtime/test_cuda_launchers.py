@@ -144,7 +144,9 @@ def test_options_are_those_of_nvcc_and_hip_sources_find_hip() -> None:
         "x",
     ]
     words = nvcc.nvcc_words([*given, "k.hip"])
-    assert words[-5:] == ["-isystem", str(nvcc.HIP_HEADERS), "-x", "cu", "k.hip"]
+    assert words[-7:-4] == ["-isystem", str(nvcc.HIP_HEADERS), "-isystem"]
+    assert (Path(words[-4]) / "hip/hip_fp16.h").read_text().endswith("#include <cuda_fp16.h>\n")
+    assert words[-3:] == ["-x", "cu", "k.hip"]
     for expected in ("-shared", "-std=c++20", "--fmad=false", "-I/mine", "-DA=1", "-UB"):
         assert expected in words
     forced = [words[at + 1] for at, word in enumerate(words) if word == "-include"]

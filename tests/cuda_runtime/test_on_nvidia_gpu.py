@@ -29,10 +29,10 @@ class Gpu:
 
     def __init__(self, source: str | None = None, name: str = "kernels.hip", options: Sequence[str] = ()) -> None:
         from conformance.runtimes.cuda.control import open_cuda_runtime
-        from conformance.runtimes.hip.device import Device
+        from tests.device import LaunchingDevice
 
         self.runtime = open_cuda_runtime()
-        self.device = Device(self.runtime)
+        self.device = LaunchingDevice(self.runtime)
         code = self.device.compile(SOURCE.read_text() if source is None else source, name, options)
         self.module = self.device.load(code)
 

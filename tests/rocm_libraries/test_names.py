@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.cpu_hiprtc.conftest import CPU, compiler
+from conformance.runtimes.cpu.build import INCLUDE, forwarding_headers, write_headers
+from tests.cpu_hiprtc.conftest import compiler
 from tests.rocm_libraries.box import OPT_ROCM
 from tests.rocm_libraries.conftest import GetBox
 from tests.rocm_libraries.libraries import Libraries
@@ -50,19 +52,11 @@ except CompileError as error:
 
 def names() -> list[str]:
     """The functions that the HIP dialect declares, with all of HIP's headers included."""
-    command = [
-        compiler(),
-        "-std=c++20",
-        "-x",
-        "c++",
-        "-I",
-        str(CPU / "include"),
-        "-include",
-        "simt/prelude.h",
-        "-E",
-        "-P",
-    ]
-    done = subprocess.run([*command, "-"], input=HEADERS, capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as forwards:
+        write_headers(forwarding_headers("cpu", INCLUDE), Path(forwards))
+        folders = ["-I", str(INCLUDE), "-I", forwards]
+        command = [compiler(), "-std=c++20", "-x", "c++", *folders, "-include", "simt/prelude.h", "-E", "-P"]
+        done = subprocess.run([*command, "-"], input=HEADERS, capture_output=True, text=True, check=True)
     outside = re.sub(r"namespace simt \{.*?\n\}", "", done.stdout, flags=re.DOTALL)
     return sorted({name for name in FUNCTION.findall(outside) if OURS.fullmatch(name)})
 

@@ -28,9 +28,12 @@ def look():
 
 HOST = f"""{SEEN}
 from conformance.runtimes.hip.device import Device
+from conformance.runtimes.hip.rtc import compile_source
 from conformance.runtimes import open_runtime
-device = Device(open_runtime("cpu", wave=64, threads=1))
-device.compile('#include <hip/hip_runtime.h>\\nextern "C" __global__ void k(int *p) {{ *p = 1; }}', "k.hip", [])
+runtime = open_runtime("cpu", wave=64, threads=1)
+device = Device(runtime)
+source = '#include <hip/hip_runtime.h>\\nextern "C" __global__ void k(int *p) {{ *p = 1; }}'
+compile_source(source, "k.hip", runtime.compile_options)
 said["device"] = device.name
 look()
 print(json.dumps(said))

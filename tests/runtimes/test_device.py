@@ -20,7 +20,7 @@ import json
 import numpy as np
 from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.runtimes.hip.errors import CompileError, HipError
-from conformance.runtimes.hip.device import Device
+from tests.device import LaunchingDevice
 from conformance.runtimes import open_runtime
 
 SOURCE = '''#include <hip/hip_runtime.h>
@@ -31,7 +31,7 @@ extern "C" __global__ void fault(float *out) { if (threadIdx.x == 5) out[1 << 30
 extern "C" __global__ void outside(float *out, int n) { out[-1] = 1; out[n] = 2; out[n + 1] = 3; }
 '''
 runtime = open_runtime("cpu", wave=64, threads=1)
-device = Device(runtime)
+device = LaunchingDevice(runtime)
 code = device.compile(SOURCE, "three.hip", [])
 module = device.load(code)
 said = {"same module": device.load(bytes(code)) is module, "loads": runtime.module_loads()}
@@ -108,7 +108,7 @@ except HipError as error:
 
 runtime.set_option("guard", 0)  # as on a GPU: nothing but the harness's own canaries
 runtime.guards_memory = False
-unguarded = Device(runtime)
+unguarded = LaunchingDevice(runtime)
 outside = unguarded.function(unguarded.load(code), "outside")
 result = unguarded.launch(outside, launch("outside", buffer("out", 4), n, block=1))
 said["damaged"] = result.damaged

@@ -14,7 +14,8 @@ from conformance.port.compiling.target import Target
 from conformance.port.sources import find_sources
 from conformance.processes import Supervisor
 from conformance.runtimes import open_runtime
-from conformance.runtimes.hip.device import Device, Function
+from conformance.runtimes.hip.device import Function
+from tests.device import LaunchingDevice
 
 _REPEATS = 2000
 
@@ -24,7 +25,7 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
 
     Uploads, launch, synchronisation and downloads are all in it; the kernel's own time is, too.
     """
-    device = Device(open_runtime("cpu", wave=64, threads=1))
+    device = LaunchingDevice(open_runtime("cpu", wave=64, threads=1))
     source = next(found for found in find_sources(kernels_folder()) if found.path.stem == "affine")
     target = Target("cpu", device.wave, device.arch, device.compiler_identity())
     with Supervisor() as supervisor:
@@ -52,7 +53,7 @@ def launch_microseconds() -> Iterator[tuple[str, float, str]]:
         yield f"one launch, arguments ready to output back, {count} elements", best * 1e6, "best of 5 x 2,000"
 
 
-def _seconds(device: Device, function: Function, launch: Launch) -> float:
+def _seconds(device: LaunchingDevice, function: Function, launch: Launch) -> float:
     started = time.perf_counter()
     for _ in range(_REPEATS):
         device.launch(function, launch)

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.cache import ObjectFolder
@@ -156,7 +155,7 @@ class _Plan:
         source, kind = self.source, runtime_kind(self.target.runtime)
         self._refusals: dict[str, str] = {}
         self._text = source.text()
-        self._headers = _headers(source, self.options, kind.stand_ins)
+        self._headers = _headers(source, self.options)
         if kind.chooses_wave and self.target.wave is not None and _WAVE_MACRO in self._headers:
             self.options = replace(self.options, defines=(*wave_macros(self.target.wave), *self.options.defines))
         # Where no hiprtc is to be had, hipcc also compiles what was written for it.
@@ -263,12 +262,12 @@ class _Plan:
         return digest.hexdigest()[:32]
 
 
-def _headers(source: KernelSource, options: BuildOptions, own: Sequence[Path]) -> bytes:
-    """Names and contents of the headers that ``source`` can include, those in ``own`` folders of the harness too."""
+def _headers(source: KernelSource, options: BuildOptions) -> bytes:
+    """Names and contents of the headers that ``source`` can include."""
     content: list[bytes] = []
     folders = (*options.include_dirs, source.root)
     try:
-        places = (source.path.parent, *folders, *own)
+        places = (source.path.parent, *folders)
         forced = [place / header for header in options.forced for place in places if (place / header).is_file()]
         found = reached([source.path, *forced], places)
         headers = set(found.files)

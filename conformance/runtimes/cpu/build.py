@@ -1,7 +1,7 @@
 """Building libamdhip64.so and libhiprtc.so of a runtime of ours, once per content of their sources.
 
-A build is a folder with both libraries and a manifest of their digests, checked before they are opened: a library that
-was cut off would end this process with SIGBUS.
+A build is a folder with both libraries, headers that forward to ours in ``include``, and a manifest of their digests,
+checked before they are opened: a library that was cut off would end this process with SIGBUS.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,6 +28,9 @@ from conformance.toolchains.host import Toolchain, find_toolchain
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 LIBRARIES = {"libamdhip64.so": HERE / "runtime", "libhiprtc.so": HERE / "hiprtc"}
+FORWARDS = HERE.parent / "forwards.txt"
+"""Headers under the names of HIP, CUDA and the C library that only include others: runtime, path, and what they include
+of the runtime's own folder; nothing where the compiler has it built in."""
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror")
 
 _TARGET = {"zig": "-march=x86_64_v2"}  # zig's own spelling
@@ -53,7 +56,7 @@ class Plan:
 
     ``words`` go to the compiler, and ``options`` last, which are in the key of the build too; ``headers`` are further
     files and folders whose content the build depends on. ``own_support`` are the libraries that export compiler support
-    routines, and need no other ones.
+    routines, and need no other ones. ``forwards`` are headers to write, by their path.
     """
 
     runtime: str
@@ -62,6 +65,7 @@ class Plan:
     headers: tuple[Path, ...]
     own_support: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    forwards: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, library: str) -> list[Path]:
         """The ``.cpp`` files of ``library``."""
@@ -79,10 +83,28 @@ def content_hash(*places: Path) -> str:
     return digest.hexdigest()
 
 
+def forwarding_headers(runtime: str, include: Path) -> dict[str, str]:
+    """The headers in ``FORWARDS`` for ``runtime``, whose own headers are in ``include``: text by path."""
+    headers = {}
+    for owner, path, *names in map(str.split, FORWARDS.read_text(encoding="utf-8").splitlines()):
+        if owner == runtime:
+            included = (name if name.startswith("<") else f'"{include / name}"' for name in names)
+            headers[path] = "#pragma once\n" + "".join(f"#include {name}\n" for name in included)
+    return headers
+
+
+def write_headers(headers: Mapping[str, str], folder: Path) -> None:
+    """Write ``headers``, text by path, below ``folder``."""
+    for path, text in headers.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
 def host_plan() -> Plan:
     """The cpu runtime."""
     sources = {name: (home,) for name, home in LIBRARIES.items()}
-    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",))
+    forwards = forwarding_headers("cpu", INCLUDE)
+    return Plan("cpu", sources, (f"-I{INCLUDE}",), (INCLUDE / "simt",), ("libamdhip64.so",), forwards=forwards)
 
 
 def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Path:
@@ -106,6 +128,7 @@ def build(plan: Plan | None = None, supervisor: Supervisor | None = None) -> Pat
         plan.runtime,
         *plan.own_support,
         *plan.options,
+        *(f"{path} {text}" for path, text in plan.forwards.items()),
         content_hash(*inputs, *plan.headers),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
@@ -156,7 +179,7 @@ def _damage(folder: Path) -> str | None:
         return None
     try:
         digests = json.loads((folder / _MANIFEST).read_text())
-        for name in LIBRARIES:
+        for name in {**LIBRARIES, **digests}:
             if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digests[name]:
                 return f"{name} is not what was written"
     except OSError as error:
@@ -198,7 +221,9 @@ def _compile(plan: Plan, toolchain: Toolchain, folder: Path) -> None:
         except BaseException:
             supervisor.close()  # the other threads wait for their compilers
             raise
-    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in plan.sources}
+    write_headers(plan.forwards, folder / "include")
+    written = (*plan.sources, *(f"include/{path}" for path in plan.forwards))
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in written}
     (folder / _MANIFEST).write_text(json.dumps(digests))
 
 
@@ -226,12 +251,12 @@ def _run(runtime: str, words: list[str], folder: Path, supervisor: Supervisor) -
         finally:
             child.kill()
         file.seek(0)
-        said = file.read(_LOG).decode(errors="replace")
+        log = file.read(_LOG).decode(errors="replace")
     if code == 0:
         return
     if code is None:
         raise InfrastructureError(f"the {runtime} runtime is not built: {words[0]} was stopped after {_SECONDS:g} s")
-    if _FULL in said.lower() or not has_room(folder, _ROOM):
+    if _FULL in log.lower() or not has_room(folder, _ROOM):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-    shown = "\n".join(said.splitlines()[:_LOG_LINES]) or child.ended_how()
+    shown = "\n".join(log.splitlines()[:_LOG_LINES]) or child.ended_how()
     raise BuildError(f"the {runtime} runtime does not build with {words[0]}: {shown}")

@@ -78,8 +78,8 @@ class WatchedCalls:
     def end_call(self) -> tuple[int, str]:
         """See ``LauncherRuntime``."""
         code = ctypes.c_int()
-        said = self._watching.hipcpuEndCall(ctypes.byref(code))
-        return code.value, (said or b"").decode(errors="replace")
+        message = self._watching.hipcpuEndCall(ctypes.byref(code))
+        return code.value, (message or b"").decode(errors="replace")
 
     def live(self) -> tuple[int, ...]:
         """See ``LauncherRuntime``."""
@@ -203,7 +203,7 @@ def _instructions() -> str:
 
 
 def processor() -> str:
-    """The processor's name as Linux tells it."""
+    """The processor's name as Linux reports it."""
     return _cpu_info("model name") or platform.machine()
 
 

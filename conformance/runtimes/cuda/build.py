@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.runtimes.cpu.build import HERE as CPU
 from conformance.runtimes.cpu.build import INCLUDE as CPU_INCLUDE
-from conformance.runtimes.cpu.build import Plan, build
+from conformance.runtimes.cpu.build import Plan, build, forwarding_headers
 from conformance.toolchains.search import release
 
 HERE = Path(__file__).resolve().parent
@@ -41,6 +41,7 @@ def cuda_plan() -> Plan:
         },
         words=(f"-I{CPU / 'runtime'}", f"-I{CPU / 'hiprtc'}", f"-I{CPU_INCLUDE}"),
         headers=_SHARED_HEADERS,
+        forwards=forwarding_headers("cuda", INCLUDE),
     )
 
 
@@ -49,8 +50,9 @@ def prepare_cuda() -> Path:
     through the environment. Raises ``NoCompiler``, ``BuildError`` and ``InfrastructureError``.
     """
     folder = build(cuda_plan())
+    own = (INCLUDE, folder / "include", INCLUDE / "std", folder / "include" / "std")
     os.environ["HIPCUDA_NVRTC"] = ":".join(map(str, nvrtc_candidates()))
-    os.environ["HIPCUDA_INCLUDE"] = ":".join(map(str, (INCLUDE, INCLUDE / "std", *header_folders())))
+    os.environ["HIPCUDA_INCLUDE"] = ":".join(map(str, (*own, *header_folders())))
     return folder
 
 

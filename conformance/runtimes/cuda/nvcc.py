@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from conformance.files import own_python
-from conformance.runtimes.cpu.build import content_hash
-from conformance.runtimes.cuda.build import toolkits
+from conformance.runtimes.cpu.build import build, content_hash
+from conformance.runtimes.cuda.build import cuda_plan, toolkits
 from conformance.toolchains.libraries import LibraryCompiler
-from conformance.toolchains.search import said
+from conformance.toolchains.search import output_of
 
 ENVIRONMENT = "CANDLE_PARITY_NVCC"
 OLDEST = 12
@@ -47,7 +47,7 @@ def compiler_for(arch: str) -> LibraryCompiler | str:
     places = [Path(on_path)] if on_path is not None else []
     places += [folder / "bin" / "nvcc" for folder in toolkits()]
     for nvcc in [Path(named)] if named else places:
-        version = said((str(nvcc), "--version")) if os.access(nvcc, os.X_OK) else ""
+        version = output_of((str(nvcc), "--version")) if os.access(nvcc, os.X_OK) else ""
         release = _RELEASE.search(version)
         if release is not None and int(release[1]) >= OLDEST:
             command = (*own_python(_PROGRAM), str(nvcc), f"--gpu-architecture={arch}")
@@ -80,7 +80,8 @@ def nvcc_words(words: Sequence[str]) -> list[str]:
     hip = [] if cuda else ["-include", "hip/hip_runtime.h", "-diag-suppress", "161"]
     return [
         *("-shared", "-Xcompiler", "-fPIC", "-O3", f"-std={standard}", "--expt-relaxed-constexpr"),
-        *("-include", str(LAST_ERROR), *hip, *given, "-isystem", str(HIP_HEADERS), "-x", "cu", source),
+        *("-include", str(LAST_ERROR), *hip, *given, "-isystem", str(HIP_HEADERS)),
+        *("-isystem", str(build(cuda_plan()) / "include"), "-x", "cu", source),
     ]
 
 
@@ -92,9 +93,9 @@ def main() -> None:
 
 def _identity(nvcc: Path, version: str) -> str:
     digest = hashlib.sha256(version.encode())
-    digest.update(content_hash(HIP_HEADERS).encode())
+    digest.update(content_hash(HIP_HEADERS).encode() + build(cuda_plan()).name.encode())
     for variable in _VARIABLES:
         digest.update(f"{os.environ.get(variable, '')}\0".encode())
-    digest.update(said((os.environ.get("NVCC_CCBIN") or "g++", "--version")).encode())
+    digest.update(output_of((os.environ.get("NVCC_CCBIN") or "g++", "--version")).encode())
     real = nvcc.resolve().stat()
     return f"{nvcc} {real.st_size} {real.st_mtime_ns} {digest.hexdigest()[:32]}"

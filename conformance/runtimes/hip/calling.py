@@ -77,7 +77,7 @@ class PreparedCall:
             for name, slot in zip(types, slots, strict=True)
         ]
         self.left: tuple[int, ...] | None = None
-        """What the call left behind, in the numbers of ``LauncherRuntime.live``; ``None`` where that cannot be told."""
+        """What the call left behind, in the numbers of ``LauncherRuntime.live``; ``None`` where that is unknown."""
         self._values = [kind.from_buffer_copy(slot) for kind, slot in zip(kinds, given, strict=True)]
 
     def start(self) -> None:
@@ -98,15 +98,15 @@ class PreparedCall:
         self._call(*self._values)
         pending = device.hip.hipGetLastError()[0]
         text = device.detail(pending) if int(pending) else ""
-        fault, said = runtime.end_call()
+        fault, message = runtime.end_call()
         if fault:
-            raise HipError("hipLaunchKernel", fault, device.hip.hipError_t(fault).name, self._function.name, said)
+            raise HipError("hipLaunchKernel", fault, device.hip.hipError_t(fault).name, self._function.name, message)
         device.synchronize(self._what)
         after = runtime.live()
         if before is not None and after is not None:
             self.left = tuple(late - early for early, late in zip(before, after, strict=True))
-        if said:
-            raise Misuse(f"{self._function.name}: {said}")
+        if message:
+            raise Misuse(f"{self._function.name}: {message}")
         if int(pending):
             raise Misuse(
                 f"{self._function.name} returns with the error {getattr(pending, 'name', pending)} "
@@ -115,7 +115,7 @@ class PreparedCall:
 
     def strays(self, changed: Callable[[], bool]) -> bool | None:
         """Whether the launcher does work that does not wait for its stream: it is called a second time, with the stream
-        held, and then its buffers have ``changed``. ``None`` where that cannot be told: it waits for the stream itself.
+        held, and then its buffers have ``changed``. ``None`` where that is unknown: it waits for the stream itself.
 
         Raises ``HipError`` for a fault of a kernel.
         """
@@ -130,9 +130,9 @@ class PreparedCall:
                 time.sleep(_MOMENT)
                 early = changed()
         finally:
-            told = held.release()
+            stood_still = held.release()
         device.synchronize(self._what)
-        return early if told else None
+        return early if stood_still else None
 
 
 @cache

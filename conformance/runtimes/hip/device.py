@@ -18,17 +18,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from conformance.runtimes.hip.binding import check_bound
-from conformance.runtimes.hip.errors import CompileError, HipError, first_error
-from conformance.runtimes.hip.rtc import RtcError, compile_source, hiprtc_version
+from conformance.runtimes.hip.errors import HipError, first_error
+from conformance.runtimes.hip.rtc import hiprtc_version
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from conformance.cases.launch import Buffer, Launch
+    from conformance.cases.launch import Launch
     from conformance.runtimes import Runtime
     from conformance.runtimes.kind import LauncherRuntime
 
-__all__ = ["CompileError", "Device", "Function", "HipError", "LaunchResult", "Module", "Resources", "first_error"]
+__all__ = ["Device", "Function", "HipError", "Module", "Resources", "first_error"]
 
 CANARY_BYTES = 256
 """Guard bytes on both sides of a buffer where the runtime has no guard pages; keeps the 256-byte alignment."""
@@ -89,17 +89,6 @@ class Prepared:
             self._device.check("hipModuleLaunchKernel", result, self.what)
 
 
-@dataclass(frozen=True)
-class LaunchResult:
-    """What a launch left behind: every buffer's whole content by parameter name, in the buffer's dtype.
-
-    ``damaged`` says, per buffer, how many bytes outside the allocation were overwritten ("12 bytes before, 0 after").
-    """
-
-    buffers: dict[str, NDArray[Any]]
-    damaged: dict[str, str]
-
-
 class Device:
     """One device of the opened runtime.
 
@@ -120,7 +109,6 @@ class Device:
         self._free: dict[int, list[int]] = {}
         self._free_bytes = 0
         self._stream: Any = None
-        self._pad = 0 if runtime.guards_memory else CANARY_BYTES
         self._to_device = hip.hipMemcpyKind.hipMemcpyHostToDevice
         self._to_host = hip.hipMemcpyKind.hipMemcpyDeviceToHost
         self.check("hipSetDevice", self.hip.hipSetDevice(ordinal))
@@ -152,18 +140,11 @@ class Device:
         detail = self.runtime.message()
         return detail if detail else _text(self.hip.hipGetErrorString(code))
 
-    # ---- compile and load
+    # ---- load
 
     def compiler_identity(self) -> str:
-        """What, besides the source and options, decides the code object: the runtime, its compiler and the target."""
+        """What decides, next to the source and options, the code object: the runtime, its compiler and the target."""
         return f"{self.runtime.identity} hiprtc {hiprtc_version()} {self.arch}"
-
-    def compile(self, source: str, name: str, options: Sequence[str]) -> bytes:
-        """The code object of ``source``; raises ``CompileError`` with the log, and ``HipError``."""
-        try:
-            return compile_source(source, name, (*self.runtime.compile_options, *options))
-        except RtcError as error:
-            raise HipError(error.call, error.code, error.name) from None
 
     def load(self, code: bytes, what: str = "a code object") -> Module:
         """The module of ``code``, loaded once per content; raises ``HipError`` when it is none for this device."""
@@ -257,29 +238,9 @@ class Device:
 
     # ---- launch
 
-    def launch(self, function: Function, launch: Launch) -> LaunchResult:
-        """Upload, launch, wait, download; raises ``HipError`` naming kernel, geometry and the runtime's message."""
-        _, buffer_type, _ = _host_types()
-        pad = self._pad
-        pointers: list[tuple[Buffer, int, int]] = []
-        try:
-            for argument in launch.args:
-                if isinstance(argument, buffer_type):
-                    size = argument.data.nbytes + 2 * pad
-                    base = self.take(size)
-                    pointers.append((argument, base, size))
-                    self._upload(argument.data, base, pad)
-            prepared = self.prepare(function, launch, {buffer.name: base + pad for buffer, base, _ in pointers})
-            prepared.start()
-            self.synchronize(prepared.what)
-            return self._download(pointers, pad)
-        finally:
-            for _, base, size in pointers:
-                self.give_back(base, size)
-
     def prepare(self, function: Function, launch: Launch, addresses: Mapping[str, int]) -> Prepared:
         """``launch`` with each buffer's allocation at ``addresses[name]``; keep it until the launch has ended."""
-        _, buffer_type, scalar_type = _host_types()
+        buffer_type, scalar_type = _argument_types()
         slots: list[bytes] = []
         for argument in launch.args:
             if isinstance(argument, buffer_type):
@@ -310,35 +271,6 @@ class Device:
             if int(result[0]):
                 self.check("hipMemcpy", result)
 
-    def _upload(self, data: NDArray[Any], base: int, pad: int) -> None:
-        np, _, _ = _host_types()
-        image = data.view(np.uint8) if data.size else np.zeros(0, np.uint8)
-        if pad:
-            guarded = np.full(data.nbytes + 2 * pad, CANARY, np.uint8)
-            guarded[pad : pad + data.nbytes] = image
-            image = guarded
-        if image.size:
-            self.check("hipMemcpy", self.hip.hipMemcpy(base, image, image.nbytes, self._to_device))
-
-    def _download(self, pointers: list[tuple[Buffer, int, int]], pad: int) -> LaunchResult:
-        np, _, _ = _host_types()
-        buffers: dict[str, NDArray[Any]] = {}
-        damaged: dict[str, str] = {}
-        for argument, base, size in pointers:
-            image = np.empty(size, np.uint8)
-            if size:
-                self.check("hipMemcpy", self.hip.hipMemcpy(image, base, size, self._to_host))
-            if pad:
-                before = int(np.count_nonzero(image[:pad] != CANARY))
-                after = int(np.count_nonzero(image[size - pad :] != CANARY))
-                if before or after:
-                    damaged[argument.name] = (
-                        f"{before} bytes before and {after} bytes after the buffer were overwritten"
-                    )
-                image = image[pad : size - pad]
-            buffers[argument.name] = image.view(argument.data.dtype)
-        return LaunchResult(buffers, damaged)
-
     def take(self, size: int) -> int:
         """``size`` bytes of device memory, as freed by ``give_back`` or new."""
         cached = self._free.get(size)
@@ -358,13 +290,11 @@ class Device:
 
 
 @cache
-def _host_types() -> tuple[Any, Any, Any]:
-    """numpy and the types of arguments, imported when a launch first needs them: an executor never does."""
-    import numpy
-
+def _argument_types() -> tuple[Any, Any]:
+    """Imported when a launch first needs them: an executor never does."""
     from conformance.cases.launch import Buffer, Scalar
 
-    return numpy, Buffer, Scalar
+    return Buffer, Scalar
 
 
 def device_count() -> int:

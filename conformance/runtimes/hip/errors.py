@@ -83,7 +83,7 @@ class CompileError(RuntimeError):
 def first_error(log: str) -> str:
     """The first line of a compiler's log that says ``error``, else its first line.
 
-    An error in a header that lies elsewhere (its path is absolute) is told at the line of the source that came there.
+    An error in a header that lies elsewhere (its path is absolute) is placed at the line of the source that came there.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     at = next((at for at, line in enumerate(lines) if "error" in line.lower()), None)

@@ -21,7 +21,7 @@ class RtcError(RuntimeError):
 
 
 def hiprtc_version() -> str:
-    """``9.0``, as the loaded library tells it; raises ``RuntimeError`` when hip-python is not installed."""
+    """``9.0``, as the loaded library reports it; raises ``RuntimeError`` when hip-python is not installed."""
     return ".".join(str(number) for number in _hiprtc().hiprtcVersion()[1:])
 
 

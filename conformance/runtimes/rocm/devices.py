@@ -19,7 +19,7 @@ from conformance.processes.supervisor import run_bounded
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.search import chosen
 
-_PROGRAM = "from conformance.runtimes.rocm.devices import tell; tell()"
+_PROGRAM = "from conformance.runtimes.rocm.devices import print_answer; print_answer()"
 _MARK = "candle-parity devices: "
 SECONDS = 60.0
 """For HIP to be set up; with a wedged GPU it never is."""
@@ -90,11 +90,11 @@ def probe() -> Probe:
         how = f"signal {signal.Signals(-done.code).name}" if done.code < 0 else f"exit code {done.code}"
         last = (done.err.strip().splitlines() or ["no message"])[-1][:300]
         return Probe((), cause(f"asking HIP for its devices ended with {how}: {last}"))
-    told = json.loads(answer.removeprefix(_MARK))
-    devices = tuple(Device(**row) for row in told["devices"])
-    why = "" if devices else cause(told["why"])
-    driver = driver_version() if devices and not told["emulator"] else ""
-    return Probe(devices, why, told["hip"], driver, told["emulator"])
+    found = json.loads(answer.removeprefix(_MARK))
+    devices = tuple(Device(**row) for row in found["devices"])
+    why = "" if devices else cause(found["why"])
+    driver = driver_version() if devices and not found["emulator"] else ""
+    return Probe(devices, why, found["hip"], driver, found["emulator"])
 
 
 @lru_cache(maxsize=1)
@@ -154,28 +154,28 @@ def groups() -> list[str]:
     return [_group(number) for number in sorted({os.getegid(), *os.getgroups()})]
 
 
-def cause(said: str) -> str:
-    """``said``, HIP's own words for showing no device, with what the machine tells of the cause and what to do."""
+def cause(text: str) -> str:
+    """``text``, HIP's own words for showing no device, with the cause that the machine shows, and what to do."""
     found = nodes()
     closed = [node for node in found if not node.usable]
     wanted = sorted({node.group for node in closed})
     if all(node.path.name != "kfd" for node in found):
         return (
-            f"{said}; there is no {DEV / 'kfd'}: load the amdgpu driver, or start a container with --device=/dev/kfd "
+            f"{text}; there is no {DEV / 'kfd'}: load the amdgpu driver, or start a container with --device=/dev/kfd "
             "--device=/dev/dri"
         )
     if closed:
         return (
-            f"{said}; this user may not open {', '.join(str(node.path) for node in closed)}: join the group "
+            f"{text}; this user may not open {', '.join(str(node.path) for node in closed)}: join the group "
             f"{' and '.join(wanted)} (usermod -aG {','.join(wanted)} $USER, then log in again; in a container "
             f"{' '.join(f'--group-add {name}' for name in wanted)})"
         )
     if len(found) == 1:
-        return f"{said}; there is no {DEV / 'dri'}/renderD* node: start the container with --device=/dev/dri too"
+        return f"{text}; there is no {DEV / 'dri'}/renderD* node: start the container with --device=/dev/dri too"
     if visible():
         shown = " ".join(f"{name}={value}" for name, value in visible().items())
-        return f"{said}; {shown} may hide all devices: unset it, or name devices that are there"
-    return said
+        return f"{text}; {shown} may hide all devices: unset it, or name devices that are there"
+    return text
 
 
 def _node(path: Path) -> Node:
@@ -213,7 +213,7 @@ def driver_version() -> str:
     return ""
 
 
-def tell() -> None:
+def print_answer() -> None:
     """Print what ``probe`` reads; runs in the process that is asked."""
     print(_MARK + json.dumps(_answer()), flush=True)
 

@@ -10,9 +10,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-FALLBACK = Path(__file__).with_name("include")
-"""Empty headers under the names of those whose content hiprtc supplies itself."""
-
 OF_ROCM = frozenset(
     f"hip/{name}.h"
     for name in (
@@ -36,7 +33,16 @@ _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
 def folder_words(folders: Sequence[str], rocm: Sequence[str]) -> tuple[str, ...]:
     """The options ``folders`` of a source, then ``rocm``, then our stand-ins: a port's own headers come first."""
-    return (*folders, *rocm, f"-I{FALLBACK}")
+    return (*folders, *rocm, f"-I{stand_ins()}")
+
+
+def stand_ins() -> Path:
+    """A new temporary folder of empty headers, under the names of those whose content hiprtc supplies itself."""
+    from conformance.runtimes.cpu.build import forwarding_headers, write_headers
+
+    folder = Path(tempfile.mkdtemp(prefix="candle-parity-"))
+    write_headers(forwarding_headers("rocm", folder), folder)
+    return folder
 
 
 def missing_header(log: str, words: Sequence[str]) -> str | None:
@@ -63,7 +69,7 @@ def without_comgr(log: str) -> str:
 
 
 def hip_in(folder: Path) -> str:
-    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it can be told."""
+    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it is known."""
     try:
         found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
     except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.runtimes.kind import BY_HIPCC, Choice, NoRuntime, Runtime, RuntimeKind
 from conformance.runtimes.rocm.control import NoRocm, RocmRuntime
 from conformance.runtimes.rocm.devices import nodes, of_one_architecture, probed, visible
-from conformance.runtimes.rocm.hiprtc import FALLBACK, folder_words, missing_header, without_comgr
+from conformance.runtimes.rocm.hiprtc import folder_words, missing_header, without_comgr
 from conformance.runtimes.rocm.search import installations
 
 
@@ -56,7 +56,6 @@ KIND = RuntimeKind(
     takes_dialect=False,
     target_words=_target_words,
     compile_words=folder_words,
-    stand_ins=(FALLBACK,),
     readable_log=without_comgr,
     missing_header=missing_header,
     launchers=BY_HIPCC,

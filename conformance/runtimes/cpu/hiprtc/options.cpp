@@ -98,13 +98,13 @@ class JsonWords {
   size_t at_ = 0;
 };
 
-// The folder ../include next to this library.
-std::string default_include() {
+// The folder of this library.
+std::string own_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void *>(&find_toolchain), &info) == 0 || info.dli_fname == nullptr) return "";
   std::string file = info.dli_fname;
   size_t slash = file.rfind('/');
-  return (slash == std::string::npos ? "." : file.substr(0, slash)) + "/../include";
+  return slash == std::string::npos ? "." : file.substr(0, slash);
 }
 
 Words first_program(std::initializer_list<const char *> names) {
@@ -172,7 +172,8 @@ Toolchain find_toolchain() {
   if (found.linker.empty()) found.linker = first_program({"ld.lld", "ld.lld-20", "ld.lld-19", "ld.lld-18", "ld"});
   if (found.linker.empty()) throw std::runtime_error("no linker in PATH: install lld or binutils, or set HIPCPU_LD");
   found.include = environment("HIPCPU_INCLUDE");
-  if (found.include.empty()) found.include = default_include();
+  if (found.include.empty()) found.include = own_folder() + "/../include";
+  found.forwards = own_folder() + "/include";
   if (access((found.include + "/simt/prelude.h").c_str(), R_OK) != 0)
     throw std::runtime_error("the cpu runtime's headers are not in '" + found.include +
                              "' (no simt/prelude.h): set HIPCPU_INCLUDE to the folder that has them");
@@ -303,7 +304,8 @@ Options parse_options(const Words &words) {
 Words dialect_flags(const Toolchain &toolchain, Dialect dialect) {
   if (dialect != Dialect::cuda) return {"-include", "simt/prelude.h"};
   // A port's own cuda_fp16.h goes before ours.
-  return {"-isystem", toolchain.include + "/nvidia", "-include", "simt/cuda_prelude.h"};
+  return {"-isystem", toolchain.include + "/nvidia", "-isystem", toolchain.forwards + "/nvidia",
+          "-include", "simt/cuda_prelude.h"};
 }
 
 bool compiles_launchers(const Options &options) {

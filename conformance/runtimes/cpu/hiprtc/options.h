@@ -5,6 +5,7 @@
 //   HIPCPU_LD        the linker; default: ld.lld or ld from PATH
 //   HIPCPU_INCLUDE   folder with simt/prelude.h; default: ../include next to this library
 //   HIPCPU_CXXFLAGS  further compiler flags, after ours
+// Headers that only forward to those of HIPCPU_INCLUDE are in ./include next to this library.
 #pragma once
 
 #include <string>
@@ -20,6 +21,7 @@ struct Toolchain {
   std::vector<std::string> linker;
   std::vector<std::string> libraries;  // g++'s support library, for what it calls on _Float16
   std::string include;
+  std::string forwards;
   std::vector<std::string> flags;  // from HIPCPU_CXXFLAGS
   bool clang = false;              // else g++
   bool zig = false;

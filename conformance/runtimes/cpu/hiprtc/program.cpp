@@ -63,8 +63,8 @@ bool ends_with(const std::string &text, const std::string &end) {
 }
 
 // Whether preprocessed text has a line marker for one of our headers hip/*.
-bool includes_hip(const std::string &preprocessed, const std::string &include) {
-  return preprocessed.find(" \"" + include + "/hip/") != std::string::npos;
+bool includes_hip(const std::string &preprocessed, const std::string &forwards) {
+  return preprocessed.find(" \"" + forwards + "/hip/") != std::string::npos;
 }
 
 Words joined(std::initializer_list<Words> parts) {
@@ -145,7 +145,7 @@ Program::Outcome Program::attempt(const Words &words) {
   fs::create_directory(folder.file("headers"));
   for (const auto &[content, name] : headers_) write_header(folder.file("headers"), name, content);
 
-  const Words include = {"-I", tools.include, "-I", folder.file("headers")};
+  const Words include = {"-I", tools.include, "-I", tools.forwards, "-I", folder.file("headers")};
 
   // 1. Preprocess. The last line expands to the module's tables, with a placeholder for the rows.
   const std::string source = folder.file("source.hip");
@@ -167,7 +167,7 @@ Program::Outcome Program::attempt(const Words &words) {
   if (dialect == Dialect::automatic) dialect = ends_with(name_, ".cu") ? Dialect::cuda : Dialect::hip;
   Finished step = expand(dialect);
   auto good = [](const Finished &finished) { return finished.started && finished.status == 0; };
-  auto is_hip = [&] { return includes_hip(read_file(folder.file("expanded")), tools.include); };
+  auto is_hip = [&] { return includes_hip(read_file(folder.file("expanded")), tools.forwards); };
   if (options.dialect == Dialect::automatic && dialect == Dialect::cuda && (!good(step) || is_hip())) {
     // The suffix of CUDA, but it includes HIP headers; or an error, which HIP without its headers would not fix.
     Finished again = expand(Dialect::hip);

@@ -1,2 +1,0 @@
-// NVRTC has built in what device code asks of this header.
-#pragma once

@@ -1,2 +1,0 @@
-// For ROCm without headers: hiprtc itself supplies what a kernel needs of hip/hip_runtime.h.
-#pragma once
