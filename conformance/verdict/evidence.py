@@ -81,7 +81,7 @@ _FAULTS: tuple[tuple[str, str], ...] = (
 def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected) -> Evidence:
     """The evidence in a buffer with wrong elements; ``got`` is its content from the argument's start on."""
     row, before = dtype(argument.dtype), argument.data[argument.start :]
-    wrong, _ = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
+    wrong = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
     if wrong is None:
         return NO_EVIDENCE
     elements = Elements(wrong, before[wrong.at], row)
