@@ -105,11 +105,11 @@ def in_one_order_only(evidence: Evidence) -> Evidence:
 
 
 def with_unwritten(why: str, evidence: Evidence, what: Sequence[str], depends: str) -> tuple[str, Evidence]:
-    """What is said of a failing case that depends on ``what``, which nothing has written, and its evidence."""
+    """The reason and evidence of a failing case that depends on ``what``, which nothing has written."""
     if not what:
         return why, evidence
-    words = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
-    return words, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
+    reason = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
+    return reason, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
 
 
 def fault_kind(message: str) -> str:

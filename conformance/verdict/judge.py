@@ -157,14 +157,14 @@ def _of_defect(kernel: Kernel, case: TrialCase, buffers: Buffers, mismatch: Mism
     except (Faults, ValueError):  # the one result is defined, the other is not
         return mismatch
     if kernel.is_fixed:
-        said, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
+        finding, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
     else:
         answer = RIGHT_ANSWER
-        said = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
-        said += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
+        finding = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
+        finding += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
     evidence = mismatch.evidence
     answers = (answer, *evidence.answers) if answer else evidence.answers
-    return replace(mismatch, why=f"{mismatch.why}; {said}", evidence=replace(evidence, answers=answers))
+    return replace(mismatch, why=f"{mismatch.why}; {finding}", evidence=replace(evidence, answers=answers))
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:

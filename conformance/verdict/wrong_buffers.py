@@ -105,7 +105,7 @@ def _where_known(buffer: WrongBuffer, answers: list[Expected]) -> Expected:
     first, second = answers
     unknown = first.value.view(bits) != second.value.view(bits)
     if unknown[buffer.elements.wrong.at].all():
-        raise ValueError("no wrong element is told by it")
+        raise ValueError("it says nothing of any wrong element")
     return Expected(np.where(unknown, buffer.got, first.value), first.low, first.high)
 
 
