@@ -132,7 +132,7 @@ def _position(buffer: WrongBuffer) -> Iterator[str]:
 def _lane_mistakes(launch: Launch, at: NDArray[np.intp], got: NDArray[Any], expected: NDArray[Any]) -> Iterator[str]:
     """Names of what holds for the elements ``at`` with the bits ``got``; ``expected`` has those of the whole buffer.
 
-    Nothing is said of blocks that are not whole waves of 64.
+    Empty for blocks that are not whole waves of 64.
     """
     if at.size < _FEW or int(np.prod(launch.block)) % _WAVE:
         return
