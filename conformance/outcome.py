@@ -179,7 +179,7 @@ class KernelResult(Row):
     """
     leak: str | None = None
     """What every call of a launcher leaves behind: memory, streams or events that it does not give back (null: nothing,
-    or it cannot be told); it has no part in the status."""
+    or unknown); it has no part in the status."""
 
     @property
     def counts(self) -> str:

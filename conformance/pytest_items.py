@@ -68,7 +68,7 @@ class Parity:
         asked = ("--parity-fail-under", "--parity-fail-under-launchers", "--parity-baseline", "--parity-json")
         given = named or any(config.getoption(name) is not None for name in asked)
         self._asked = given or not (self._own or self._kernels)
-        """Whether an option asks for a verdict, so that no other test's makes up for it."""
+        """Whether an option asks for a verdict, so that a passing test of another kind cannot hide it."""
         self._bare = self._is_bare()
         self._walked = self._declared is not None and any(map(self._declared.file.is_relative_to, self._places()))
         self._wanted = not self._own and (self._asked or self._bare or self._walked)
@@ -88,8 +88,9 @@ class Parity:
                 f'"PATH" to {where}'
             )
         self._collected: int | None = None
-        self._stranger = False
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
+        self._stranger = False
+        """Whether a worker of pytest-xdist knows no port."""
         self._pool: Pool | None = None
         self._setup: Setup | None = None
         self._mode: JudgeGenerated | None = None
@@ -97,7 +98,7 @@ class Parity:
         self.outcomes: dict[str, Outcome] = {}
         self.workers: set[str] = set()
         self.other_failures = False
-        """Whether a test that is not a kernel's has failed: no gate makes up for it."""
+        """Whether a test that is not a kernel's has failed, which overrides any gate."""
         self._ended = True
         self.started = datetime.now(UTC)
 
@@ -119,9 +120,10 @@ class Parity:
             raise pytest.UsageError(f"{option}{error}") from None
 
     def _is_bare(self) -> bool:
-        """Whether pytest was given no path; a worker of pytest-xdist is always given some, and told."""
-        told = getattr(self._config, "workerinput", {}).get(KEY)
-        return bool(self._config.args_source != pytest.Config.ArgsSource.ARGS) if told is None else bool(told)
+        """Whether pytest was given no path; a worker of pytest-xdist is always given some, and is
+        sent the answer."""
+        sent = getattr(self._config, "workerinput", {}).get(KEY)
+        return bool(self._config.args_source != pytest.Config.ArgsSource.ARGS) if sent is None else bool(sent)
 
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]

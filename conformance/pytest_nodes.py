@@ -21,7 +21,7 @@ from conformance.spec.load import Specs
 
 MARKER = "candle_parity"
 KEY = "candle_parity"
-"""Of a report with an outcome, and of what a worker of pytest-xdist is told and tells."""
+"""Of a report with an outcome, and of what workers of pytest-xdist and their controller send."""
 
 
 class Judge(Protocol):

@@ -82,7 +82,7 @@ def _declared(config: pytest.Config) -> bool:
 
 
 def _names_us(folder: Path) -> bool:
-    """Whether it is worth while to read what is there."""
+    """Whether to read the configuration."""
     if (folder / "candle-parity.toml").exists():
         return True
     try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import quantiles
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -148,45 +148,38 @@ class BenchRecord(Row):
 def workload_result(kernel: Kernel, measured: Measurement) -> WorkloadResult:
     """``measured`` with its medians, quartiles and pairwise ratios."""
     ours, *others = measured.timings
-    ratios: tuple[float, float, float] | None = None
+    low, ratio, high = None, None, None
     if others:
         pairs = zip(ours.milliseconds, others[0].milliseconds, strict=True)
-        ratios = _quartiles([other / own for own, other in pairs])
+        low, ratio, high = _quartiles([other / own for own, other in pairs])
     return WorkloadResult(
-        kernel=kernel.name,
-        module=kernel.module,
-        family=kernel.family,
-        case=measured.case,
-        size=measured.size,
-        grid=measured.grid,
-        block=measured.block,
-        bytes=measured.bytes,
+        **_launched(kernel, measured),
         operations=measured.operations,
-        copy_gbps=_rate(measured.copy_gbps),
+        # Five significant digits: a copy of a few bytes on the host is far below 0.1 GB/s, and never 0.
+        copy_gbps=float(f"{measured.copy_gbps:.5g}"),
         ours=_tree(ours),
         against=_tree(others[0]) if others else None,
-        ratio=ratios and ratios[1],
-        ratio_low=ratios and ratios[0],
-        ratio_high=ratios and ratios[2],
+        ratio=ratio,
+        ratio_low=low,
+        ratio_high=high,
     )
 
 
 def count_result(kernel: Kernel, counted: Counted) -> CountResult:
     """``counted`` with what the specs say of its kernel."""
-    about = {name: getattr(kernel, name) for name in ("module", "family")}
-    shape = {name: getattr(counted, name) for name in ("case", "size", "grid", "block", "bytes", "elements", "counts")}
-    return CountResult(kernel=kernel.name, **about, **shape)
+    return CountResult(**_launched(kernel, counted), elements=counted.elements, counts=counted.counts)
+
+
+def _launched(kernel: Kernel, found: Measurement | Counted) -> dict[str, Any]:
+    """The case and its launch, as fields of ``_Launched``."""
+    shape = {name: getattr(found, name) for name in ("case", "size", "grid", "block", "bytes")}
+    return {"kernel": kernel.name, "module": kernel.module, "family": kernel.family, **shape}
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     """Rounded to six decimals, which is nanoseconds of milliseconds."""
     low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
     return round(low, 6), round(middle, 6), round(high, 6)
-
-
-def _rate(gbps: float) -> float:
-    """Five significant digits: a copy of a few bytes on the host is far below 0.1 GB/s, and never 0."""
-    return float(f"{gbps:.5g}")
 
 
 def _tree(timing: Timing) -> TreeTiming:

@@ -1,4 +1,4 @@
-"""The figures of every report: kernels present and passing, by module, family and dtype."""
+"""The figures of every report: kernels present and passing, by module and family, and the columns that show them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conformance.dtypes import COLUMNS as DTYPES
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
@@ -161,31 +160,6 @@ def margin(row: KernelResult) -> str:
 def ulps(value: float | None) -> str:
     """A distance in words."""
     return "–" if value is None else f"{value:g} ulp"
-
-
-def cell(rows: Sequence[KernelResult]) -> str:
-    """A cell of the dtype grid: ✅ all at parity, – no verdict on any, else ❌ with passing/all; empty without rows."""
-    if not rows:
-        return ""
-    passing = sum(row.status == "pass" for row in rows)
-    if passing == len(rows):
-        return "✅"
-    if all(row.status in ABSENT for row in rows):
-        return "–"
-    return f"❌ {passing}/{len(rows)}" if len(rows) > 1 else "❌"
-
-
-def grid(record: Record, specs: Specs) -> list[tuple[str, str, list[str]]]:
-    """The dtype grid: module, family, and a cell for each dtype."""
-    cells: dict[tuple[str, str, str], list[KernelResult]] = {}
-    for row in results(record, specs):
-        dtype = specs.kernels[row.name].variant.get("dtype", "")
-        cells.setdefault((row.module, row.family, dtype), []).append(row)
-    return [
-        (module.name, family, [cell(cells.get((module.name, family, dtype), [])) for dtype in DTYPES])
-        for module in specs.modules.values()
-        for family in module.families
-    ]
 
 
 def source_files(rows: Iterable[KernelResult]) -> list[str]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE
+from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE, Buffer
 from conformance.dtypes import DType
+from conformance.dtypes import dtype as dtype_of
 from conformance.outcome import NO_EVIDENCE, Evidence
 from reference.expected import Expected
 
@@ -95,19 +96,19 @@ def judge(
     dtype: DType,
     ulp: int,
     margins: Margins | None = None,
-) -> tuple[Mismatch | None, float]:
-    """Compare buffer ``name`` with what was expected: (mismatch or ``None``, largest distance met in ulps).
+) -> Mismatch | None:
+    """Compare buffer ``name`` with what was expected.
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
     An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
     [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
     so any value is right. Elements that the reference leaves poisoned must be bit-equal, unless it says that they are
-    written. Wrong integers have no
-    distance, for many are indices. ``margins`` takes note of the distances and of the bounds next to them.
+    written. Wrong integers have no distance, for many are indices. ``margins`` takes note of the distances and of the
+    bounds next to them.
     """
-    wrong, largest = wrong_elements(got, expected, before, dtype, ulp, margins)
+    wrong = wrong_elements(got, expected, before, dtype, ulp, margins)
     if wrong is None:
-        return None, largest
+        return None
     is_float = dtype.kind == "float"
     one_nan = is_nan(wrong.expected, dtype) | is_nan(wrong.got, dtype)
     worst = int(np.argmax(np.where(one_nan, np.inf, wrong.steps)))
@@ -128,10 +129,15 @@ def judge(
     distance_of_worst = None if no_distance else float(wrong.steps[worst])
     if margins is not None and distance_of_worst is not None:
         margins.farther(distance_of_worst, None)
-    mismatch = Mismatch(
-        why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst
-    )
-    return mismatch, max(largest, distance_of_worst or 0.0)
+    return Mismatch(why, index, show(wrong.got[worst], dtype), show(wrong.expected[worst], dtype), distance_of_worst)
+
+
+def judge_argument(
+    argument: Buffer, content: NDArray[Any], expected: Expected, ulp: int, margins: Margins | None = None
+) -> Mismatch | None:
+    """``judge`` of the whole ``content`` of an argument's buffer, from the address on that the kernel gets."""
+    got, before = content[argument.start :], argument.data[argument.start :]
+    return judge(argument.name, got, expected, before, dtype_of(argument.dtype), ulp, margins)
 
 
 def wrong_elements(
@@ -141,12 +147,12 @@ def wrong_elements(
     dtype: DType,
     ulp: int,
     margins: Margins | None = None,
-) -> tuple[Wrong | None, float]:
-    """The elements that ``judge`` calls wrong, ``None`` where there is none, and the largest distance of the others."""
+) -> Wrong | None:
+    """The elements that ``judge`` calls wrong, ``None`` where there is none."""
     value_bits, got_bits = expected.value.view(dtype.bits), got.view(dtype.bits)
     differs = got_bits != value_bits
     if not differs.any():
-        return None, 0.0
+        return None
     at = np.flatnonzero(differs)
     value, actual = expected.value[at], got[at]
     nan_value, nan_actual = is_nan(value, dtype), is_nan(actual, dtype)
@@ -166,15 +172,14 @@ def wrong_elements(
     compared = right & ~right_nan
     if expected.free is not None:
         right |= expected.free[at] & ~untouched & ~is_poison(got_bits[at], dtype)
-    largest = float(steps[compared].max()) if compared.any() else 0.0
-    if margins is not None and largest:
+    if margins is not None and compared.any():
         allowed = distance(value_ord, np.where(actual_ord < value_ord, low, high)) + ulp
         margins.note(steps[compared], allowed[compared])
     if right.all():
-        return None, largest
+        return None
     bad = np.flatnonzero(~right)
     bounds = (low[bad], value_ord[bad], high[bad])
-    return Wrong(at[bad], actual[bad], value[bad], untouched[bad], steps[bad], bounds), largest
+    return Wrong(at[bad], actual[bad], value[bad], untouched[bad], steps[bad], bounds)
 
 
 def is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:

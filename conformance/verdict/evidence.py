@@ -81,7 +81,7 @@ _FAULTS: tuple[tuple[str, str], ...] = (
 def evidence_of(kernel: Kernel, launch: Launch, argument: Buffer, got: NDArray[Any], expected: Expected) -> Evidence:
     """The evidence in a buffer with wrong elements; ``got`` is its content from the argument's start on."""
     row, before = dtype(argument.dtype), argument.data[argument.start :]
-    wrong, _ = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
+    wrong = wrong_elements(got, expected, before, row, kernel.tolerance.ulp)
     if wrong is None:
         return NO_EVIDENCE
     elements = Elements(wrong, before[wrong.at], row)
@@ -105,11 +105,11 @@ def in_one_order_only(evidence: Evidence) -> Evidence:
 
 
 def with_unwritten(why: str, evidence: Evidence, what: Sequence[str], depends: str) -> tuple[str, Evidence]:
-    """What is said of a failing case that depends on ``what``, which nothing has written, and its evidence."""
+    """The reason and evidence of a failing case that depends on ``what``, which nothing has written."""
     if not what:
         return why, evidence
-    words = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
-    return words, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
+    reason = f"{why}; {depends} depends on {' and '.join(what)} that nothing has written"
+    return reason, replace(evidence, answers=(*evidence.answers, *(f"{UNWRITTEN}{name}" for name in what)))
 
 
 def fault_kind(message: str) -> str:

@@ -12,7 +12,7 @@ from conformance.cases.launch import Buffer, Scalar
 from conformance.dtypes import dtype
 from conformance.outcome import Evidence, Status
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import Margins, Mismatch, judge
+from conformance.verdict.compare import Margins, Mismatch, judge_argument
 from conformance.verdict.evidence import evidence_of
 from conformance.verdict.loop import Buffers, Counts
 from conformance.verdict.operands import operands
@@ -60,9 +60,8 @@ class Judging:
         """Whether every buffer is as expected, or untouched."""
         for argument in case.launch.args:
             if isinstance(argument, Buffer) and argument.role != "scratch":
-                got, before = buffers[argument.name][argument.start :], argument.data[argument.start :]
-                expected = case.expected.get(argument.name, Expected(before))
-                if judge(argument.name, got, expected, before, dtype(argument.dtype), self._kernel.tolerance.ulp)[0]:
+                expected = case.expected.get(argument.name, Expected(argument.data[argument.start :]))
+                if judge_argument(argument, buffers[argument.name], expected, self._kernel.tolerance.ulp):
                     return False
         return True
 
@@ -130,17 +129,16 @@ def _compare(
         row = dtype(argument.dtype)
         expected = case.expected.get(argument.name)
         if expected is None:
-            mismatch, _ = judge(argument.name, got, Expected(before), before, row, 0)
-            if mismatch is not None or not np.array_equal(got.view(np.uint8), before.view(np.uint8)):
+            if not np.array_equal(got.view(np.uint8), before.view(np.uint8)):
                 return _overwritten(argument, got), False
             continue
         if start and not np.array_equal(got[:start].view(row.bits), before[:start].view(row.bits)):
             return _overwritten(argument, got[:start]), False
-        mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp, margins)
+        mismatch = judge_argument(argument, got, expected, kernel.tolerance.ulp, margins)
         if mismatch is not None:
             expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
             expected = with_written(kernel, case.launch, argument, expected, got[start:])
-            mismatch, _ = judge(argument.name, got[start:], expected, before[start:], row, kernel.tolerance.ulp)
+            mismatch = judge_argument(argument, got, expected, kernel.tolerance.ulp)
             tie_order_differs = mismatch is None
         if mismatch is not None:
             read = operands(case.launch, mismatch.index)
@@ -159,14 +157,14 @@ def _of_defect(kernel: Kernel, case: TrialCase, buffers: Buffers, mismatch: Mism
     except (Faults, ValueError):  # the one result is defined, the other is not
         return mismatch
     if kernel.is_fixed:
-        said, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
+        finding, answer = "this is what Candle's kernel computes, with the defect that the port declares as fixed", ""
     else:
         answer = RIGHT_ANSWER
-        said = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
-        said += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
+        finding = f"this is what the kernel should compute, Candle's has a defect: {kernel.fix.defect.rstrip('.')}; "
+        finding += f'add fixes = ["{kernel.fix.name}"] to candle-parity.toml to have it judged so'
     evidence = mismatch.evidence
     answers = (answer, *evidence.answers) if answer else evidence.answers
-    return replace(mismatch, why=f"{mismatch.why}; {said}", evidence=replace(evidence, answers=answers))
+    return replace(mismatch, why=f"{mismatch.why}; {finding}", evidence=replace(evidence, answers=answers))
 
 
 def _overwritten(argument: Buffer, got: NDArray[Any]) -> Mismatch:

@@ -81,7 +81,7 @@ class Profile:
             share = np.ceil((_BOUND - _EQUAL) * distance(actual, value) / bound)
         counted = ~is_nan(expected.value[at], row) & ~is_nan(got[at], row) & np.isfinite(share)
         marks = _EQUAL + np.where(counted, np.minimum(share, _BOUND - _EQUAL), 0).astype(np.int64)
-        wrong = None if right else wrong_elements(got, expected, out.data[out.start :], row, ulp)[0]
+        wrong = None if right else wrong_elements(got, expected, out.data[out.start :], row, ulp)
         return marks if wrong is None else np.where(np.isin(at, wrong.at), _WRONG, marks)
 
     def text(self) -> str | None:

@@ -26,7 +26,7 @@ from conformance.processes import InfrastructureError
 from conformance.reading import shortened
 from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
-from conformance.verdict.compare import is_poison, judge
+from conformance.verdict.compare import is_poison, judge_argument
 from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from reference.expected import Expected
 
@@ -157,19 +157,18 @@ def against_recording(kernel: Kernel, trace: Trace, bound: dict[str, Expected]) 
     for argument in trace.launch.args:
         if not isinstance(argument, Buffer) or argument.name not in trace.answer:
             continue
-        answer, before = trace.answer[argument.name][argument.start :], argument.data[argument.start :]
-        row, ulp = dtype(argument.dtype), kernel.tolerance.ulp
-        allowed = bound.get(argument.name, Expected(before))
-        mismatch, _ = judge(argument.name, answer, allowed, before, row, ulp)
+        answer, ulp = trace.answer[argument.name], kernel.tolerance.ulp
+        allowed = bound.get(argument.name, Expected(argument.data[argument.start :]))
+        mismatch = judge_argument(argument, answer, allowed, ulp)
         if mismatch is not None:
             others = with_equivalents(kernel, trace.launch, argument.name, allowed, after)
-            mismatch, _ = judge(argument.name, answer, others, before, row, ulp)
+            mismatch = judge_argument(argument, answer, others, ulp)
         if mismatch is not None:
             flaw = f"the recorded answer is not what the reference allows: {mismatch.why}"
         if kernel.is_fixed:
             expected[argument.name], flaw = allowed, None
             continue
-        expected[argument.name] = Expected(answer, allowed.low, allowed.high, allowed.free)
+        expected[argument.name] = Expected(answer[argument.start :], allowed.low, allowed.high, allowed.free)
     return TrialCase(trace.case, trace.launch, expected, trace.answer, flaw=flaw)
 
 

@@ -81,7 +81,7 @@ def _explains(buffer: WrongBuffer, arguments: Callable[[], dict[str, Any]]) -> b
             expected = answer(given)
         except ValueError:  # an element behind an operand's last: whatever is there
             expected = _where_known(buffer, [answer(_longer(buffer, given, fill)) for fill in _FILLS])
-        mismatch, _ = judge(buffer.name, buffer.got, expected, buffer.before, buffer.dtype, kernel.tolerance.ulp)
+        mismatch = judge(buffer.name, buffer.got, expected, buffer.before, buffer.dtype, kernel.tolerance.ulp)
     except Exception:
         return False  # with that mistake the launch has no answer
     return mismatch is None
@@ -105,7 +105,7 @@ def _where_known(buffer: WrongBuffer, answers: list[Expected]) -> Expected:
     first, second = answers
     unknown = first.value.view(bits) != second.value.view(bits)
     if unknown[buffer.elements.wrong.at].all():
-        raise ValueError("no wrong element is told by it")
+        raise ValueError("it says nothing of any wrong element")
     return Expected(np.where(unknown, buffer.got, first.value), first.low, first.high)
 
 
@@ -132,7 +132,7 @@ def _position(buffer: WrongBuffer) -> Iterator[str]:
 def _lane_mistakes(launch: Launch, at: NDArray[np.intp], got: NDArray[Any], expected: NDArray[Any]) -> Iterator[str]:
     """Names of what holds for the elements ``at`` with the bits ``got``; ``expected`` has those of the whole buffer.
 
-    Nothing is said of blocks that are not whole waves of 64.
+    Empty for blocks that are not whole waves of 64.
     """
     if at.size < _FEW or int(np.prod(launch.block)) % _WAVE:
         return

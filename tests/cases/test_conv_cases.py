@@ -138,7 +138,7 @@ def _rejects(k: Kernel, right: Expected | None, other: Expected | None) -> bool:
         return True
     kind = dtype(k.param("dst").dtype)
     before = np.full(right.value.nbytes, POISON_BYTE, np.uint8).view(right.value.dtype)
-    return judge("dst", other.value, right, before, kind, 0)[0] is not None
+    return judge("dst", other.value, right, before, kind, 0) is not None
 
 
 def _tells(k: Kernel, case: Case, mistake: Mistake) -> bool:

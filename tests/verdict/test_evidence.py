@@ -33,7 +33,7 @@ SPECS = load_specs()
 def kinds_of(got: list[float], expected: list[float], before: list[float] | None = None, name: str = "f32"):
     row = dtype(name)
     arrays = [np.array(values).astype(row.numpy) for values in (got, expected, before or [77] * len(got))]
-    wrong, _ = wrong_elements(arrays[0], Expected(arrays[1]), arrays[2], row, 0)
+    wrong = wrong_elements(arrays[0], Expected(arrays[1]), arrays[2], row, 0)
     assert wrong is not None
     return kinds(Elements(wrong, arrays[2][wrong.at], row))
 
