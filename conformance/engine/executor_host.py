@@ -34,7 +34,6 @@ class ExecutorState:
     judges: list[int] = field(default_factory=list)
     ready: Ready | None = None
     how: str | None = None
-    alone: bool = False
 
 
 class Host:

@@ -6,6 +6,7 @@ import faulthandler
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -223,11 +224,8 @@ def run_member(make: MemberFactory) -> None:
     """Serve until the other side closes, as ``python -m MODULE SOCKET_FD PROGRESS_FD PARENT_PID``."""
     die_with_parent(int(sys.argv[3]))
     faulthandler.enable()
-    with Supervisor() as supervisor:
-        try:
-            _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
-        except Closed:
-            return
+    with Supervisor() as supervisor, suppress(Closed):
+        _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
 
 
 def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:
