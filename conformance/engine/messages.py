@@ -148,8 +148,8 @@ def no_answer(request: Request, why: str) -> Answer:
 class Ready:
     """What a run runs on.
 
-    ``identity`` is what, besides source and options, decides a code object; ``pad`` the guard bytes that the harness
-    puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
+    ``identity`` is what decides a code object in addition to source and options; ``pad`` the guard bytes that the
+    harness puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
     ``weakened`` which checks of the runtime the environment has switched off.
     """
 
@@ -173,7 +173,7 @@ NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
 
 @dataclass(frozen=True)
 class Refused:
-    """A process that could not be set up, or a request that could not be met, in words for the user."""
+    """Why a process could not be set up, or a request could not be met; the text is for the user."""
 
     why: str
 

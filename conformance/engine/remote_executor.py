@@ -147,8 +147,8 @@ class Executor:
             self._send({"do": "arena", "arena": number}, [arena.descriptor])
 
     def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
-        """The number of the loaded code object, and its kernels where the runtime can tell; ``launchers``: of what was
-        compiled with host functions.
+        """The number of the loaded code object, and its kernels where the runtime reports them; ``launchers``: of what
+        was compiled with host functions.
 
         Raises ``HipError`` when it is refused and ``Lost``.
         """
