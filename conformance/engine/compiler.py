@@ -132,7 +132,7 @@ TARGETS = {64: "gfx90a", 32: "gfx1100"}
 @dataclass(frozen=True)
 class _CompilerVerdict:
     """The kernels that AMD's compiler makes of a source, or whether it makes a library of it, or why it was not asked
-    or has not judged, in words."""
+    or has not judged."""
 
     who: str
     kernels: frozenset[str] = frozenset()

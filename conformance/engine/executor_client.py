@@ -148,7 +148,7 @@ class Launching:
         self._with_places = with_places
         self._submitted: dict[int, Submitted] = {}
         self.leak: str | None = None
-        """What every call of a launcher leaves behind, in words."""
+        """Text: resources leaked per launcher call."""
 
     def ahead(self, cases: Iterable[TrialCase]) -> Iterator[TrialCase]:
         """``cases``, each launched before the one before it is handed out. Raises ``Lost``."""

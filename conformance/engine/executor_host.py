@@ -21,7 +21,7 @@ _LOOK = 0.5
 
 
 class Unusable(RuntimeError):
-    """A device cannot be opened, in words for the user: bad input or a missing piece."""
+    """A device cannot be opened: bad input or a missing piece. The message is for the user."""
 
 
 @dataclass
@@ -34,7 +34,6 @@ class ExecutorState:
     judges: list[int] = field(default_factory=list)
     ready: Ready | None = None
     how: str | None = None
-    alone: bool = False
 
 
 class Host:
@@ -131,7 +130,7 @@ class Host:
         try:
             process.channel.send({"do": "start", "child": state.number}, [state.page.fd, *given], SECONDS_TO_END)
         except (Closed, Late):
-            self._listen(_LOOK)  # a host that could not open its device has said why
+            self._listen(_LOOK)  # a host that could not open its device sends why
             state.how = self._last_words()
         finally:
             for descriptor in given:

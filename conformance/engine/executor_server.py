@@ -35,7 +35,7 @@ class Server:
         self._modules: list[Any] = []
         self._functions: list[Any] = []
         self._blob = (0, 0)
-        self._untold: set[int] = set()
+        self._streams_unknown: set[int] = set()
         self._leaks = Leaks()
         self._launched = False
 
@@ -132,7 +132,7 @@ class Server:
         except HipError as error:
             return error if self._device_is_lost(error) else None
         except Misuse:
-            pass  # of a call that is no case
+            pass  # of a call that is not a case
         return None
 
     def _device_is_lost(self, error: HipError) -> bool:
@@ -198,9 +198,9 @@ class Server:
             if again:
                 return call
             device.read(arena.address(out, total), base, total)
-            if call is not None and message["function"] not in self._untold:
-                told = check_stream(device, call, message["what"], base, arena, total)
-                self._untold |= set() if told else {message["function"]}
+            if call is not None and message["function"] not in self._streams_unknown:
+                seen = check_stream(device, call, message["what"], base, arena, total)
+                self._streams_unknown |= set() if seen else {message["function"]}
             return call
         finally:
             for one in scratch:
@@ -273,7 +273,7 @@ class Leaks:
 
 
 def left_by_each(calls: Sequence[Counts | None]) -> Counts | None:
-    """What every one of ``calls`` left behind, the least that any did; ``None``: one left nothing, or cannot tell."""
+    """What every one of ``calls`` left behind, the least that any did; ``None``: one left nothing, or is unknown."""
     known = [call for call in calls if call is not None]
     if not known or len(known) < len(calls):
         return None
@@ -305,7 +305,7 @@ class Scratch:
         device.fill(self.address, garbage(number), size)
 
     def damage(self) -> str:
-        """How many of the guard bytes were overwritten, in words; empty where none was."""
+        """How many of the guard bytes were overwritten, as text; empty where none was."""
         before, after = self._overwritten(self._base), self._overwritten(self.address + self._size)
         return f"{before} bytes before and {after} bytes behind it" if before or after else ""
 
@@ -320,7 +320,7 @@ class Scratch:
 
 
 def check_stream(device: Device, call: PreparedCall, what: str, base: int, arena: Arena, total: int) -> bool:
-    """Call the launcher ``what`` again while its stream is held; whether that could be told at all.
+    """Call the launcher ``what`` again while its stream is held; whether that could be seen at all.
 
     ``base`` is where its buffers lie, of ``total`` bytes with what is between them, and the first bytes of ``arena``
     are their content before a call. Raises ``Misuse`` where they change before the stream goes on, and ``HipError``.

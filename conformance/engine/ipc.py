@@ -7,7 +7,6 @@ an anonymous file whose descriptor goes with the packet.
 
 from __future__ import annotations
 
-import array
 import ctypes
 import fcntl
 import mmap
@@ -80,10 +79,9 @@ class Channel:
             os.close(file)
 
     def _send(self, data: bytes, descriptors: Sequence[int], seconds: float | None) -> None:
-        attached = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
         self._socket.settimeout(seconds)
         try:
-            self._socket.sendmsg([data], attached)
+            socket.send_fds(self._socket, [data], list(descriptors))
         except TimeoutError:
             raise Late from None
         except OSError as error:
@@ -97,14 +95,13 @@ class Channel:
         self._socket.settimeout(seconds)
         try:
             try:
-                data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
+                data, descriptors, flags, _ = socket.recv_fds(self._socket, PACKET, _DESCRIPTORS)
             except ConnectionResetError:  # raised once where the other side has not read all; what it sent comes after
-                data, attached, flags, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(_DESCRIPTORS * 4))
+                data, descriptors, flags, _ = socket.recv_fds(self._socket, PACKET, _DESCRIPTORS)
         except TimeoutError:
             raise Late from None
         except OSError as error:
             raise Closed(str(error)) from None
-        descriptors = [number for level, kind, content in attached for number in _numbers(level, kind, content)]
         try:
             if not data:
                 raise Closed("end of file")
@@ -167,14 +164,6 @@ def ready(channels: Iterable[Channel], seconds: float) -> list[Channel]:
     for number in by_number:
         poll.register(number, select.POLLIN)
     return [by_number[number] for number, _ in poll.poll(seconds * 1000)]
-
-
-def _numbers(level: int, kind: int, content: bytes) -> list[int]:
-    if (level, kind) != (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-        return []
-    numbers = array.array("i")
-    numbers.frombytes(content[: len(content) - len(content) % numbers.itemsize])
-    return list(numbers)
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:

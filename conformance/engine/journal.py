@@ -32,7 +32,7 @@ class Journal:
         self._file = -1
 
     def resume(self) -> str | None:
-        """Take over what an earlier run has judged; why that cannot be, in words, or ``None``."""
+        """Take over what an earlier run has judged; why that cannot be, or ``None``."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:

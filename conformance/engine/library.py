@@ -160,9 +160,8 @@ class Library(TreeLoader):
             if self._would_define(label, name, kernel.module):
                 refused = None if label in self.refused or why.startswith(_NO_REFUSALS) else self._sources[label]
                 return Found(None, "compile_error", label, why, refused)
-        own = name != kernel.name
-        said = f"no source defines {name}, which is what candle-parity.toml calls it" if own else None
-        return broken or Found(None, "missing", None, said)
+        declared = f"no source defines {name}, which is what candle-parity.toml calls it"
+        return broken or Found(None, "missing", None, None if name == kernel.name else declared)
 
     def _code_of(self, label: str) -> bytes:
         return self._code[label]
@@ -250,7 +249,7 @@ class Library(TreeLoader):
 
 
 def defined_names(source: KernelSource, options: BuildOptions) -> frozenset[str] | None:
-    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that can be told.
+    """The kernels that a source defines, whether it compiles or not; ``None`` where not even that is known.
 
     In both dialects, where the options name none: which of the two the headers make it is for the compiler to find.
     """
@@ -283,7 +282,7 @@ def _refuse_foreign(source: KernelSource, runtime: str) -> None:
 class Defined:
     """A kernel of a code object.
 
-    ``difference`` tells how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition in
+    ``difference`` says how its parameters differ from a spec's, or ``None``; ``line`` is that of its definition in
     ``file`` (a header's path, or the source's label) and ``most_threads`` the largest block that it is built for, where
     the code object says.
     """
@@ -317,7 +316,7 @@ def amd_table(source: KernelSource, code: bytes, arch: str) -> tuple[Table, byte
 
 
 def host_table(source: KernelSource, code: bytes) -> Table:
-    """The kernels in host code, with their types in words; raises ``SourceError``."""
+    """The kernels in host code, with their types as they are written; raises ``SourceError``."""
     try:
         kernels = host_kernels(code)
     except ValueError as error:
@@ -329,7 +328,7 @@ def host_table(source: KernelSource, code: bytes) -> Table:
 
 
 def reported_table(rows: Sequence[KernelRow]) -> Table:
-    """The kernels as a runtime tells them."""
+    """The kernels as a runtime reports them."""
     return {row.name: _defined([compiled(one.type, one.size) for one in row.params], row.line) for row in rows}
 
 

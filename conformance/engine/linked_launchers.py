@@ -91,7 +91,7 @@ class Launchers(TreeLoader):
             try:
                 self._defined[label] = launchers_in(self._sources[label], self._compiler.options)
             except ScanError as error:
-                self._defined[label], self._unread[label] = {}, ": ".join(self._sources[label].told(error))
+                self._defined[label], self._unread[label] = {}, ": ".join(self._sources[label].located(error))
         return self._defined[label]
 
     def _load(self, label: str) -> None:

@@ -6,6 +6,7 @@ import faulthandler
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -149,8 +150,8 @@ def no_answer(request: Request, why: str) -> Answer:
 class Ready:
     """What a run runs on.
 
-    ``identity`` is what, besides source and options, decides a code object; ``pad`` the guard bytes that the harness
-    puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
+    ``identity`` is what decides a code object in addition to source and options; ``pad`` the guard bytes that the
+    harness puts around buffers, 0 where the runtime guards memory itself. ``sandbox`` says what confines the executors,
     ``weakened`` which checks of the runtime the environment has switched off.
     """
 
@@ -174,7 +175,7 @@ NO_DEVICE = Ready("none: recorded answers", "", 0, "reference on trial", "")
 
 @dataclass(frozen=True)
 class Refused:
-    """A process that could not be set up, or a request that could not be met, in words for the user."""
+    """Why a process could not be set up, or a request could not be met; the text is for the user."""
 
     why: str
 
@@ -225,11 +226,8 @@ def run_member(make: MemberFactory) -> None:
     """Serve until the other side closes, as ``python -m MODULE SOCKET_FD PROGRESS_FD PARENT_PID``."""
     die_with_parent(int(sys.argv[3]))
     faulthandler.enable()
-    with Supervisor() as supervisor:
-        try:
-            _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
-        except Closed:
-            return
+    with Supervisor() as supervisor, suppress(Closed):
+        _serve(make, Channel.adopt(int(sys.argv[1])), Progress(int(sys.argv[2])), supervisor)
 
 
 def _serve(make: MemberFactory, channel: Channel, progress: Progress, supervisor: Supervisor) -> None:

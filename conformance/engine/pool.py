@@ -48,7 +48,7 @@ _SENDING = 30.0
 
 
 class EngineError(RuntimeError):
-    """The run cannot go on: bad input or a missing piece, in words for the user."""
+    """The run cannot go on: bad input or a missing piece. The message is for the user."""
 
 
 @dataclass

@@ -53,6 +53,9 @@ class _Error(_Shape):
     detail: Text
     before_launch: bool = False
 
+    def error(self) -> HipError:
+        return HipError(self.call, self.code, self.name, self.what, self.detail, self.before_launch)
+
 
 class CompiledParameterRow(_Shape):
     type: Text | None
@@ -84,6 +87,9 @@ class _Function(_Answer):
 
 class _Misuse(_Shape):
     misuse: Text
+
+    def error(self) -> Misuse:
+        return Misuse(self.misuse)
 
 
 class _Launched(_Answer):
@@ -141,8 +147,8 @@ class Executor:
             self._send({"do": "arena", "arena": number}, [arena.descriptor])
 
     def load(self, code: bytes, label: str, launchers: bool = False) -> tuple[int, list[KernelRow] | None]:
-        """The number of the loaded code object, and its kernels where the runtime can tell; ``launchers``: of what was
-        compiled with host functions.
+        """The number of the loaded code object, and its kernels where the runtime reports them; ``launchers``: of what
+        was compiled with host functions.
 
         Raises ``HipError`` when it is refused and ``Lost``.
         """
@@ -274,7 +280,7 @@ class Executor:
         """The answer to ``message``; raises ``HipError`` for one that is an error, and ``Lost``."""
         answer = self._answer(self._send(message), shape)
         if answer.error is not None:
-            raise _hip_error(answer.error)
+            raise answer.error.error()
         return answer
 
     def _send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
@@ -294,7 +300,7 @@ class Executor:
         answer = self._answer(submitted.id, _Launched)
         if answer.error is not None:
             raise Lost("garbled", f"its answer about a launch is {answer.error.name}")
-        submitted.errors = [_launch_error(error) for error in answer.orders]
+        submitted.errors = [None if error is None else error.error() for error in answer.orders]
         submitted.leak = answer.leak
 
     def _answer(self, number: int, shape: type[_Kind]) -> _Kind:
@@ -333,16 +339,6 @@ def _block_limit(function: Function, launch: Launch) -> str:
         f"its code object allows blocks of at most {function.most_threads} threads (max_flat_workgroup_size), "
         f"{'candle-parity.toml' if launch.own_geometry else 'Candle'} launches {threads}"
     )
-
-
-def _launch_error(error: _Error | _Misuse | None) -> HipError | Misuse | None:
-    if isinstance(error, _Misuse):
-        return Misuse(error.misuse)
-    return None if error is None else _hip_error(error)
-
-
-def _hip_error(error: _Error) -> HipError:
-    return HipError(error.call, error.code, error.name, error.what, error.detail, error.before_launch)
 
 
 @dataclass(frozen=True)

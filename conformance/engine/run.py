@@ -26,7 +26,7 @@ ProgressCallback = Callable[[str, int, int], None]
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """The ``ProgressCallback`` of whom nobody watches."""
+    """The ``ProgressCallback`` that does nothing."""
 
 
 @dataclass

@@ -55,7 +55,7 @@ class KernelSource:
             else path.name
         )
 
-    def told(self, error: ScanError) -> tuple[str, str]:
+    def located(self, error: ScanError) -> tuple[str, str]:
         """The place of ``error``, ``FILE`` or ``FILE:LINE`` with the file as reports name it, and what is wrong."""
         file = self.label_of(os.path.abspath(error.path))
         return file if error.line is None else f"{file}:{error.line}", error.problem

@@ -165,7 +165,7 @@ _FAULTS = tuple(
     for text in (r"Memory access fault by GPU", r"HW Exception by GPU", r"HSA_STATUS_ERROR", r"^:0:\w+\.cpp")
 )
 
-# What follows a fault and does not tell it: the shell's word, and ROCr's about its core dump (amd_core_dump.cpp).
+# What follows a fault and does not explain it: the shell's line, and ROCr's about its core dump (amd_core_dump.cpp).
 _NOISE = re.compile(
     r"^Aborted\b|^Segmentation fault\b|core ?dump|gpucore|^Failed to (write|read GPU memory|fetch queues)",
     re.IGNORECASE,
@@ -194,14 +194,14 @@ def decoded(data: bytes) -> str:
 
 
 def fault_line(text: str) -> str:
-    """The line in which ROCr or HIP tell a GPU's fault; "" where there is none."""
+    """The line in which ROCr or HIP report a GPU's fault; "" where there is none."""
     lines = [line.strip() for line in text.splitlines()]
     found = (line for pattern in _FAULTS for line in lines if pattern.search(line))
     return next(found, "")[:SHOWN]
 
 
 def telling_line(text: str) -> str:
-    """The line of ``text`` that tells best why a process ended: of a GPU's fault, else the last one; "" for none."""
+    """The line of ``text`` that says best why a process ended: of a GPU's fault, else the last one; "" for none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not _NOISE.search(line)]
     return fault_line(text) or (plain or lines or [""])[-1][:SHOWN]

@@ -67,7 +67,7 @@ def command(arguments: argparse.Namespace) -> int:
     print(visible(report_text(report)))
     if defined:
         print(f"{len(defined)} of {len(specs.launchers)} linked launchers are defined")
-    broken = [": ".join(source.told(error)) for source, error in tree.errors.items()]
+    broken = [": ".join(source.located(error)) for source, error in tree.errors.items()]
     broken += [str(error) for _, error in unread]
     for sentence in broken:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)

@@ -71,7 +71,7 @@ def bench(
     with Pool([setup] * max(1, min(jobs, len(sources) + len(libraries))), mode) as pool:
         pool.greet()
         compiled = compile_trees(pool, trees, sources, on_progress)
-        compile_trees(pool, trees, libraries, on_progress)  # whoever needs one that does not compile is told then
+        compile_trees(pool, trees, libraries, on_progress)  # errors are reported by the launchers that need them
     broken = tuple({**tree.broken, **tree.unavailable} for tree in compiled)
     by_name = {kernel.name: kernel for kernel in kernels}
     planned = [(kernel, list(workloads(kernel, sizes, cases.get(kernel.name)))) for kernel in kernels]

@@ -34,7 +34,7 @@ SECONDS = 0.5
 
 COLD = 1 << 30
 """Bytes after which nothing is in a cache any more: four times the last level of the largest (256 MiB on an MI300X,
-which tells of its L2 alone)."""
+which reports its L2 alone)."""
 
 QUEUED = 16
 """Launches between two holds."""
@@ -71,6 +71,22 @@ class Measurement:
     copy_gbps: float
     """A copy on the device that moves as many bytes, read and written together, in the same rotation."""
     timings: tuple[Timing, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One case, launched once; ``bytes`` is what its launch needs to move at least.
+
+    ``elements`` are those of its largest buffer.
+    """
+
+    case: str
+    size: str
+    bytes: int
+    elements: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    counts: LaunchCounts
 
 
 class Bench:
@@ -130,7 +146,7 @@ class Bench:
         launches = 0
 
         def turn() -> Iterator[int]:
-            """Launch each tree once, each on the next set, and tell which; who comes first changes every turn."""
+            """Launch each tree once, each on the next set, and yield which; the order alternates."""
             nonlocal launches
             order = range(len(trees))
             for k in order if launches // len(trees) % 2 == 0 else reversed(order):
@@ -181,7 +197,7 @@ def _rotating(device: Device, sizes: Sequence[int], sets: int) -> Iterator[list[
         yield [tuple(slab + n * step for slab, step in zip(slabs, steps, strict=True)) for n in range(sets)]
     finally:
         for slab in slabs:
-            with suppress(HipError):  # after a fault every call fails; the first error is the one to tell
+            with suppress(HipError):  # after a fault every call fails; the first error is the one to report
                 device.free(slab)
 
 
@@ -267,22 +283,6 @@ def start_of(
 def resources_of(device: Device, function: Function, launch: Launch) -> Resources:
     """What ``function`` takes; nothing is known of a host function."""
     return Resources(0, 0, 0, 0) if launch.types else device.resources(function, launch)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One case, launched once; ``bytes`` is what its launch needs to move at least.
-
-    ``elements`` are those of its largest buffer.
-    """
-
-    case: str
-    size: str
-    bytes: int
-    elements: int
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    counts: LaunchCounts
 
 
 def count(

@@ -59,7 +59,8 @@ class LocalLoader:
 class Timer:
     """Answers ``Compile`` and ``Time``."""
 
-    def __init__(self, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
+    def __init__(self, _: Channel, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> None:
+        no_core_files()
         self._progress = progress
         self._kind = kind = runtime_kind(setup.runtime)
         runtime = kind.open(setup.wave, setup.threads)
@@ -136,10 +137,5 @@ class Timer:
         return error.is_fault or error.is_timeout or not survives
 
 
-def _make(_: Channel, progress: Progress, setup: Setup, mode: TimeTrees, supervisor: Supervisor) -> Timer:
-    no_core_files()
-    return Timer(progress, setup, mode, supervisor)
-
-
 if __name__ == "__main__":
-    run_member(_make)
+    run_member(Timer)

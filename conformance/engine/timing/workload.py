@@ -124,7 +124,7 @@ _SHARES: dict[str, Callable[[_Given], dict[str, float]]] = {
     "scatter": lambda given: {"out": given.named("dst_dim_size", given.numbers["right_size"])},
     "indexed_moe_forward": _experts,
 }
-"""By launch family: how often the bytes of a buffer move, where its role does not tell."""
+"""By launch family: how often the bytes of a buffer move, where its role does not say."""
 
 
 def _conv(rank: int, out: int) -> Callable[[_Given], int]:

@@ -67,7 +67,7 @@ def check_sources(tree: SourceTree, kernels: Mapping[str, Kernel], wanted: Seque
     """The findings of ``tree`` against ``kernels`` (all of the specs); only ``wanted`` ones can be missing."""
     findings = []
     for source, error in tree.errors.items():
-        place, problem = source.told(error)
+        place, problem = source.located(error)
         findings.append(Finding("unreadable", "", problem, place))
     rows = [
         (definition, tree.place(source, definition))
