@@ -15,26 +15,12 @@ Array = NDArray[Any]
 RowPattern = Callable[[Array, DType], None]
 
 
-def _column(value: float, *columns: int) -> RowPattern:
-    """``value`` in some columns of every row."""
+def _put(value: float, *columns: int | slice) -> RowPattern:
+    """``value`` in some columns of every row; one behind the last is the last."""
 
     def write(rows: Array, _: DType) -> None:
         for column in columns:
-            rows[:, min(column, rows.shape[1] - 1)] = value
-
-    return write
-
-
-def _all(value: float) -> RowPattern:
-    def write(rows: Array, _: DType) -> None:
-        rows[...] = value
-
-    return write
-
-
-def _every_third(value: float) -> RowPattern:
-    def write(rows: Array, _: DType) -> None:
-        rows[:, 1::3] = value
+            rows[:, column if isinstance(column, slice) else min(column, rows.shape[1] - 1)] = value
 
     return write
 
@@ -74,19 +60,18 @@ def _ends(rows: Array, kind: DType) -> None:
         rows[:, place:][:, :1] = scalar(kind.name, text)
 
 
-def _far_below(rows: Array, kind: DType) -> None:
-    """Numbers near -200."""
-    rows[...] = (rows.astype(np.float64) - 200).astype(kind.numpy)
-
-
 def _without_nan(rows: Array, _: DType) -> None:
     with np.errstate(invalid="ignore"):
         rows[np.isnan(rows.astype(np.float64))] = 1.0
 
 
-def _offset(rows: Array, kind: DType) -> None:
-    """Numbers near 30: squares whose mean is far greater than the variance."""
-    rows[...] = (rows.astype(np.float64) + 30).astype(kind.numpy)
+def _near(value: float) -> RowPattern:
+    """The numbers as they are around 0, around ``value``."""
+
+    def write(rows: Array, kind: DType) -> None:
+        rows[...] = (rows.astype(np.float64) + value).astype(kind.numpy)
+
+    return write
 
 
 def _sparse(rows: Array, _: DType) -> None:
@@ -100,18 +85,18 @@ def _sparse(rows: Array, _: DType) -> None:
 
 
 _FLOAT_PATTERNS: dict[str, RowPattern] = {
-    "nan_first": _column(np.nan, 0),
-    "nan_later": _column(np.nan, 5, 1029),
-    "nan_last": _column(np.nan, 1 << 30),
-    "nan": _all(np.nan),
-    "minus_inf": _all(-np.inf),
-    "plus_inf": _all(np.inf),
-    "one_inf": _column(np.inf, 2),
-    "masked": _every_third(-np.inf),
+    "nan_first": _put(np.nan, 0),
+    "nan_later": _put(np.nan, 5, 1029),
+    "nan_last": _put(np.nan, 1 << 30),
+    "nan": _put(np.nan, slice(None)),
+    "minus_inf": _put(-np.inf, slice(None)),
+    "plus_inf": _put(np.inf, slice(None)),
+    "one_inf": _put(np.inf, 2),
+    "masked": _put(-np.inf, slice(1, None, 3)),
     "zeros": _zeros,
     "no_nan": _without_nan,
-    "offset": _offset,
-    "far_below": _far_below,
+    "offset": _near(30),  # squares whose mean is far greater than the variance
+    "far_below": _near(-200),
     "sparse": _sparse,
 }
 

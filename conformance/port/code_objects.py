@@ -7,7 +7,7 @@ usage document describes under "Code Object Metadata".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -86,7 +86,7 @@ class CodeObject:
 
 
 # What the readers of ELF and msgpack raise on bytes that are neither.
-_DAMAGE = (
+DAMAGE = (
     *(ELFError, ConstructError, msgpack.UnpackException, struct.error),
     *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
 )
@@ -135,7 +135,7 @@ def embedded(library: bytes, arch: str, label: str) -> bytes:
     try:
         section = ELFFile(BytesIO(library)).get_section_by_name(_EMBEDDED)
         data = b"" if section is None else bytes(section.data())
-    except _DAMAGE:
+    except DAMAGE:
         data = b""
     if not data:
         raise AmdError(f"{label}: is not a library with code for an AMD GPU")
@@ -152,7 +152,7 @@ def parse(data: bytes, label: str) -> CodeObject:
         raise AmdError(f"{label}: is not a code object (an ELF file or an offload bundle was expected)")
     try:
         return _parse(data, label)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if isinstance(error, AmdError):
             raise
         why = " ".join(f"{type(error).__name__}: {error}".split())
@@ -241,16 +241,23 @@ def _users(elf: ELFFile, table: SymbolTableSection, name: str) -> Iterator[str]:
         for relocation in section.iter_relocations()
         if table.get_symbol(relocation["r_info_sym"]).name == name
     ]
-    for symbol in table.iter_symbols():
-        if symbol["st_info"]["type"] == "STT_FUNC" and isinstance(symbol["st_shndx"], int):
-            code = _code(elf.get_section(symbol["st_shndx"]), symbol["st_value"], symbol["st_size"])
-            places = symbol["st_value"] + 4 * np.arange(len(code))
-            if any(np.isin(code + places - slot, _LITERALS).any() for slot in slots):
-                yield symbol.name
+    for user, address, code in functions(elf, [table]):
+        words = np.frombuffer(code[: len(code) // 4 * 4], "<i4").astype(np.int64)
+        places = address + 4 * np.arange(len(words))
+        if any(np.isin(words + places - slot, _LITERALS).any() for slot in slots):
+            yield user
 
 
-def _code(section: Any, address: int, size: int) -> Any:
-    """The words of a function, as signed numbers."""
-    start = address - section["sh_addr"]
-    data = section.data()[start : start + size]
-    return np.frombuffer(data[: len(data) // 4 * 4], "<i4").astype(np.int64)
+def functions(elf: ELFFile, tables: Iterable[SymbolTableSection] | None = None) -> Iterator[tuple[str, int, bytes]]:
+    """Name, address and code of each function in the symbol ``tables``, by default all of ``elf``."""
+    if tables is None:
+        tables = (section for section in elf.iter_sections() if isinstance(section, SymbolTableSection))
+    seen: set[int] = set()
+    for symbol in (symbol for table in tables for symbol in table.iter_symbols()):
+        index, address, size = symbol["st_shndx"], symbol["st_value"], symbol["st_size"]
+        if symbol["st_info"]["type"] != "STT_FUNC" or not isinstance(index, int) or not size or address in seen:
+            continue
+        seen.add(address)
+        section = elf.get_section(index)
+        start = address - section["sh_addr"]
+        yield symbol.name, address, section.data()[start : start + size]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,18 +13,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.construct import ConstructError
+from elftools.common.exceptions import DWARFError
 from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
+from conformance.port.code_objects import DAMAGE
 from conformance.port.sources import KernelSource
 
-_DAMAGE = (
-    *(ELFError, DWARFError, ConstructError, struct.error, UnicodeError),
-    *(LookupError, TypeError, ValueError, AttributeError, AssertionError, OverflowError, RecursionError),
-)
-"""What the reader raises on bytes that are no DWARF."""
+_DAMAGE = (*DAMAGE, DWARFError, AssertionError, RecursionError)
+"""What the reader raises on bytes that are not DWARF."""
 
 _OF_VENDORS = re.compile(r"^/opt/rocm|/include/hip/|/amd_detail/|/c\+\+/|/lib/clang/|(?:^|/)__clang_[^/]*$")
 """Paths of headers that come with a compiler or with ROCm."""

@@ -27,6 +27,9 @@ from conformance.spec.kernel import Entry, Kernel, Parameter
 
 Read = TypeVar("Read")
 
+_ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
+"""Bytes of an element of types that numpy itself lacks."""
+
 _MOST_GRID = 2**31 - 1
 _MOST_SHARED = 1 << 20
 
@@ -172,8 +175,10 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
             types = tuple("*" if parameter.pointer else parameter.dtype for parameter in kernel.params)
             launch = Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, tuple(args), types)
         else:
-            geometry = _three(case, "grid", _MOST_GRID), _three(case, "block", 1024), _shared(case)
-            launch = Launch(kernel.name, *geometry, tuple(args))
+            grid, block, shared = _three(case, "grid", _MOST_GRID), _three(case, "block", 1024), case["shared"]
+            if not _in_range(shared, 0, _MOST_SHARED):
+                raise ValueError(f"shared must be an integer from 0 to {_MOST_SHARED}, not {shortened(repr(shared))}")
+            launch = Launch(kernel.name, grid, block, shared, tuple(args))
     except TraceError:
         raise
     except KeyError as error:
@@ -191,13 +196,6 @@ def _three(case: dict[str, Any], key: str, most: int) -> tuple[int, int, int]:
     return numbers[0], numbers[1], numbers[2]
 
 
-def _shared(case: dict[str, Any]) -> int:
-    shared = case["shared"]
-    if not _in_range(shared, 0, _MOST_SHARED):
-        raise ValueError(f"shared must be an integer from 0 to {_MOST_SHARED}, not {shortened(repr(shared))}")
-    return int(shared)
-
-
 def _in_range(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
@@ -208,7 +206,7 @@ def _length(row: dict[str, Any], parameter: Parameter) -> int:
         raise ValueError(
             f"{parameter.name} has {shortened(repr(row['n']))} elements, not a number up to {MAX_ELEMENTS}"
         )
-    return int(row["n"]) * _itemsize(row)
+    return int(row["n"]) * (_ML_DTYPES.get(row["dtype"]) or np.dtype(row["dtype"]).itemsize)
 
 
 def _argument(row: dict[str, Any], parameter: Parameter, module: _Module, where: str) -> Argument:
@@ -256,14 +254,6 @@ def _elements(row: dict[str, Any], parameter: Parameter) -> DType:
     """The dtype of a buffer's elements: the parameter's, or, of a ``void*``, the float that was recorded."""
     target = dtype(parameter.dtype)
     return next((it for it in FLOATS if target.kind == "bytes" and it.numpy.name == row["dtype"]), target)
-
-
-_ML_DTYPES = {"bfloat16": 2, "float8_e4m3fn": 1}
-
-
-def _itemsize(row: dict[str, Any]) -> int:
-    name = row["dtype"]
-    return _ML_DTYPES[name] if name in _ML_DTYPES else int(np.dtype(name).itemsize)
 
 
 def _array(row: dict[str, Any], key: str, parameter: Parameter, module: _Module, where: str) -> NDArray[Any]:

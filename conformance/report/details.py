@@ -31,14 +31,9 @@ _HEADINGS: dict[Status, str] = {
 _DECLARED = "Known failures, declared by the port"
 
 
-def _undeclared(status: Status) -> Callable[[KernelResult], bool]:
-    return lambda row: row.status == status and row.known_reason is None
-
-
-_SECTIONS: tuple[tuple[str, Callable[[KernelResult], bool]], ...] = (
-    *((heading, _undeclared(status)) for status, heading in _HEADINGS.items()),
-    (_DECLARED, lambda row: row.known_reason is not None),
-)
+def _heading(row: KernelResult) -> str:
+    """Empty for a kernel that no section is about."""
+    return _HEADINGS.get(row.status, "") if row.known_reason is None else _DECLARED
 
 
 Told = dict[str, list[tuple[str, KernelResult]]]
@@ -54,10 +49,10 @@ def failure_lines(
     ``label``.
     """
     rows, lines = _news(rows, label, {} if told is None else told)
-    for heading, belongs in _SECTIONS:
+    for heading in (*_HEADINGS.values(), _DECLARED):
         groups: dict[str, list[KernelResult]] = {}
         for row in rows:
-            if belongs(row):
+            if _heading(row) == heading:
                 # Wrong answers differ per kernel; a compiler's error is often one for a whole file.
                 key = row.known_reason or (row.name if row.failures or not row.message else row.message)
                 groups.setdefault(key, []).append(row)
@@ -76,7 +71,7 @@ def _news(rows: Sequence[KernelResult], label: str, told: Told) -> tuple[list[Ke
     new: list[KernelResult] = []
     known: dict[str, list[str]] = {}
     for row in rows:
-        if not any(belongs(row) for _, belongs in _SECTIONS):
+        if not _heading(row):
             continue
         before = next((name for name, other in told.get(row.name, ()) if _alike(row, other)), None)
         if before is None:

@@ -184,10 +184,6 @@ def _call(kernel: Kernel, arguments: Sequence[Argument]) -> Launch:
     return Launch(kernel.name, (0, 0, 0), (0, 0, 0), 0, in_order(kernel, (*arguments, Stream("stream"))), types)
 
 
-def _device(kernel: Kernel, fields: Fields) -> list[Argument]:
-    return numbers(kernel, **{name: fields.number(name, default, 1) for name, default in _DEVICE.items()})
-
-
 def _floats(kind: str, name: str, count: int, stream: RandomStream) -> Buffer:
     return Buffer(name, kind, "in", values("unit", dtype(kind), count, stream))
 
@@ -258,7 +254,7 @@ def _mmq(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         poisoned(fields, kernel, "dst", columns * (rows + gap)),
         *numbers(kernel, ncols_x=ncols, nrows_x=rows, ncols_y=columns, stride_row_x=row_stride),
         *numbers(kernel, stride_col_dst=rows + gap),
-        *_device(kernel, fields),
+        *numbers(kernel, **{name: fields.number(name, default, 1) for name, default in _DEVICE.items()}),
     )
     return _call(kernel, arguments)
 

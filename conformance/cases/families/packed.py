@@ -86,25 +86,17 @@ def _infinite(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
     return np.where((word & np.uint64(7)) == 0, special, plain).view(row.numpy)
 
 
-def _subnormal(kind: str, n: int, stream: RandomStream) -> NDArray[Any]:
-    return values("subnormal", dtype(kind), n, stream)
-
-
 _SCALES: dict[str, Callable[[str, int, RandomStream], NDArray[Any]]] = {
     "random": _small,
     "extremes": _small,
     "zeros": _zeros,
-    "subnormal": _subnormal,
+    "subnormal": lambda kind, n, stream: values("subnormal", dtype(kind), n, stream),
     "huge": _huge,
     "infinite": _infinite,
 }
 
 VALUES: tuple[str, ...] = tuple(_SCALES)
 """The distributions of the float scales of blocks; ``extremes`` is about the other bytes."""
-
-
-def _random_bytes(n: int, stream: RandomStream) -> Bytes:
-    return stream.take(-(-n // 8)).view(np.uint8)[:n]
 
 
 def blocks(name: str, count: int, distribution: str, stream: RandomStream) -> NDArray[np.uint8]:
@@ -114,7 +106,8 @@ def blocks(name: str, count: int, distribution: str, stream: RandomStream) -> ND
 
 def _blocks(name: str, count: int, distribution: str, stream: RandomStream) -> NDArray[np.uint8]:
     form = FORMATS[name]
-    data = _random_bytes(count * form.size, stream).copy()
+    size = count * form.size
+    data = stream.take(-(-size // 8)).view(np.uint8)[:size].copy()
     if distribution == "extremes":
         data = _EXTREMES[data & 3]
     data = data.reshape(count, form.size)

@@ -128,7 +128,8 @@ def report_text(report: CheckReport) -> str:
     defined = _defined(report)
     count = sum(map(len, report.tree.definitions.values()))
     parts = [f"{len(report.tree.definitions)} source files define {count} kernels"] if report.tree.definitions else []
-    parts += [f"{len(report.objects)} code objects ({', '.join(_targets(report))})"] if report.objects else []
+    targets = ", ".join(sorted({file.code.target for file in report.objects}))
+    parts += [f"{len(report.objects)} code objects ({targets})"] if report.objects else []
     lines += ["", f"{report.kernels}: {'; '.join(parts)}"]
     present = len(defined & report.specs.keys())
     lines.append(
@@ -157,10 +158,6 @@ def _object_table(files: Sequence[ObjectFile]) -> list[str]:
         )
         body.append((file.label, file.code.target, len(kernels), waves, *most))
     return tabulate(body, headers=heads).splitlines()
-
-
-def _targets(report: CheckReport) -> list[str]:
-    return sorted({file.code.target for file in report.objects})
 
 
 def _described(finding: Finding) -> str:

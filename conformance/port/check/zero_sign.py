@@ -12,12 +12,9 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
 
-from conformance.port.code_objects import CodeObject
+from conformance.port.code_objects import DAMAGE, CodeObject, functions
 from conformance.port.instructions import generation, instructions
 from conformance.port.line_tables import LineTable, read_line_table
 
@@ -29,7 +26,6 @@ _DIV_FIXUP = {9: (0xD1EF0000, 0xD2070000), 10: (0xD75F0000,), 11: (0xD6540000,),
 """v_div_fixup_f16, which gives the quotient that it is handed its sign back: LLVM's division of halves."""
 _ZERO = 128
 _NEGATED = 1 << 31
-_DAMAGE = (ELFError, ConstructError, LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ def lost_signs(code: CodeObject) -> list[LostSign]:
             lines = lines or read_line_table(code.elf)
             key = (function, mnemonic, _place(lines, address))
             counts[key] = counts.get(key, 0) + 1
-    except _DAMAGE:
+    except DAMAGE:
         return []
     return [LostSign(function, mnemonic, count, place) for (function, mnemonic, place), count in counts.items()]
 
@@ -78,7 +74,7 @@ def lost_signs(code: CodeObject) -> list[LostSign]:
 def _found(elf: ELFFile, gen: int) -> Iterator[tuple[str, int, str]]:
     """Function, address and mnemonic of each such instruction."""
     names = {_PREFIX[gen] | opcode << 16: name for opcode, name in _OPCODES.items()}
-    for name, address, body in _functions(elf):
+    for name, address, body in functions(elf):
         words = np.frombuffer(body, "<u4", len(body) // 4)
         if not np.isin(words & _OPCODE_BITS, list(names)).any():
             continue  # nearly all functions: their instructions need not be decoded
@@ -102,22 +98,6 @@ def _adds_zero(first: int, second: int) -> bool:
     square = (second & 0x1FF) == (second >> 9 & 0x1FF) and (second >> 29 & 1) == (second >> 30 & 1)
     halves = ((first >> 11 & 1) == (first >> 12 & 1)) and ((second >> 27 & 1) == (second >> 28 & 1))
     return (second >> 18 & 0x1FF) == _ZERO and not second & _NEGATED and not (square and halves)
-
-
-def _functions(elf: ELFFile) -> Iterator[tuple[str, int, bytes]]:
-    """Name, address and code of each function."""
-    seen: set[int] = set()
-    for table in elf.iter_sections():
-        if not isinstance(table, SymbolTableSection):
-            continue
-        for symbol in table.iter_symbols():
-            index, address, size = symbol["st_shndx"], symbol["st_value"], symbol["st_size"]
-            if symbol["st_info"]["type"] != "STT_FUNC" or not isinstance(index, int) or not size or address in seen:
-                continue
-            seen.add(address)
-            section = elf.get_section(index)
-            start = address - section["sh_addr"]
-            yield symbol.name, address, section.data()[start : start + size]
 
 
 def _place(table: LineTable, address: int) -> str | None:

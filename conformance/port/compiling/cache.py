@@ -116,7 +116,8 @@ def made(
         if found is None:
             key, found = plan.compiled(compiler)
             if ours:
-                objects.keep(key, _entry(found))
+                listing = json.dumps(found.broken).encode() + b"\n" if found.broken else b""
+                objects.keep(key, listing + found.code)
     return found
 
 
@@ -132,10 +133,6 @@ def _kept(plan: _Plan, compiler: CompilerChoice, objects: ObjectFolder) -> Made 
             broken = {name: Broken(*row) for name, row in json.loads(listing).items()}
             return Made(code, way.compiler, way.name, broken)
     return None
-
-
-def _entry(found: Made) -> bytes:
-    return json.dumps(found.broken).encode() + b"\n" + found.code if found.broken else found.code
 
 
 @dataclass

@@ -140,7 +140,7 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
             child.kill()
         if code is None and time.monotonic() - started >= limits.seconds:
             raise CompileError(label, f"{STOPPED}{limits.seconds:g} s (--compile-timeout)")
-        messages = _head(output).decode(errors="replace")
+        messages = os.pread(output, _QUOTED, 0).decode(errors="replace")
         if code is None or -code in _FROM_OUTSIDE:
             raise _KilledError(child.ended_how())
         if code < 0:
@@ -214,10 +214,6 @@ def _buffer(name: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _head(descriptor: int) -> bytes:
-    return os.pread(descriptor, _QUOTED, 0)
 
 
 def _unpacked(descriptor: int, label: str) -> dict[str, Any]:
