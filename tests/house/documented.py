@@ -41,6 +41,17 @@ def in_blocks() -> list[Written]:
     return list(found)
 
 
+def in_output() -> list[Written]:
+    """The commands of ours that a page shows as output, such as the one that shows a failure again."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                if line.strip().startswith("candle-parity ") and not line.strip().startswith("candle-parity cpu"):
+                    found += _commands(page, line.strip())
+    return found
+
+
 def inline() -> list[tuple[str, str, list[str]]]:
     """Page, command and options of each `run --this` that stands in a text."""
     found = []

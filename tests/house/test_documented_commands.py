@@ -1,6 +1,6 @@
-"""Commands of README, CONTRIBUTING and docs/: all are read by the real parsers, the fast ones run in a small port.
+"""Commands of README, CONTRIBUTING and docs/: all are read by the real parsers, and run in a small port where they can.
 
-The shell blocks of docs/ci.md are run by tests/ci.
+What cannot run here is listed with the reason. The shell blocks of docs/ci.md are run by tests/ci.
 """
 
 from __future__ import annotations
@@ -10,24 +10,41 @@ import shlex
 from pathlib import Path
 
 import pytest
-from documented import Written, in_blocks, inline
+from documented import Written, in_blocks, in_output, inline
 
 from conformance.cli.main import build_parser, parse
 from conformance.cli.usage import UsageError
 from conformance.files import ROOT
+from conformance.record.bench import bench_text
 from conformance.spec.load import load_specs
-from tests.cli.small_port import small_port
+from tests.bench.made import record as bench_record
+from tests.cli.small_port import PORT
 from tests.commands import answer
 
 COMMANDS = in_blocks()
 OURS = [one for one in COMMANDS if one.program == "candle-parity"]
-SHORT = ("list", "check", "report", "diff", "export", "new")
-KERNELS = """#include <hip/hip_runtime.h>
-#define NOTHING(name, T)                                                                                        \\
+NOTHING = """#define NOTHING(name, T)                                                                                \\
   extern "C" __global__ void name(size_t numel, size_t num_dims, const size_t *info, const T *inp, T *out) {}
 NOTHING(uneg_f16, __half)
 NOTHING(uexp_f32, float)
+extern "C" __global__ void cast_bf16_u8(size_t numel, size_t num_dims, const size_t *info, const __hip_bfloat16 *inp,
+                                        unsigned char *out) {}
 """
+ELSEWHERE = {
+    "--runtime isa": "needs a compiler for AMD targets; tests/isa_runtime",
+    "--runtime rocm": "needs an AMD GPU; tests/rocm_runtime",
+    "--compiler hipcc": "needs a ROCm; tests/rocm_runtime",
+    "--module mmvq": "compiles no launcher of the small port; tests/launchers",
+    "--write": "edits the specs; tests/growing",
+}
+"""What keeps a command from running here, by a part of it, and where it is tried."""
+
+
+def runnable() -> list[tuple[str, ...]]:
+    """The commands that are to run, each once, records before what reads them."""
+    commands = [one for one in [*OURS, *in_output()] if one.page != "ci.md"]
+    words = dict.fromkeys(one.words for one in commands if not any(part in str(one) for part in ELSEWHERE))
+    return sorted(words, key=lambda one: ("run", "bench").index(one[0]) if one[0] in ("run", "bench") else 2)
 
 
 def test_the_pages_have_commands() -> None:
@@ -35,7 +52,7 @@ def test_the_pages_have_commands() -> None:
     assert {one.program for one in COMMANDS} == {"candle-parity", "pytest", "make"}
 
 
-@pytest.mark.parametrize("command", OURS, ids=str)
+@pytest.mark.parametrize("command", [*OURS, *in_output()], ids=str)
 def test_the_command_line_is_one(command: Written) -> None:
     arguments = parse(command.words)
     for pattern in getattr(arguments, "patterns", []):
@@ -44,11 +61,13 @@ def test_the_command_line_is_one(command: Written) -> None:
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one.program == "pytest"], ids=str)
 def test_pytest_knows_the_options(command: Written, pytestconfig: pytest.Config) -> None:
+    """What these commands do is tried in tests/cli/test_pytest_items.py and tests/ci."""
     _, unknown = pytestconfig._parser.parse_known_and_unknown_args(list(command.words))
     assert unknown == []
 
 
 def test_make_has_the_targets() -> None:
+    """What they do takes minutes; ``.ci/run`` runs them."""
     (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     words = [word for one in COMMANDS if one.program == "make" for word in one.words if "=" not in word]
     assert {"parity", "test"} <= set(words) <= set(phony.split())
@@ -69,44 +88,39 @@ def test_a_renamed_option_would_be_found() -> None:
         parse(["run", "--kernels", "path/to/port", "--fail-over", "80"])
 
 
+def test_each_reason_is_that_of_a_command() -> None:
+    assert [part for part in ELSEWHERE if not any(part in str(one) for one in OURS)] == []
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working directory in which the files that the pages name are there."""
     folder = tmp_path_factory.mktemp("documented")
-    (folder / "path" / "to").mkdir(parents=True)
-    small_port(folder)
-    (folder / "port").rename(folder / "path" / "to" / "port")
-    (folder / "path" / "to" / "port" / "unary.hip").write_text(KERNELS)
+    for name in ("path/to/port", "candle-kernels/src"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "fill.hip").write_text(PORT + NOTHING)
     return folder
 
 
-def test_the_commands_of_the_readme_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", runnable(), ids=shlex.join)
+def test_the_command_runs(
+    words: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    runs = [one.words for one in OURS if one.page == "README.md" and one.words[0] == "run"]
-    assert len(runs) == 5
-    for words in runs:
-        said = answer(capfd, *words, "--runtime", "cpu", "--jobs", "1")
-        assert said.code in (0, 1), said.err
-    assert (folder / "parity.json").exists()
+    read = [word for word in words if word.endswith((".json", ".json.xz")) and word != "--json"]
+    for name in read if words[0] in ("report", "diff") or "--baseline" in words else []:
+        made(folder / name, capfd)
+    if "--from" in words:
+        (folder / words[-1]).write_text(bench_text(bench_record()))
+    if words[0] == "export":
+        pytest.importorskip("safetensors")
+    on_host = ["--runtime", "cpu", "--jobs", "1"] if words[0] in ("run", "bench") and "--from" not in words else []
+    said = answer(capfd, *words, *on_host)
+    assert said.code in (0, 1), said.err
 
 
-def test_the_short_commands_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(folder)
-    record = folder / "record.json"
-    run = ["run", "fill_u32", "--kernels", "path/to/port", "--runtime", "cpu", "--jobs", "1", "--json", str(record)]
-    assert answer(capfd, *run).code == 0
-    for name in ("other-machine", "old", "new"):
-        (folder / f"{name}.json").write_text(record.read_text())
-    short = {one.words for one in OURS if one.words[0] in SHORT and one.page != "ci.md" and "--write" not in one.words}
-    assert {words[0] for words in short} >= {"check", "report", "diff", "export", "new"}
-    for words in sorted(short):
-        if words[0] == "export":
-            pytest.importorskip("safetensors")
-        said = answer(capfd, *words)
-        assert said.code in (0, 1), said.err
-    assert (folder / "PARITY.md").exists()
-    assert (folder / "parity.html").exists()
+def made(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A record at ``path``, if there is none."""
+    if not path.exists():
+        run = ["run", "fill_u32", "--kernels", "path/to/port", "--runtime", "cpu", "--jobs", "1", "--json", str(path)]
+        assert answer(capfd, *run).code == 0

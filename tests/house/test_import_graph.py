@@ -4,6 +4,7 @@ files that lead to one place."""
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -78,6 +79,17 @@ def test_no_folder_is_imported_by_what_it_imports() -> None:
         list(TopologicalSorter(graph()).static_order())
     except CycleError as cycle:
         pytest.fail(f"imports go in a circle: {' -> '.join(reversed(cycle.args[1]))}")
+
+
+def test_a_folder_imports_what_stands_above_it_in_the_table_of_contributing() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.partition("| `conformance/` |")[2].partition("\n\n")[0]
+    order = re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE)
+    folders = {path.name for path in (ROOT / "conformance").iterdir() if (path / "__init__.py").is_file()}
+    assert set(order) == folders
+    rooms = graph()
+    upwards = {name: (rooms[name] & folders) - set(order[:place]) for place, name in enumerate(order)}
+    assert not any(upwards.values()), upwards
 
 
 def test_a_circle_would_be_found() -> None:
