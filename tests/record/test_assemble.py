@@ -185,7 +185,10 @@ def test_a_build_has_the_digest_of_a_run_of_the_same_tree(specs: Specs, tmp_path
     assert built.sources != tree_digest(tree.path)
 
 
-def test_what_sources_are_compiled_with_stands_in_the_record(specs: Specs, tmp_path: Path) -> None:
+def test_what_sources_are_compiled_with_stands_in_the_record(
+    specs: Specs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     options = BuildOptions(
         include_dirs=(tmp_path / "shim",),
         defines=("A=1", "B"),
@@ -195,7 +198,7 @@ def test_what_sources_are_compiled_with_stands_in_the_record(specs: Specs, tmp_p
         dialect="hip",
     )
     ran = assemble(specs, replace(result(tmp_path), mode=JudgeGenerated(Tree(tmp_path, options)))).run
-    words = f"-I {tmp_path}/shim -D A=1 -D B -U C --include hip/hip_fp16.h --include {tmp_path}/shim/s.h"
+    words = "-I shim -D A=1 -D B -U C --include hip/hip_fp16.h --include shim/s.h"
     assert ("Compiled with", f"{words} --std c++20 --dialect hip") in facts(ran, "candle")
     built = build_record(specs, Tree(tmp_path, options), "clang", datetime.now(UTC), 1.0, {}, {}, {}, {}).run
     assert built.options == ran.options
