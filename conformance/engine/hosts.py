@@ -10,7 +10,7 @@ from typing import IO
 
 from conformance.engine.last_words import telling_line
 from conformance.engine.progress import Progress
-from conformance.engine.tasks import Ready, Setup, from_map
+from conformance.engine.tasks import Ready, Setup, from_map, to_map
 from conformance.engine.wire import Channel, Closed, Garbled, Late, pair
 from conformance.files import own_module
 from conformance.processes import Child, InfrastructureError, Supervisor
@@ -122,16 +122,7 @@ class Host:
             words = [*own_module("conformance.engine.executor"), str(theirs.fileno()), str(parent_word())]
             errors = self._errors.fileno()
             self._child = self._supervisor.start(words, pass_fds=(theirs.fileno(),), stdout=errors, stderr=errors)
-        setup = self._setup
-        self._control.send(
-            {
-                "runtime": setup.runtime,
-                "wave": setup.wave,
-                "threads": setup.threads,
-                "device": setup.device,
-                "sandbox": setup.sandbox,
-            }
-        )
+        self._control.send(to_map(self._setup)["data"])
 
     def _fork(self, judges: list[int]) -> ExecutorState:
         assert self._control is not None

@@ -166,7 +166,7 @@ def _run(
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
         declared=None if tree is None else tree.declared.digest,
         target=setup.arch if executes else None,
-        options=() if tree is None else shown_options(tree.options),
+        options=() if tree is None else (*shown_options(tree.options), *setup.recorded()),
     )
 
 

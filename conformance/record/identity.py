@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from conformance.record.model import RunInfo
+from conformance.settings import judged_with
 
 
 def judged_alike(run: RunInfo) -> Hashable:
     """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
     how = (run.runtime, run.arch, run.wave, run.orders, run.compiler, run.emulator, run.target, run.perturb)
-    return how, run.kernels, run.sources, run.specs_digest, run.harness, run.subject, run.traces
+    return (
+        how,
+        judged_with(run.options),
+        run.kernels,
+        run.sources,
+        run.specs_digest,
+        run.harness,
+        run.subject,
+        run.traces,
+    )
 
 
 def of_one_run(run: RunInfo) -> Hashable:

@@ -52,7 +52,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                     yield answer
 
         monkeypatch.setattr(run, "Pool", Workers)
-        setup = Setup("cuda", None, (), 1, 0, "", None, "")
+        setup = Setup(runtime="cuda")
         return bench(
             setup,
             TimeTrees((Tree(kernels_folder()),)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
-from conformance.port.compiling.choice import CompilerChoice, refused_by_both, refused_by_hiprtc, toolchain_for
+from conformance.port.compiling.choice import refused_by_both, refused_by_hiprtc, toolchain_for
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
 from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
@@ -23,6 +23,7 @@ from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
+from conformance.settings import CompilerChoice
 from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from conformance.port.compiling.logs import COMPILER_LOST
 from conformance.runtimes.hip.errors import first_error
@@ -17,9 +17,6 @@ from conformance.runtimes.rocm.hiprtc import HEADER_PACKAGES
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
-
-CompilerChoice = Literal["auto", "hiprtc", "hipcc"]
-CHOICES: tuple[CompilerChoice, ...] = get_args(CompilerChoice)
 
 
 class NoHipcc(RuntimeError):
