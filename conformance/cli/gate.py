@@ -107,11 +107,12 @@ class Against:
 
 @dataclass(frozen=True)
 class _Condition:
-    """A gate: ``text`` is what it asks for and what there is, ``why`` a sentence where it is not met."""
+    """A gate: its name, whether it is met, ``why`` not, and the ``text`` of what it asks for and what there is."""
 
+    name: str
     met: bool
-    text: str = ""
     why: str = ""
+    text: str = ""
 
 
 def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None) -> Decision:
@@ -123,8 +124,10 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
     have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
     part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
     """
-    figures = [*_coverage(judged, asked, against), *_baseline(against)]
-    launchers = _launchers(judged, asked)
+    below = "the coverage is below the gate" if against is not None else ""  # else its text says it
+    coverage = _share_gate("coverage", judged.kernels, asked.fail_under, f" kernels{judged.specs}", below)
+    figures = [*coverage, *_baseline(against)]
+    launchers = _share_gate("launchers", judged.launchers, asked.fail_under_launchers)
     line = "; ".join(one.text for one in figures) or None
     own = launchers[0].text if launchers else None
     lost = _lost(judged, asked, against, gated=bool(figures or launchers))
@@ -140,8 +143,8 @@ def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None
         here = "".join(f"; here NOT met: {one.why}" for one in strict if not one.met)
         line = f"shard {judged.shard}: gates are for all shards together: {_JOIN}{here}"
         return Decision(_code(strict), line, why)
-    named = strict if all(one.met for one in figures if one.text.startswith("coverage")) else []
-    others = [*named, *([_Condition(False, why=judged.spoiled)] if judged.spoiled else [])]
+    others = strict if _code(coverage) == MET else []
+    others += [_Condition("other tests", False, judged.spoiled)] if judged.spoiled else []
     code = _code([*figures, *launchers, *others])
     own = f"{own}: {_verdict(launchers)}" if launchers else None
     if not figures:
@@ -159,13 +162,12 @@ def _verdict(conditions: Sequence[_Condition]) -> str:
     return "met" if _code(conditions) == MET else f"NOT met: {why}" if why else "NOT met"
 
 
-def _coverage(judged: Judged, asked: Gate, against: Against | None) -> list[_Condition]:
-    gate, part = asked.fail_under, judged.kernels
+def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
+    """The gate over a share in percent, compared unrounded; none where it is not asked for."""
     if gate is None:
         return []
-    text = f"coverage {_share(part, gate, f' kernels{judged.specs}')}, gate {gate:.12g}%"
-    why = "the coverage is below the gate" if against is not None else ""  # else the text says it
-    return [_Condition(_reaches(part, gate), text, why)]
+    met = part.total > 0 and 100 * part.passed / part.total >= gate
+    return [_Condition(name, met, why, f"{name} {_share(part, gate, what)}, gate {gate:.12g}%")]
 
 
 def _baseline(against: Against | None) -> list[_Condition]:
@@ -176,14 +178,7 @@ def _baseline(against: Against | None) -> list[_Condition]:
     if found is not None:
         counts = _compared(found, "kernels")
         counts += f", {_compared(found.launchers, 'launchers')}" if found.launchers.compared else ""
-    return [_Condition(against.why is None, f"baseline {against.name}: {counts}", against.why or "")]
-
-
-def _launchers(judged: Judged, asked: Gate) -> list[_Condition]:
-    gate, part = asked.fail_under_launchers, judged.launchers
-    if gate is None:
-        return []
-    return [_Condition(_reaches(part, gate), f"launchers {_share(part, gate)}, gate {gate:.12g}%")]
+    return [_Condition("baseline", against.why is None, against.why or "", f"baseline {against.name}: {counts}")]
 
 
 def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
@@ -199,7 +194,7 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     parts = (("kernels", judged.kernels.rows), ("launchers", judged.called))
     kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
     what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
-    return _Condition(not (bad or judged.problems), why=f"--strict, and {what}"), tuple(why)
+    return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
 
 
 def _compared(found: Changed, what: str) -> str:
@@ -231,10 +226,6 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
     if against is not None and found and not found.compared and not found.launchers.compared:
         return f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
     return None
-
-
-def _reaches(part: Part, gate: float) -> bool:
-    return part.total > 0 and 100 * part.passed / part.total >= gate
 
 
 def _share(part: Part, gate: float, what: str = "") -> str:
