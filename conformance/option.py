@@ -160,13 +160,14 @@ def reporting(default: Any, *flags: str, **about: Any) -> Any:
     return option(default, *flags, commands=REPORTING, **about)
 
 
+@dataclass(frozen=True)
 class Options:
-    """A dataclass of options."""
+    """The base of dataclasses of options."""
 
     @classmethod
     def rows(cls) -> tuple[Option, ...]:
         """The options, in order."""
-        found = ((one.metadata.get("option"), one) for one in fields(cls))  # type: ignore[arg-type]
+        found = ((one.metadata.get("option"), one) for one in fields(cls))
         return tuple(replace(row, name=one.name, default=one.default) for row, one in found if row is not None)
 
     @classmethod

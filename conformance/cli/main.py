@@ -42,11 +42,9 @@ def build_parser() -> CommandParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, about: str, patterns: str | None = None, description: str | None = None) -> CommandParser:
-        epilog = PATTERNS if patterns == OVER_CASES else None
-        added: CommandParser = commands.add_parser(name, help=about, description=description, epilog=epilog)
+        added: CommandParser = commands.add_parser(name, help=about, description=description)
         if patterns is not None:
-            completed = added.add_argument("patterns", nargs="*", metavar="PATTERN", help=patterns)
-            setattr(completed, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
+            _take_patterns(added, patterns)
         for row in OPTIONS:
             if name in row.commands:
                 action = added.add_argument(*row.flags, **row.arguments())
@@ -86,13 +84,12 @@ def build_parser() -> CommandParser:
         metavar="TRACE_DIR",
         help="a folder of MODULE.json and MODULE.npz files, or of MODULE.traces.xz files (default: the shipped traces)",
     )
-    replay.add_argument("patterns", nargs="*", metavar="PATTERN", help=OVER_KERNELS)
+    _take_patterns(replay, OVER_KERNELS)
     replay.add_argument("--subject", choices=("kernels", "reference"), default="kernels", help="what is judged")
 
     record = command("record", "what kernels answer, as traces for replay")
     record.add_argument("out", type=Path, metavar="OUT", help="a new or empty folder for the traces")
-    record.add_argument("patterns", nargs="*", metavar="PATTERN", help=OVER_CASES)
-    record.epilog = PATTERNS
+    _take_patterns(record, OVER_CASES)
 
     bench = command("bench", "how fast kernels are, alone or against another tree's", OVER_CASES)
     bench.add_argument("--against", type=Path, metavar="PATH", help="time this tree's kernels in turn with the first's")
@@ -147,6 +144,12 @@ def build_parser() -> CommandParser:
 
     new_parser(commands)
     return parser
+
+
+def _take_patterns(parser: CommandParser, about: str) -> None:
+    action = parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=about)
+    setattr(action, "completer", kernel_names)  # noqa: B010 (argcomplete's attribute)
+    parser.epilog = PATTERNS if about == OVER_CASES else None
 
 
 class _Version(argparse.Action):
