@@ -10,12 +10,13 @@ import pytest
 
 from conformance.port.compiling import cache, choice
 from conformance.port.compiling.cache import Made, made
-from conformance.port.compiling.choice import CompilerChoice, NoHipcc, require_hipcc
+from conformance.port.compiling.choice import NoHipcc, require_hipcc
 from conformance.port.compiling.in_child import STOPPED, MissingHeaders
 from conformance.port.compiling.target import Target
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.settings import CompilerChoice
 from conformance.toolchains.amd import Toolchain
 
 TARGET = Target("rocm", None, "gfx942", "hiprtc of 6.4")
