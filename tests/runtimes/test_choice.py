@@ -74,7 +74,7 @@ def test_the_devices_of_one_architecture_are_used_and_the_others_named(machine: 
 
 
 def test_a_judge_gets_a_device_in_turn() -> None:
-    setup = Setup("rocm", None, (), 1, 2, "", None, "", choice=Choice("rocm", (2, 5)))
+    setup = Setup(runtime="rocm", device=2, choice=Choice("rocm", (2, 5)))
     assert [setup.for_member(number).device for number in range(4)] == [2, 5, 2, 5]
 
 
