@@ -25,7 +25,7 @@ from conformance.runtimes.kind import NOTHING_RUNS, Choice
 from conformance.settings import CompilerChoice, Settings
 from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import given_target, target
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32
@@ -123,7 +123,7 @@ def _set_arch(settings: Settings) -> None:
     """Have the runtime be of the architecture that ``--arch`` names, where it takes one; raises ``AmdError``."""
     kind = known_kind(settings.runtime)
     if settings.arch is not None:
-        target(settings.arch)
+        given_target(settings.arch)
     if settings.arch is not None and kind is not None and kind.arch_variable is not None:
         os.environ[kind.arch_variable] = settings.arch
 
