@@ -91,7 +91,7 @@ def _result(setup: Setup, specs: Specs, file: str) -> Result | str:
     kernel = specs.kernels[KERNEL]
     wanted = tuple(case.id for case in cases_for(kernel)[-_CASES:])
     try:
-        return run(setup, JudgeGenerated(Tree(KERNELS / file)), [kernel], {KERNEL: wanted})
+        return run(setup, JudgeGenerated(Tree.at(KERNELS / file)), [kernel], {KERNEL: wanted})
     except (EngineError, SourceError) as error:
         return str(error)
 
