@@ -190,6 +190,7 @@ def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
     why = [f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})"] if idle else []
     why += judged.problems
     why += [f"defined in no source: {_names(missing)}"] if missing and not gated else []
+    why += [f"{row.name}: {row.message}" for row in missing if row.message is not None][:1]
     bad = {row.name for row in (*failed, *idle)}
     parts = (("kernels", judged.kernels.rows), ("launchers", judged.called))
     kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
@@ -215,9 +216,10 @@ def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> 
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
         what = "kernels" if rows else "launchers"
+        why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
             f"nothing was judged: the sources define none of the {len(rows or every)} selected {what}, such as "
-            f"{every[0].name}; `candle-parity check` names near misses"
+            f"{every[0].name}; {why}"
         )
     if all(row.status in ("missing", "not_run") for row in every) and any(row.status == "not_run" for row in every):
         idle = next(row for row in every if row.status == "not_run")

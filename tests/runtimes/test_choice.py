@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[Probe, list[Installati
 
 def test_auto_is_the_host_without_a_word_where_there_is_no_sign_of_an_amd_gpu(machine: Any) -> None:
     machine(Probe((), "no libamdhip64.so was found"), [])
+    assert choose("auto") == Choice("cpu")
+
+
+def test_the_package_that_headers_come_with_is_no_sign_of_an_amd_gpu(machine: Any) -> None:
+    """Debian's libamdhip64-dev brings a library without a libhiprtc."""
+    machine(Probe((), "there is no libhiprtc.so"), [replace(LIBRARY, rtc=None)])
     assert choose("auto") == Choice("cpu")
 
 
