@@ -194,15 +194,16 @@ def _print_warnings(result: Result) -> None:
 
 
 def _print_failures(record: Record, result: Result, specs: Specs, every: bool = False) -> None:
-    """The first failure of the first kernel of each cause, then of further kernels, on standard output; with ``every``
-    of each failing kernel."""
+    """The first failure of the first kernel of each cause, then of further kernels that compile, on standard output;
+    with ``every`` of each failing kernel."""
     every_row = (*record.kernels, *record.launchers)
     judged = [row for row in every_row if row.name in result.outcomes and row.known_reason is None]
     bad = {row.name: row for row in judged if row.status in _EXPLAINED_STATUSES}
     parts = ([row for row in bad.values() if (row.name in specs.launchers) == called] for called in (False, True))
     firsts = [finding.shares[0].kernel.name for part in parts for finding in find_causes(part, specs)]
-    shown = list(dict.fromkeys([*firsts, *bad]))
-    shown = shown if every else shown[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
+    others = [name for name, row in bad.items() if row.status != "compile_error"]
+    some = list(dict.fromkeys([*firsts, *others]))[: max(_EXPLAINED, min(len(firsts), 2 * _EXPLAINED))]
+    shown = list(dict.fromkeys([*firsts, *bad])) if every else some
     for name in shown:
         print("\n" + "\n".join(explain(name, bad[name], shown=1)))
     if len(bad) > len(shown):

@@ -42,6 +42,13 @@ def test_a_kernel_behind_a_condition_on_the_target(cli, port):
     assert cli(*words, "--arch", "gfx942").code == 0
 
 
+def test_the_error_of_a_macro_is_printed_for_one_of_its_kernels(cli, port):
+    uses = "".join(f"K(fill_{name}, {kind})\n" for name, kind in (("u8", "unsigned char"), ("f32", "float")))
+    macro = '#define K(N, T) extern "C" __global__ void N(T *buf, T value, size_t numel) { *buf = nope(value); }\n'
+    said = cli("run", "--runtime", "cpu", "--kernels", port(f"#include <hip/hip_runtime.h>\n{macro}{uses}", "fill.hip"))
+    assert said.out.count("error: ") == 1
+
+
 def test_a_kernels_path_that_does_not_exist(cli, tmp_path):
     refused(cli("run", "uneg_f32", "--kernels", tmp_path / "absent"), "absent", "does not exist")
 
