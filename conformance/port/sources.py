@@ -112,7 +112,7 @@ def find_sources(path: Path) -> list[KernelSource]:
     if kind is None:
         if path.suffix not in _WANTED:
             raise SourceError(f"kernels path {path} is not a kernel file; expected one of {kinds}{_built(path)}")
-        return [KernelSource(path.resolve(), path.resolve().parent)]
+        return _nameable([KernelSource(path.resolve(), path.resolve().parent)])
     root = path.resolve()
     try:
         files = sorted(_below(root))
@@ -121,7 +121,15 @@ def find_sources(path: Path) -> list[KernelSource]:
         raise SourceError(f"kernels path {path} cannot be read ({where}: {error.strerror})") from error
     if not files:
         raise SourceError(f"kernels path {path} holds no kernel file; expected one of {kinds}{_built(root)}")
-    return [KernelSource(file, root) for file in files]
+    return _nameable([KernelSource(file, root) for file in files])
+
+
+def _nameable(sources: list[KernelSource]) -> list[KernelSource]:
+    """``sources``; raises ``SourceError`` for one that a line of a compiler's messages cannot name."""
+    for source in sources:
+        if len(str(source.path).splitlines()) > 1:
+            raise SourceError(f"kernel file {str(source.path)!r} has a line break in its path; rename it")
+    return sources
 
 
 def _built(path: Path) -> str:

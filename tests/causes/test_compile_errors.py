@@ -111,6 +111,11 @@ def test_what_the_host_cannot_compile_is_no_line_to_mend(error: str) -> None:
     assert "--runtime cuda" in finding.advice
 
 
+def test_a_missing_header_is_a_folder_to_name() -> None:
+    (finding,) = causes(["port/a.cu:2:10: fatal error: 'shim.h' file not found"])
+    assert "-I FOLDER" in finding.advice
+
+
 def test_an_annotation_stands_at_each_place_of_an_error() -> None:
     rows = [row(*pair) for pair in zip(COPIES, [f"port/{file}.cu:3:7: error: no 'x'" for file in "aab"], strict=False)]
     record = Record.of(run_info(kernels="port"), every_kernel(SPECS, rows))

@@ -57,6 +57,12 @@ def test_a_kernels_path_without_kernels(cli, tmp_path):
     refused(cli("run", "uneg_f32", "--kernels", tmp_path), "holds no kernel file", ".hip")
 
 
+def test_a_kernels_path_with_a_line_break(cli, tmp_path):
+    (tmp_path / "two\nlines").mkdir()
+    (tmp_path / "two\nlines" / "unary.hip").write_text(NEG % "")
+    refused(cli("run", "uneg_f32", "--kernels", tmp_path / "two\nlines"), "has a line break in its path; rename it")
+
+
 def test_a_thread_order_that_does_not_exist(cli):
     refused(cli("run", "uneg_f32", "--runtime", "cpu", "--order", "sideways"), "sideways", "shuffle:SEED")
 

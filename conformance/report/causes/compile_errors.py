@@ -22,6 +22,10 @@ _ADVICE: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"invalid instruction mnemonic|^'mma\.h' file not found"),
         "GPUs alone have this, the host does not: judge it by --runtime cuda on NVIDIA's, isa or rocm for AMD's",
     ),
+    (
+        re.compile(r"^'[^']+' file not found|: No such file or directory|cannot open source file"),
+        "name the header's folder: -I FOLDER, or include_dirs in candle-parity.toml",
+    ),
 )
 """What to do about errors that are not the line's fault, by the compiler's words."""
 
