@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.gate import BAD_INPUT, Decision, Gating, Judged, Part, decide, gating_from
+from conformance.cli.gate import BAD_INPUT, FAILURES, MET, Decision, Gating, Judged, Part, decide, gating_from
 from conformance.cli.selection import without_undefined
 from conformance.cli.setup import checked, config_from, setup_from, tree_from
 from conformance.cli.usage import UsageError
@@ -391,6 +391,9 @@ class Parity:
         terminalreporter.section("parity")
         terminalreporter.write_line(render_terminal(record, self.specs))
         lines = [*decision.lines, *map(one_line, decision.why), *filter(None, [self.crowded()])]
+        failed = sum(outcome.status in {*FAILURES} - {"missing"} for outcome in self.outcomes.values())
+        if failed and decision.code == MET and self._ended and not self.other_failures:
+            lines.append(f"{failed} failed, and the gate is met: exit code 0; with --parity-strict a failure is 1")
         for line in lines:
             terminalreporter.write_line(line)
         if self._config.getoption("--parity-json") is not None:

@@ -66,6 +66,7 @@ def test_with_a_gate_the_gate_alone_decides(tmp_path):
     words = ("specs/fill.yaml", "-k", "fill_u8 or fill_u32 or fill_f32", "--parity-kernels", tmp_path)
     code, out = pytest_says(*words, "--parity-fail-under", "0.1")
     assert code == 0
+    assert "1 failed, and the gate is met: exit code 0; with --parity-strict a failure is 1" in out
     assert "1 failed, 1 passed, 1 skipped" in out.replace(", 21 deselected", "")
     assert "gate 0.1%: met" in out
     assert pytest_says(*words, "--parity-fail-under", "0.1", "--parity-strict")[0] == 1
