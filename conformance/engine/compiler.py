@@ -14,15 +14,17 @@ from conformance.port.amd_cache import compile_for
 from conformance.port.code_objects import parse
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.driver import lacked
-from conformance.port.compiling.in_child import MissingHeaders
+from conformance.port.compiling.in_child import NotJudged
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.port.definitions.source_text import SourceError
 from conformance.port.options import BuildOptions, is_cuda
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
-from conformance.runtimes.hip.errors import CompileError, HipError
+from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.toolchains.amd import CompileFailure
+from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.libraries import amd_library_compiler
 from conformance.toolchains.targets import AmdError, macros, target
 
@@ -36,7 +38,11 @@ def compile_answer(request: Compile, load: Callable[[str], str | None]) -> Compi
     try:
         error = load(request.source)
     except CompileError as refused:
-        error = refused.log
+        first = first_error(refused.log)
+        if lacks_function(first):
+            infrastructure = f"{request.source} cannot be compiled: {first}; {NEWER}"
+        else:
+            error = refused.log
     except (HipError, SourceError) as refused:
         error = str(refused)
     except InfrastructureError as failed:
@@ -68,7 +74,7 @@ class Compiler:
         self._supervisor = supervisor
         self._ready = ready
         self._made: dict[tuple[str, bool], Made] = {}
-        self._refused: dict[tuple[str, bool], CompileError | MissingHeaders] = {}
+        self._refused: dict[tuple[str, bool], CompileError | NotJudged] = {}
 
     @property
     def arch(self) -> str:
@@ -87,7 +93,7 @@ class Compiler:
             raise refusal.with_traceback(None)
         try:
             return self._compiled(source, launchers)
-        except (CompileError, MissingHeaders) as error:
+        except (CompileError, NotJudged) as error:
             self._refused[key] = error
             raise
 

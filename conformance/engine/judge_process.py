@@ -26,6 +26,7 @@ from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Entry, Kernel
+from conformance.toolchains.library_faults import library_fault
 from conformance.verdict.evidence import fault_kind
 from conformance.verdict.judge import recorded_answer
 from conformance.verdict.loop import Answers, run_cases
@@ -112,6 +113,12 @@ class Judge:
             outcome = Outcome.infrastructure(kernel.name, str(failed))
         except NoReference as error:
             return Outcome(name=kernel.name, status="not_run", message=str(error))
+        used = self._compiler.used(outcome.source, kernel.is_launcher)
+        if outcome.status == "fail":
+            wrong = [failure.got for failure in outcome.failures]
+            fault = library_fault(kernel.name, used.get("compiler_name"), wrong)
+            if fault is not None:
+                return Outcome.infrastructure(kernel.name, fault).model_copy(update={"source": outcome.source, **used})
         planned, robustness = 0 if judged is None else len(judged), None
         if others and outcome.status in ("pass", "fail", "known_failure"):
             robustness = self._robustness(kernel, request, others)
@@ -123,7 +130,7 @@ class Judge:
             "port_name": declared.names.ports.get(kernel.name),
             "geometry": None if geometry is None else described(geometry),
             "fixed": kernel.fix.defect if kernel.is_fixed and kernel.fix is not None else None,
-            **self._compiler.used(outcome.source, kernel.is_launcher),
+            **used,
         }
         return outcome.model_copy(update={**columns, "warnings": tuple(take_warnings())})
 

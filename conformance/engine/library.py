@@ -26,7 +26,9 @@ from conformance.port.sources import KernelSource, SourceError
 from conformance.processes import InfrastructureError
 from conformance.runtimes.cpu.table import host_kernels
 from conformance.runtimes.hip.errors import CompileError, HipError, first_error
+from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.spec.kernel import Kernel
+from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.targets import AmdError, OtherDevice
 
 _NO_REFUSALS = (COMPILER_LOST, "hipModuleLoad", "error: its code cannot be loaded")
@@ -61,6 +63,13 @@ class Found:
     """The source that a compiler has refused, or this kernel of it."""
     with_places: Callable[[str], str] = str
     """A fault's message with lines of the source, where it names instructions by their address."""
+
+
+def not_compiled(place: str, why: str, source: KernelSource | None) -> Found:
+    """What a kernel is that does not compile, for the reason ``why``; ``source`` where a compiler has refused it."""
+    if lacks_function(why):
+        return Found(None, "not_run", place, f"{INFRASTRUCTURE}{why}; {NEWER}")
+    return Found(None, "compile_error", place, why, source)
 
 
 class TreeLoader:
@@ -143,7 +152,7 @@ class Library(TreeLoader):
                 continue
             lacking = self._lacks[label].get(name)
             if lacking is not None:
-                broken = broken or Found(None, "compile_error", lacking.place, lacking.why, source)
+                broken = broken or not_compiled(lacking.place, lacking.why, source)
                 continue
             defined, place = self._defined(label, name)
             difference = None if defined is None else defined.difference(kernel)
@@ -216,7 +225,7 @@ class Library(TreeLoader):
         return label in self._modules or names is None or name in names
 
     def _defined_names(self, label: str) -> frozenset[str] | None:
-        if self.broken.get(label, "").startswith(COMPILER_LOST):
+        if any(why.startswith(COMPILER_LOST) for why in (self.broken.get(label, ""), self.unavailable.get(label, ""))):
             return None  # what the compiler does not come to an end with, the preprocessor may not either
         if label not in self._may_have:
             self._compiler.begin(f"compiling {label}")
@@ -230,7 +239,11 @@ class Library(TreeLoader):
         try:
             self._load(label)
         except CompileError as error:
-            self.broken[label] = first_error(self._sources[label].labelled(error.log))
+            why = first_error(self._sources[label].labelled(error.log))
+            if lacks_function(why):
+                self.unavailable[label] = f"{why}; {NEWER}"
+            else:
+                self.broken[label] = why
         except HipError as error:
             self._refuse(label, error)
         except SourceError as error:

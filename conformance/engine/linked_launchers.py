@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from conformance.engine.compiler import Compiler
-from conformance.engine.library import Found, Loader, LostLoading, TreeLoader
+from conformance.engine.library import Found, Loader, LostLoading, TreeLoader, not_compiled
 from conformance.engine.modes import Tree
 from conformance.engine.remote_executor import Function, Lost
 from conformance.outcome import INFRASTRUCTURE
@@ -60,12 +60,12 @@ class Launchers(TreeLoader):
                 return Found(None, "not_run", place, self.unavailable[label])
             refused = source if label in self._refused else None
             if label in self.broken:
-                return Found(None, "compile_error", place, self.broken[label], refused)
+                return not_compiled(place, self.broken[label], refused)
             function = self._function(label, name)
             if function is None:
                 lacks = self._made[label].broken.get(name)
                 if lacks is not None:
-                    return Found(None, "compile_error", place, lacks.why, source)
+                    return not_compiled(place, lacks.why, source)
                 return Found(None, "compile_error", place, "the compiled source does not export it")
             return Found(function, "pass", place, None, with_places=partial(self._with_places, label))
         for label, why in self._unread.items():

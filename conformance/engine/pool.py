@@ -28,6 +28,7 @@ from conformance.engine.messages import (
 )
 from conformance.engine.modes import Mode, PortMode, TimeTrees
 from conformance.outcome import Outcome
+from conformance.port.compiling.target import Limits
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import fault_line, telling_line
 from conformance.runtimes import runtime_kind
@@ -95,7 +96,7 @@ class _Member:
         began, doing = self.progress.read()
         limit = hang_seconds() * _QUIET
         if doing.startswith(COMPILING):
-            limit += 4 * self.setup.compile_seconds  # two compilers, and what is left of what they refuse
+            limit += 4 * Limits(self.setup.compile_seconds).wall  # two compilers, and what is left of what they refuse
         return time.monotonic() - max(self.since, began) > limit
 
     def last_words(self) -> str:

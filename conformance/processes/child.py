@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 
 class InfrastructureError(RuntimeError):
@@ -133,6 +134,20 @@ def die_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit("the process that started this one has ended")
+
+
+def cpu_seconds(root: int) -> float:
+    """CPU time that process ``root`` and all its descendants have taken, those that have ended included."""
+    rows: dict[int, tuple[int, int]] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            # Behind the name, which may hold anything: state, parent, ..., its own time and its ended children's.
+            fields = file.read_bytes().rpartition(b")")[2].split()
+            rows[int(file.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    family = {root}
+    while more := {pid for pid, (parent, _) in rows.items() if parent in family} - family:
+        family |= more
+    return sum(rows[pid][1] for pid in family if pid in rows) / os.sysconf("SC_CLK_TCK")
 
 
 _ROCR_SWITCH = "HSA_DISABLE_COREDUMP_ON_EXCEPTION"

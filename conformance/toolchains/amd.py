@@ -17,8 +17,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.device_libraries import completed, find_device_libraries, llvm_version
+from conformance.toolchains.headers import headers_of, hip_version, with_releases
 from conformance.toolchains.search import first_line, on_path, output_of, rocm_folders, zig
 from conformance.toolchains.targets import AmdError, Target, target
 
@@ -33,8 +35,10 @@ OWN_HEADERS = Path(__file__).parent / "include"
 _OLDEST_CLANG = 17
 _WITHOUT_DAZ = 20
 """From which version on clang's driver may link no ``__oclc_daz_opt``."""
-SECONDS = 900
-"""For one run of a compiler."""
+SECONDS = 3600
+"""For one run of a compiler, which may have to wait for a core."""
+
+_LOADED = "run it again when this machine has less to do"
 
 _MAJOR = re.compile(r"version (\d+)")
 _ERROR = re.compile(r"^.*?(?:fatal )?error:.*$", re.MULTILINE)
@@ -105,10 +109,11 @@ class Toolchain:
     def _run(self, command: Sequence[str], source: Path) -> None:
         done = run_bounded(command, SECONDS)
         if done.code is None:
-            raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
+            raise InfrastructureError(f"{source.name}: the compiler was stopped after {SECONDS} s; {_LOADED}")
         if done.code:
-            found, lacking = _ERROR.search(done.err), _UNDEFINED.search(done.err)
-            first = found[0].strip() if found else _last_line(done.err) or f"the compiler ended with {done.code}"
+            log = with_releases(done.err, headers_of(self.options))
+            found, lacking = _ERROR.search(log), _UNDEFINED.search(log)
+            first = found[0].strip() if found else _last_line(log) or f"the compiler ended with {done.code}"
             if lacking is not None:
                 first = f"{source.name}: {lacking['symbol']} is used by {lacking['user']} and defined nowhere"
             if self.minimal_headers:
@@ -116,7 +121,7 @@ class Toolchain:
                     "\n(HIP's own headers were not found, so that a minimal one was used; a port that needs more needs "
                     f"ROCm or, {_PACKAGES})"
                 )
-            raise CompileFailure(first, done.err, done.code)
+            raise CompileFailure(first, log, done.code)
 
 
 def _dependencies(text: str) -> list[Path]:
@@ -187,6 +192,7 @@ def _rocm_toolchain(compiler: Path, options: tuple[str, ...]) -> Toolchain:
     name = f"ROCm's {compiler.name}, {version}"
     if libraries is not None:
         name += f" with {_of_libraries(libraries, version)}"
+    name += _of_release(headers_of(options))
     headers = "".join(_of_headers(Path(option.partition("=")[2]) / "include") for option in options[:1])
     return Toolchain("rocm", (str(compiler),), options, name, f"{compiler} {version} {_of_file(compiler)}{headers}")
 
@@ -219,7 +225,7 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     if include is not None:
         headers = [f"--rocm-path={tree}", *_headers_of(include)]
     options = [*headers, "-mcode-object-version=5", *_constants(version, tree)]
-    name = f"{version} with {_of_libraries(libraries, version)}"
+    name = f"{version} with {_of_libraries(libraries, version)}{_of_release(headers_of(options))}"
     identity = f"{version} {_of_file(Path(clang))} {tree.name}{_of_headers(include)}"
     return Toolchain("clang", (clang,), tuple(options), name, identity, include is None)
 
@@ -272,6 +278,10 @@ def _of_libraries(folder: Path, compiler: str) -> str:
         return f"{whose} of an unknown LLVM"
     differs = own is not None and own[1] != written_by.partition(".")[0]
     return f"{whose} of LLVM {written_by}" + (", not the compiler's release" if differs else "")
+
+
+def _of_release(headers: Path | None) -> str:
+    return "" if headers is None else f"; headers of HIP {hip_version(headers) or 'of an unknown release'}"
 
 
 def _version(command: tuple[str, ...]) -> str:

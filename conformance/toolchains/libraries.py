@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from conformance.processes import InfrastructureError
 from conformance.processes.supervisor import run_bounded
 from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, SECONDS, CompileFailure, find_toolchain
+from conformance.toolchains.headers import headers_of, with_releases
 from conformance.toolchains.targets import AmdError, target
 
 _OF_HOST = re.compile(
@@ -39,9 +41,10 @@ class LibraryCompiler:
         """Write the library of ``source`` to ``output``; raises ``CompileFailure``."""
         done = run_bounded([*self.command, *options, "-o", str(output), str(source)], SECONDS)
         if done.code is None:
-            raise CompileFailure(f"{source.name}: the compiler took longer than {SECONDS} s", "")
+            raise InfrastructureError(f"{source.name}: the compiler was stopped after {SECONDS} s")
         if done.code:
-            raise CompileFailure(f"the compiler ended with {done.code}", f"{done.err}{done.out}", done.code)
+            log = with_releases(f"{done.err}{done.out}", headers_of(self.command))
+            raise CompileFailure(f"the compiler ended with {done.code}", log, done.code)
 
 
 @cache

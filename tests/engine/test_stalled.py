@@ -30,7 +30,7 @@ def member(monkeypatch: pytest.MonkeyPatch) -> _Member:
         ("fill_u8(shape=[3])", 100, True),
         ("fill_u8(shape=[3])", 5, False),
         (f"{COMPILING}kernels/fill.hip", 100, False),
-        (f"{COMPILING}kernels/fill.hip", 400, True),
+        (f"{COMPILING}kernels/fill.hip", 2000, True),
     ],
 )
 def test_a_compilation_is_not_a_launch(member: _Member, doing: str, silent: float, stalled: bool, monkeypatch) -> None:

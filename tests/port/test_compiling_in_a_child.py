@@ -16,8 +16,9 @@ import pytest
 
 from conformance.notices import take_warnings
 from conformance.port.compiling import in_child as compiling
+from conformance.port.compiling import target
 from conformance.port.compiling.cache import made
-from conformance.port.compiling.in_child import compile_in_child
+from conformance.port.compiling.in_child import Stopped, compile_in_child
 from conformance.port.compiling.target import Limits, Target
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
@@ -83,7 +84,6 @@ def test_its_warnings_come_back(child: Callable[..., bytes], tmp_path: Path) -> 
         ("answer(log='x\\nthe compiler was ended by signal 11\\n')", "the compiler died (signal SIGSEGV)"),
         ("die(signal.SIGSEGV)", "the compiler died (signal SIGSEGV)"),
         ("print('LLVM ERROR: out of memory', flush=True); die(signal.SIGABRT)", "the compiler needed more than 0.5 Gi"),
-        ("time.sleep(600)", "the compiler was stopped after 2 s (--compile-timeout)"),
         ("answer(log='k.hip:1: #error No space left on device')", "k.hip:1: #error No space left on device"),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_is_the_sources_doing_is_a_compile_error(
 ) -> None:
     monkeypatch.setattr(compiling, "has_room", lambda folder, size: True)
     with pytest.raises(CompileError) as caught:
-        child(statements, Limits(2.0 if "sleep" in statements else 60.0, 1 << 29))
+        child(statements, Limits(60.0, 1 << 29))
     assert caught.value.name == "k.hip"
     assert caught.value.log.startswith(log)
     assert tries(tmp_path) == 1
@@ -133,9 +133,39 @@ def test_a_child_that_is_killed_once_is_tried_again(child: Callable[..., bytes],
     assert tries(tmp_path) == 2
 
 
-def test_what_the_child_started_ends_at_the_limit(child: Callable[..., bytes], tmp_path: Path) -> None:
+SPINS = "while True: pass"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [SPINS, f"subprocess.run([sys.executable, '-c', {SPINS!r}], start_new_session=True)"],
+    ids=["itself", "what it started"],
+)
+def test_the_limit_of_time_counts_the_cpu_time_of_all(child: Callable[..., bytes], statements: str) -> None:
+    with pytest.raises(
+        Stopped, match=r"^the compiler of k.hip was stopped after 1\S* s of CPU time; raise --compile-tim"
+    ):
+        child(statements, Limits(1.0))
+
+
+def test_a_compiler_that_waits_for_a_core_is_not_stopped(child: Callable[..., bytes]) -> None:
+    assert child("time.sleep(3); answer(code=b'ok')", Limits(1.0)) == b"ok"
+
+
+def test_one_that_waits_for_ever_is(child: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "WALL", 2)
+    with pytest.raises(
+        Stopped, match=r"was stopped after 2 s, in which it got 0\S* s of CPU time; raise --compile-timeo"
+    ):
+        child("time.sleep(600)", Limits(1.0))
+
+
+def test_what_the_child_started_ends_at_the_limit(
+    child: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "WALL", 1)
     noted = tmp_path / "grandchild"
-    with pytest.raises(CompileError, match="stopped after 2 s"):
+    with pytest.raises(Stopped, match="stopped after 2 s"):
         child(
             f"process = subprocess.Popen(['sleep', '600']); Path({str(noted)!r}).write_text(str(process.pid)); "
             "process.wait()",
@@ -208,10 +238,17 @@ COMPUTED = '#define HEADER "fifo.h"\n#include HEADER\n'
 """An include that only the preprocessor can follow; one that we can read is refused at once."""
 
 
-def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor) -> None:
+def test_an_include_of_a_fifo_is_stopped(tree: Path, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "WALL", 1)
     os.mkfifo(tree / "fifo.h")
-    with pytest.raises(CompileError, match="the compiler was stopped after 3 s"):
+    with pytest.raises(Stopped, match=r"the compiler of kernels/k.hip was stopped after 3 s"):
         compile_real(tree, COMPUTED, supervisor, Limits(3.0))
+
+
+def test_macros_that_double_for_ever_are_stopped(tree: Path, supervisor: Supervisor) -> None:
+    doubled = "".join(f"#define M{at + 1} M{at} M{at}\n" for at in range(30))
+    with pytest.raises(Stopped, match=r"was stopped after [34]\S* s of CPU time"):
+        compile_real(tree, f"#define M0 +1\n{doubled}int x = 0 M30;\n", supervisor, Limits(3.0))
 
 
 def test_a_source_that_takes_too_much_memory_is_stopped(tree: Path, supervisor: Supervisor) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.port.code_objects import parse
-from conformance.port.compiling.in_child import compile_in_child
+from conformance.port.compiling import target as target_module
+from conformance.port.compiling.in_child import Stopped, compile_in_child
 from conformance.port.compiling.target import Limits, NoHipcc, Target, require_hipcc
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import CompileError
@@ -114,10 +115,11 @@ def test_it_has_the_scratch_folder_and_leaves_nothing_there(
 
 
 def test_it_ends_at_the_limit_with_all_that_it_started(
-    made_up: Callable[[str], Toolchain], compile_text: Compile, tmp_path: Path
+    made_up: Callable[[str], Toolchain], compile_text: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = tmp_path / "process"
-    with pytest.raises(CompileError, match="the compiler was stopped after 3 s"):
+    monkeypatch.setattr(target_module, "WALL", 1)
+    with pytest.raises(Stopped, match=r"the compiler of .* was stopped after 3 s"):
         compile_text(made_up(f"echo $$ > {noted}; sleep 600"), KERNEL, Limits(3.0))
     end = time.monotonic() + 60
     while Path(f"/proc/{noted.read_text().strip()}/exe").exists() and time.monotonic() < end:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.port.compiling import child
-from conformance.port.compiling.in_child import MissingHeaders, _judged
+from conformance.port.compiling.in_child import Unsupported, _judged
 from conformance.port.compiling.target import Limits
 from conformance.processes import Supervisor
 from conformance.runtimes.hip.errors import CompileError
@@ -65,11 +65,11 @@ def test_a_header_that_the_machine_lacks_is_not_the_sources_fault(
     log = f"kernels/k.hip:2:10: fatal error: '{header}' file not found\n"
     (rocm / "hip/hip_version.h").write_text("#define HIP_VERSION_MAJOR 5\n#define HIP_VERSION_MINOR  2\n")
     old = answer(monkeypatch, log)
-    assert old["headers"]
+    assert old["unsupported"]
     assert old["machine"].startswith(f"it includes <{header}>, which HIP 5.2 in {rocm} does not have; ")
     (rocm / "hip/hip_version.h").unlink()
     said = answer(monkeypatch, log)
-    with Supervisor() as supervisor, pytest.raises(MissingHeaders) as caught:
+    with Supervisor() as supervisor, pytest.raises(Unsupported) as caught:
         _judged(said, "kernels/k.hip", supervisor, Limits())
     for part in (f"kernels/k.hip cannot be compiled: it includes <{header}>", "hip-dev", "ROCM_PATH"):
         assert part in str(caught.value)

@@ -32,15 +32,20 @@ def _boxed(libraries: Libraries, layout: Layout) -> Box | str:
         return str(missing)
 
 
+def unpacked(release: Release) -> Libraries:
+    """AMD's libraries of ``release``; skips the test where they are not to be had."""
+    found = _outcome(release)
+    if isinstance(found, str):
+        pytest.skip(f"AMD'S LIBRARIES ARE NOT TO BE HAD: HIP {release.name}: {found}")
+    if found.version != release.version:
+        warnings.warn(f"HIP {found.version} was tried where {release.version} is gone", stacklevel=1)
+    return found
+
+
 @pytest.fixture(params=RELEASES, ids=lambda release: f"hip-{release.name}")
 def libraries(request: pytest.FixtureRequest) -> Libraries:
     """AMD's libraries of a release."""
-    found = _outcome(request.param)
-    if isinstance(found, str):
-        pytest.skip(f"AMD'S LIBRARIES ARE NOT TO BE HAD: HIP {request.param.name}: {found}")
-    if found.version != request.param.version:
-        warnings.warn(f"HIP {found.version} was tried where {request.param.version} is gone", stacklevel=1)
-    return found
+    return unpacked(request.param)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from conformance.cache import ObjectFolder
 from conformance.files import cache_folder
 from conformance.port.amd_cache import OF_HIPRTC, is_for_hipcc
 from conformance.port.compiling.diagnostics import COMPILER_LOST
-from conformance.port.compiling.in_child import STOPPED, MissingHeaders, compile_in_child
+from conformance.port.compiling.in_child import Unsupported, compile_in_child
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.target import (
     Limits,
@@ -98,8 +98,8 @@ def made(
     compile as a whole it is the object of what does, where the errors lead to kernels (``compile_partly``).
 
     Raises ``CompileError`` when nothing of the source compiles, which is so too when it takes the compiler down or
-    beyond its limits (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
-    when the machine cannot compile. A cache that is damaged or cannot be written only leads to a
+    beyond its memory (failures are not kept), ``SourceError`` when a file cannot be read, and ``InfrastructureError``
+    when the machine cannot compile, or not in time. A cache that is damaged or cannot be written only leads to a
     warning (``take_warnings``).
     """
     if source.is_code_object:
@@ -111,7 +111,7 @@ def made(
         return found
     first = next(plan.ways(compiler))
     tries = 4 if compiler == "auto" else 2
-    with objects.turn(first.key, tries * limits.seconds + _PATIENCE) as ours:
+    with objects.turn(first.key, tries * limits.wall + _PATIENCE) as ours:
         found = _kept(plan, compiler, objects) if ours else None
         if found is None:
             key, found = plan.compiled(compiler)
@@ -178,9 +178,8 @@ class _Plan:
         way = next(ways)
         try:
             return way, self._code(way)
-        except (CompileError, MissingHeaders) as error:
-            # The limit of time is for a file.
-            if compiler != "auto" or (isinstance(error, CompileError) and error.log.startswith(STOPPED)):
+        except (CompileError, Unsupported) as error:
+            if compiler != "auto":
                 raise
             refusal = error
         other = next(ways, None)
@@ -189,7 +188,7 @@ class _Plan:
         try:
             return other, self._code(other)
         except CompileError as error:
-            if isinstance(refusal, MissingHeaders):
+            if isinstance(refusal, Unsupported):
                 raise  # the one that has the headers has judged
             log = refused_by_both(refusal.log, error.log, other.name or other.compiler)
             raise CompileError(label, log) from None
@@ -227,11 +226,12 @@ class _Plan:
 
         def compile_text(text: str, words: Sequence[str], seconds: float) -> bytes:
             try:
-                return self._made(way, text, [*words, *every], replace(self.limits, seconds=seconds))
+                limits = replace(self.limits, seconds=min(self.limits.seconds, seconds))
+                return self._made(way, text, [*words, *every], limits)
             except CompileError as error:
                 raise Refused(error.log) from None
 
-        found = compile_partly(self.source, self.options, log, compile_text, self.limits.seconds, self.launchers)
+        found = compile_partly(self.source, self.options, log, compile_text, self.limits.wall, self.launchers)
         return None if found is None else Made(found[0], way.compiler, way.name, found[1])
 
     def _code(self, way: _Way) -> bytes:
@@ -246,8 +246,8 @@ class _Plan:
         words, rest = [*way.words, *more], (self.target, self.supervisor, limits, way.toolchain)
         try:
             return compile_in_child(text, self.source.label, words, *rest)
-        except CompileError as error:
-            if not self._supplied or error.log.startswith(STOPPED):
+        except CompileError:
+            if not self._supplied:
                 raise
         return compile_in_child(text, self.source.label, [*words, *self._supplied], *rest)
 

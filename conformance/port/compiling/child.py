@@ -1,9 +1,9 @@
 """The process that compiles one source, started by ``conformance.port.compiling.in_child``.
 
 ``main`` reads a request (msgpack) from standard input and writes its answer to a descriptor: ``code``, ``log`` (the
-source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``headers`` where
-it is that ROCm's are missing), with ``warnings``. A request with a ``toolchain`` is for that compiler, any other for
-the runtime's hiprtc.
+source does not compile), ``memory`` (it takes too much), or ``machine`` (what else went wrong, with ``unsupported``
+where its installation cannot compile the source), with ``warnings``. A request with a ``toolchain`` is for that
+compiler, any other for the runtime's hiprtc.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import msgpack
 
 from conformance.notices import take_warnings
+from conformance.port.compiling.diagnostics import refused_option
 from conformance.processes import die_with_parent
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
@@ -42,16 +43,16 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"code": _driver(request) if request.get("toolchain") else _hiprtc(request)}
     except CompileError as error:
         return {"log": error.log[:_LOG]}
-    except _MissingHeaderError as error:
-        return {"machine": str(error), "headers": True}
+    except _UnsupportedError as error:
+        return {"machine": str(error), "unsupported": True}
     except MemoryError:
         return {"memory": True}
     except (RuntimeError, OSError, ValueError) as error:
         return {"machine": str(error)}
 
 
-class _MissingHeaderError(RuntimeError):
-    """A header of ROCm's that the source needs and the machine does not have."""
+class _UnsupportedError(RuntimeError):
+    """What is wrong with the compiler's installation, not with the source: a missing header, a refused option."""
 
 
 def _hiprtc(request: dict[str, Any]) -> bytes:
@@ -62,12 +63,12 @@ def _hiprtc(request: dict[str, Any]) -> bytes:
     except CompileError as error:
         kind = runtime_kind(request["runtime"])
         log = kind.readable_log(error.log)
-        lacks = kind.missing_header(log, words)
-        raise (CompileError(error.name, log) if lacks is None else _MissingHeaderError(lacks)) from None
+        lacks = kind.missing_header(log, words) or refused_option(log)
+        raise (CompileError(error.name, log) if lacks is None else _UnsupportedError(lacks)) from None
 
 
 def _driver(request: dict[str, Any]) -> bytes:
-    from conformance.port.compiling.driver import compile_with, lacked, toolchain_of
+    from conformance.port.compiling.driver import compile_with, missing_header, toolchain_of
     from conformance.processes.supervisor import stop_all
     from conformance.toolchains.libraries import LibraryCompiler, lacked_of_host
 
@@ -76,10 +77,10 @@ def _driver(request: dict[str, Any]) -> bytes:
     try:
         return compile_with(compiler, request["text"], request["label"], request["words"], request["arch"])
     except CompileError as error:
-        lacks = lacked(compiler, error.log)
+        lacks = missing_header(compiler, error.log) or refused_option(error.log)
         if lacks is None and isinstance(compiler, LibraryCompiler):
             lacks = lacked_of_host(error.log)
-        raise (error if lacks is None else _MissingHeaderError(lacks)) from None
+        raise (error if lacks is None else _UnsupportedError(lacks)) from None
     finally:
         stop_all()  # this process ends without the functions that would
 

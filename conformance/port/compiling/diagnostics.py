@@ -34,9 +34,24 @@ _NEEDED = re.compile(
 _BEFORE = re.compile(r"^(?P<file>[^\s:(][^:\n(]*):(?P<line>\d+)(?::\d+)?:\s+(?:recursively )?required (?:from|by) .*$")
 # NVRTC, after it: ... at line 12 of "FILE", or of the same file.
 _AT_LINE = re.compile(r'\bat line (?P<line>\d+)(?: of "?(?P<file>[^"\n]+?)"?)?$')
+# clang's driver, g++ and LLVM, of an option: no file and no line goes before it.
+_REFUSED = re.compile(
+    r"^(?:[\w.+/-]+: )?(?:fatal )?error: (?P<what>un(?:supported|known|recognized) (?:argument|option|command.line).*)$"
+    r"|^.*\(LLVM option parsing\): (?P<llvm>Unknown command line argument '[^']*')",
+    re.MULTILINE,
+)
 _TOO_MANY = "too many errors emitted"
 _BRACKET = re.compile(r"error: expected '[^']+'$")
 _UNKNOWN = re.compile(r"error: (?:use of undeclared identifier|unknown type name) '")
+
+
+def refused_option(log: str) -> str | None:
+    """That the compiler with this ``log`` does not take an option, in words; ``None`` where it does."""
+    found = _REFUSED.search(log)
+    if found is None:
+        return None
+    what = (found["what"] or found["llvm"]).rstrip(".")
+    return f"the compiler refuses an option ({what}), which says nothing of the port; install or name another compiler"
 
 
 class Place(NamedTuple):

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from conformance.port.compiling.diagnostics import ENDED_BY, without_copy
-from conformance.runtimes.hip.errors import CompileError
-from conformance.runtimes.rocm.hiprtc import NEWER, OF_ROCM, hip_in
+from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.runtimes.rocm.hiprtc import NEWER, OF_ROCM
 from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.headers import headers_of, hip_in, lacks_function
 from conformance.toolchains.libraries import LibraryCompiler
 from conformance.toolchains.targets import target
 
@@ -54,10 +55,15 @@ def compile_with(
 
 
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
-_ROOT = "--rocm-path="
 
 
 def lacked(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
+    """What a newer HIP has, a header or a function, and a compilation with this ``log`` failed for, in words."""
+    error = first_error(log)
+    return missing_header(toolchain, log) or (f"{error}; {NEWER}" if lacks_function(error) else None)
+
+
+def missing_header(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
     """The header of HIP's that ``toolchain`` does not have and a compilation with this ``log`` failed for, in words."""
     absent = _ABSENT.search(log)
     if absent is None or absent[1] not in OF_ROCM:
@@ -68,6 +74,5 @@ def lacked(toolchain: Toolchain | LibraryCompiler, log: str) -> str | None:
 def _installation(toolchain: Toolchain | LibraryCompiler) -> str:
     if isinstance(toolchain, Toolchain) and toolchain.minimal_headers:
         return "the minimal HIP header of candle-parity"
-    words = toolchain.options if isinstance(toolchain, Toolchain) else toolchain.command
-    root = next((word[len(_ROOT) :] for word in words if word.startswith(_ROOT)), None)
-    return f"the HIP of {toolchain.name}" if root is None else hip_in((Path(root) / "include").resolve())
+    folder = headers_of(toolchain.options if isinstance(toolchain, Toolchain) else toolchain.command)
+    return f"the HIP of {toolchain.name}" if folder is None else hip_in(folder)

@@ -1,7 +1,7 @@
 """Compiling a source in a child process with limits, and telling the source's faults from the machine's.
 
 The child is ``conformance.port.compiling.child``. What is the source's doing (the compiler refuses it, dies of it, or
-exceeds its limits) is a ``CompileError``; what is the machine's is an ``InfrastructureError``.
+takes too much memory) is a ``CompileError``; what may be the machine's is an ``InfrastructureError``, time among it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from conformance.notices import warn
 from conformance.port.compiling.diagnostics import ENDED_BY
 from conformance.port.compiling.target import Limits, Target
 from conformance.processes import InfrastructureError, Supervisor, parent_word
+from conformance.processes.child import Child, cpu_seconds
 from conformance.processes.supervisor import has_room
 from conformance.runtimes.hip.errors import CompileError
 
 if TYPE_CHECKING:
     from conformance.toolchains.amd import Toolchain
     from conformance.toolchains.libraries import LibraryCompiler
-
-STOPPED = "the compiler was stopped after "
-"""How the log begins of a source that takes a compiler more than its time."""
 
 _PROGRAM = "from conformance.port.compiling.child import main; main()"
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -43,12 +41,24 @@ _ROOM = 1 << 30
 _PROBE = 4 << 20
 """With less than this left, the disk is full."""
 
+_POLL = 0.5
+"""Seconds between two looks at the CPU time of a compiler."""
+
 _LARGEST = 1 << 30
 _QUOTED = 64 << 10
 
 
-class MissingHeaders(InfrastructureError):
-    """A source includes headers of ROCm's that are not installed, and hiprtc does not supply them."""
+class NotJudged(InfrastructureError):
+    """A source that is not compiled here, however often it is asked for, which says nothing of it."""
+
+
+class Unsupported(NotJudged):
+    """The compiler cannot compile for a reason of its installation: headers of ROCm's that it lacks, an option that it
+    does not know."""
+
+
+class Stopped(NotJudged):
+    """The compiler was stopped at its limit of time."""
 
 
 class _KilledError(Exception):
@@ -132,14 +142,11 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         os.write(given, request)
         os.lseek(given, 0, os.SEEK_SET)
         command = [*own_python(_PROGRAM), str(parent_word()), str(answer)]
-        started = time.monotonic()
         child = supervisor.start(command, stdin=given, stdout=output, stderr=output, pass_fds=(answer,))
         try:
-            code = child.wait(limits.seconds)
+            code = _waited(child, label, limits)
         finally:
             child.kill()
-        if code is None and time.monotonic() - started >= limits.seconds:
-            raise CompileError(label, f"{STOPPED}{limits.seconds:g} s (--compile-timeout)")
         messages = os.pread(output, _QUOTED, 0).decode(errors="replace")
         if code is None or -code in _FROM_OUTSIDE:
             raise _KilledError(child.ended_how())
@@ -153,6 +160,20 @@ def _attempt(request: bytes, label: str, supervisor: Supervisor, limits: Limits)
         return _judged(_unpacked(answer, label), label, supervisor, limits)
 
 
+def _waited(child: Child, label: str, limits: Limits) -> int | None:
+    """The exit code of ``child`` within the limits; raises ``Stopped`` where it takes more CPU time, or wall time."""
+    end = time.monotonic() + limits.wall
+    used = 0.0
+    while used < limits.seconds and time.monotonic() < end:
+        code = child.wait(min(_POLL, limits.seconds / 4))
+        if code is not None:
+            return code
+        used = max(used, cpu_seconds(child.pid))
+    spent = f"{used:.3g} s of CPU time"
+    how = spent if used >= limits.seconds else f"{limits.wall:g} s, in which it got {spent}"
+    raise Stopped(f"the compiler of {label} was stopped after {how}; raise --compile-timeout {limits.seconds:g}")
+
+
 def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: Limits) -> bytes:
     """The code object in a child's answer, or what it failed by."""
     for text in answer.get("warnings", ()):
@@ -160,7 +181,7 @@ def _judged(answer: dict[str, Any], label: str, supervisor: Supervisor, limits: 
     if "code" in answer:
         return bytes(answer["code"])
     if "machine" in answer:
-        kind = MissingHeaders if answer.get("headers") else InfrastructureError
+        kind = Unsupported if answer.get("unsupported") else InfrastructureError
         raise kind(f"{label} cannot be compiled: {answer['machine']}")
     if "memory" in answer:
         raise CompileError(label, _memory(limits))

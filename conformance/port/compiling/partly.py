@@ -24,7 +24,7 @@ from conformance.port.sources import KernelSource
 
 Code = TypeVar("Code")
 
-PARTS = 3
+PARTS = 4
 """Which version of this decides what is taken out: a part of the key of what is kept."""
 
 _TURNS = 400

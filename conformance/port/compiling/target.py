@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _SHARE = 0.75
+WALL = 8
+"""Seconds of wall time for a second of CPU time: another process may want the same cores."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Limits:
-    """``seconds`` for a source, and ``memory`` in bytes for each process that compiles it."""
+    """``seconds`` of CPU time for a source, and ``memory`` in bytes for each process that compiles it."""
 
     seconds: float = 300.0
     memory: int = 8 << 30
+
+    @property
+    def wall(self) -> float:
+        """Seconds after which a compiler is stopped that has not had its CPU time: it may wait for ever."""
+        return WALL * self.seconds
 
     def bytes_here(self) -> int:
         """``memory``, or three quarters of what this machine (or container) has where that is less: a compiler that is

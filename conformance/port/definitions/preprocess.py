@@ -29,8 +29,8 @@ _VENDOR = re.compile(
 OPENING, CLOSING = ("(", "[", "{", "[["), (")", "]", "}", "]]")
 _COMPLAINT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.MULTILINE)
 _SECONDS = 30
-_OUTPUT, _MEMORY = 256 << 20, 4 << 30
-"""Bytes that a preprocessor may write, and take of memory."""
+_OUTPUT, _MEMORY = 16 << 20, 4 << 30
+"""Bytes that a preprocessor may write, of which each is read here, and take of memory."""
 
 
 @dataclass(frozen=True)

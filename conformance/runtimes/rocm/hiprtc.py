@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.toolchains.headers import hip_in
+
 OF_ROCM = frozenset(
     f"hip/{name}.h"
     for name in (
@@ -26,7 +28,6 @@ HEADER_PACKAGES = "ROCm's package hip-dev (Debian: libamdhip64-dev)"
 
 NEWER = "this says nothing of the port: install a newer ROCm, or name its folder in ROCM_PATH"
 
-_VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR) +(\d+)", re.MULTILINE)
 _OF_COMGR = r"/comgr-[\w-]+/(?:input/|include/)?"
 _ABSENT = re.compile(r"fatal error: '([^']+)' file not found")
 
@@ -66,16 +67,6 @@ def without_comgr(log: str) -> str:
     bases = {tempfile.gettempdir(), str(Path(tempfile.gettempdir()).resolve()), "/tmp"}
     found = "|".join(re.escape(base.rstrip("/")) for base in sorted(bases, key=len, reverse=True))
     return re.sub(f"(?:{found}){_OF_COMGR}", "", log)
-
-
-def hip_in(folder: Path) -> str:
-    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it is known."""
-    try:
-        found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
-    except OSError:
-        found = {}
-    version = f" {found['MAJOR']}.{found['MINOR']}" if len(found) == 2 else ""
-    return f"HIP{version} in {folder}"
 
 
 def _headers(words: Sequence[str]) -> Path | None:

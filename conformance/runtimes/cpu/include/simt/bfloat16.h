@@ -37,6 +37,7 @@ struct __hip_bfloat16 {
   SIMT_FROM(int)
   SIMT_FROM(unsigned)
 #undef SIMT_FROM
+#if defined(SIMT_CUDA)  // HIP's header is ambiguous for these
   // 64-bit integers may need more than double's 53 bits: round to odd on the way.
 #define SIMT_FROM_LONG(Integer)                                                                  \
   SIMT_INLINE __hip_bfloat16(Integer value) : __x(simt::bfloat16_bits(integer_to_odd(value))) {} \
@@ -46,6 +47,7 @@ struct __hip_bfloat16 {
   SIMT_FROM_LONG(long long)
   SIMT_FROM_LONG(unsigned long long)
 #undef SIMT_FROM_LONG
+#endif
   SIMT_INLINE __hip_bfloat16 &operator=(float value) { return *this = __hip_bfloat16(value); }
   SIMT_INLINE __hip_bfloat16 &operator=(double value) { return *this = __hip_bfloat16(value); }
   SIMT_INLINE __hip_bfloat16 &operator=(const __hip_bfloat16_raw &raw) {
@@ -74,6 +76,7 @@ struct __hip_bfloat16 {
 #undef SIMT_TO
 
  private:
+#if defined(SIMT_CUDA)
   template <class Integer>
   SIMT_INLINE static double integer_to_odd(Integer value) {
     double nearest = static_cast<double>(value);
@@ -84,6 +87,7 @@ struct __hip_bfloat16 {
     if ((difference > 0) == (nearest > 0)) --bits;
     return simt::bit_cast<double>(bits | 1);
   }
+#endif
 };
 
 struct alignas(4) __hip_bfloat162 {
@@ -127,7 +131,7 @@ SIMT_INLINE __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 a) { return __hip_
 #define SIMT_T2 __hip_bfloat162
 #define SIMT_F(x) __bfloat162float(x)
 #define SIMT_R(x) __ushort_as_bfloat16(::simt::bfloat16_bits(x))
-#define SIMT_FIRST_OF_EQUAL false
+#define SIMT_IS_HALF 0
 #include "small_functions.inc"
 
 #define SIMT_BFLOAT16_ASSIGNMENT(op, function)                                               \
@@ -163,6 +167,20 @@ SIMT_BFLOAT162_OPERATOR(-, __hsub2)
 SIMT_BFLOAT162_OPERATOR(*, __hmul2)
 SIMT_BFLOAT162_OPERATOR(/, __h2div)
 #undef SIMT_BFLOAT162_OPERATOR
+#if !defined(SIMT_CUDA)
+SIMT_INLINE bool operator==(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return __hbeq2(a, b); }
+SIMT_INLINE bool operator!=(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return !(a == b); }
+// HIP's header compares the first of `a` with both of `b`, and never the second.
+#define SIMT_BFLOAT162_COMPARE(op, function)                                         \
+  SIMT_INLINE bool operator op(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { \
+    return function(a.x, b.x) && function(a.x, b.y);                                 \
+  }
+SIMT_BFLOAT162_COMPARE(<, __hlt)
+SIMT_BFLOAT162_COMPARE(<=, __hle)
+SIMT_BFLOAT162_COMPARE(>, __hgt)
+SIMT_BFLOAT162_COMPARE(>=, __hge)
+#undef SIMT_BFLOAT162_COMPARE
+#endif
 SIMT_INLINE __hip_bfloat16 operator+(const __hip_bfloat16 &a) { return a; }
 SIMT_INLINE __hip_bfloat16 operator-(const __hip_bfloat16 &a) { return __hneg(a); }
 SIMT_INLINE __hip_bfloat162 operator-(const __hip_bfloat162 &a) { return __hneg2(a); }

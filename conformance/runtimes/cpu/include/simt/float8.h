@@ -39,7 +39,12 @@ SIMT_INLINE const Format8 &format8(__hip_fp8_interpretation_t interpretation) {
 
 SIMT_INLINE __hip_fp8_storage_t __hip_cvt_double_to_fp8(double value, __hip_saturation_t saturation,
                                                         __hip_fp8_interpretation_t interpretation) {
-  return simt::float8_bits(simt::format8(interpretation), value, saturation == __HIP_SATFINITE);
+#if defined(SIMT_CUDA)
+  const bool saturate = saturation == __HIP_SATFINITE;
+#else  // of infinity HIP makes what it does without saturation
+  const bool saturate = saturation == __HIP_SATFINITE && !__builtin_isinf(value);
+#endif
+  return simt::float8_bits(simt::format8(interpretation), value, saturate);
 }
 SIMT_INLINE __hip_fp8_storage_t __hip_cvt_float_to_fp8(float value, __hip_saturation_t saturation,
                                                        __hip_fp8_interpretation_t interpretation) {
@@ -70,35 +75,56 @@ SIMT_INLINE __half2_raw __hip_cvt_fp8x2_to_halfraw2(__hip_fp8x2_storage_t bits,
           __hip_cvt_fp8_to_halfraw(static_cast<__hip_fp8_storage_t>(bits >> 8), interpretation).x};
 }
 
-// AMD's 8-bit types become float by themselves, NVIDIA's only when asked.
+// AMD's 8-bit types are made from numbers and become numbers by themselves, NVIDIA's only when asked. AMD's e5m2 as a
+// double has the largest value for infinity, and there is no constructor from long long.
 #if defined(SIMT_CUDA)
 #define SIMT_FLOAT8_EXPLICIT explicit
 #else
 #define SIMT_FLOAT8_EXPLICIT
 #endif
-#define SIMT_FLOAT8(Name, interpretation)                                                                              \
-  struct Name {                                                                                                        \
-    __hip_fp8_storage_t __x;                                                                                           \
-    static constexpr __hip_saturation_t __default_saturation = __HIP_SATFINITE;                                        \
-    static constexpr __hip_fp8_interpretation_t __default_interpret = interpretation;                                  \
-    Name() = default;                                                                                                  \
-    template <class T, simt::When<simt::is_float<T> || simt::is_integer<T>> = 0>                                       \
-    SIMT_INLINE explicit Name(T value)                                                                                 \
-        : __x(__hip_cvt_double_to_fp8(static_cast<double>(value), __HIP_SATFINITE, interpretation)) {}                 \
-    SIMT_INLINE explicit Name(__half value) : __x(__hip_cvt_halfraw_to_fp8(value, __HIP_SATFINITE, interpretation)) {} \
-    SIMT_INLINE explicit Name(__hip_bfloat16 value)                                                                    \
-        : __x(__hip_cvt_bfloat16raw_to_fp8(value, __HIP_SATFINITE, interpretation)) {}                                 \
-    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator float() const {                                                          \
-      return simt::float8_value(simt::format8(interpretation), __x);                                                   \
-    }                                                                                                                  \
-    SIMT_INLINE explicit operator double() const { return static_cast<float>(*this); }                                 \
-    SIMT_INLINE explicit operator __half() const { return __half(__hip_cvt_fp8_to_halfraw(__x, interpretation)); }     \
-    SIMT_INLINE explicit operator __hip_bfloat16() const { return __hip_bfloat16(static_cast<float>(*this)); }         \
-    SIMT_INLINE explicit operator bool() const { return static_cast<float>(*this) != 0.0f; }                           \
-    template <class T, simt::When<simt::is_integer<T> && !simt::same<T, bool>> = 0>                                    \
-    SIMT_INLINE explicit operator T() const {                                                                          \
-      return simt::saturate<T>(static_cast<float>(*this));                                                             \
-    }                                                                                                                  \
+namespace simt {
+#if defined(SIMT_CUDA)
+template <class T>
+inline constexpr bool makes_float8 = is_float<T> || is_integer<T>;
+SIMT_INLINE double float8_double(float value) { return value; }
+#else
+template <class T>
+inline constexpr bool makes_float8 = (is_float<T> || is_integer<T>) && !one_of<T, long long, unsigned long long>;
+SIMT_INLINE double float8_double(float value) {
+  return __builtin_isinf(value) ? __builtin_copysign(57344.0, value) : value;
+}
+#endif
+}  // namespace simt
+#define SIMT_FLOAT8(Name, interpretation)                                                                \
+  struct Name {                                                                                          \
+    __hip_fp8_storage_t __x;                                                                             \
+    static constexpr __hip_saturation_t __default_saturation = __HIP_SATFINITE;                          \
+    static constexpr __hip_fp8_interpretation_t __default_interpret = interpretation;                    \
+    Name() = default;                                                                                    \
+    template <class T, simt::When<simt::makes_float8<T>> = 0>                                            \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT Name(T value)                                                       \
+        : __x(__hip_cvt_double_to_fp8(static_cast<double>(value), __HIP_SATFINITE, interpretation)) {}   \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT Name(__half value)                                                  \
+        : __x(__hip_cvt_halfraw_to_fp8(value, __HIP_SATFINITE, interpretation)) {}                       \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT Name(__hip_bfloat16 value)                                          \
+        : __x(__hip_cvt_bfloat16raw_to_fp8(value, __HIP_SATFINITE, interpretation)) {}                   \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator float() const {                                            \
+      return simt::float8_value(simt::format8(interpretation), __x);                                     \
+    }                                                                                                    \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator double() const {                                           \
+      return simt::float8_double(static_cast<float>(*this));                                             \
+    }                                                                                                    \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator __half() const {                                           \
+      return __half(__hip_cvt_fp8_to_halfraw(__x, interpretation));                                      \
+    }                                                                                                    \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator __hip_bfloat16() const {                                   \
+      return __hip_bfloat16(static_cast<float>(*this));                                                  \
+    }                                                                                                    \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator bool() const { return static_cast<float>(*this) != 0.0f; } \
+    template <class T, simt::When<simt::is_integer<T> && !simt::same<T, bool>> = 0>                      \
+    SIMT_INLINE SIMT_FLOAT8_EXPLICIT operator T() const {                                                \
+      return simt::saturate<T>(static_cast<float>(*this));                                               \
+    }                                                                                                    \
   };
 SIMT_FLOAT8(__hip_fp8_e4m3, __HIP_E4M3)
 SIMT_FLOAT8(__hip_fp8_e5m2, __HIP_E5M2)

@@ -145,6 +145,12 @@ struct alignas(4) __half2 {
   friend SIMT_INLINE __half2 operator/(__half2 a, const __half2 &b) { return a /= b; }
   friend SIMT_INLINE bool operator==(const __half2 &a, const __half2 &b) { return a.x == b.x && a.y == b.y; }
   friend SIMT_INLINE bool operator!=(const __half2 &a, const __half2 &b) { return a.x != b.x || a.y != b.y; }
+#if !defined(SIMT_CUDA)
+  friend SIMT_INLINE bool operator<(const __half2 &a, const __half2 &b) { return a.x < b.x && a.y < b.y; }
+  friend SIMT_INLINE bool operator>(const __half2 &a, const __half2 &b) { return b < a; }
+  friend SIMT_INLINE bool operator<=(const __half2 &a, const __half2 &b) { return !(b < a); }
+  friend SIMT_INLINE bool operator>=(const __half2 &a, const __half2 &b) { return !(a < b); }
+#endif
 };
 typedef __half2 half2;
 
@@ -176,21 +182,31 @@ SIMT_INLINE __half __float2half_rd(float value) { return simt::half_directed(val
 SIMT_INLINE __half __float2half_ru(float value) { return simt::half_directed(value, 1); }
 
 // Integers. Every half is exact in float and every integer up to 2^53 in double; beyond, a half is infinite anyway.
-#define SIMT_HALF_INTEGER(Integer, name)                                                                               \
-  SIMT_INLINE __half __##name##2half_rn(Integer value) {                                                               \
-    return __ushort_as_half(simt::half_bits(static_cast<double>(value)));                                              \
-  }                                                                                                                    \
-  SIMT_INLINE __half __##name##2half_rz(Integer value) { return simt::half_directed(static_cast<double>(value), 0); }  \
-  SIMT_INLINE __half __##name##2half_rd(Integer value) { return simt::half_directed(static_cast<double>(value), -1); } \
-  SIMT_INLINE __half __##name##2half_ru(Integer value) { return simt::half_directed(static_cast<double>(value), 1); }  \
-  SIMT_INLINE Integer __half2##name##_rn(__half a) {                                                                   \
-    return simt::saturate<Integer>(__builtin_rintf(__half2float(a)));                                                  \
-  }                                                                                                                    \
-  SIMT_INLINE Integer __half2##name##_rz(__half a) { return simt::saturate<Integer>(__half2float(a)); }                \
-  SIMT_INLINE Integer __half2##name##_rd(__half a) {                                                                   \
-    return simt::saturate<Integer>(__builtin_floorf(__half2float(a)));                                                 \
-  }                                                                                                                    \
-  SIMT_INLINE Integer __half2##name##_ru(__half a) { return simt::saturate<Integer>(__builtin_ceilf(__half2float(a))); }
+// HIP's functions only have the names of CUDA's roundings: to an integer all truncate, from one all round to nearest.
+#if defined(SIMT_CUDA)
+#define SIMT_ROUNDED(function, value) function(value)
+#define SIMT_DIRECTED(value, direction) simt::half_directed(static_cast<double>(value), direction)
+#else
+#define SIMT_ROUNDED(function, value) (value)
+#define SIMT_DIRECTED(value, direction) __ushort_as_half(simt::half_bits(static_cast<double>(value)))
+#endif
+#define SIMT_HALF_INTEGER(Integer, name)                                                                \
+  SIMT_INLINE __half __##name##2half_rn(Integer value) {                                                \
+    return __ushort_as_half(simt::half_bits(static_cast<double>(value)));                               \
+  }                                                                                                     \
+  SIMT_INLINE __half __##name##2half_rz(Integer value) { return SIMT_DIRECTED(value, 0); }              \
+  SIMT_INLINE __half __##name##2half_rd(Integer value) { return SIMT_DIRECTED(value, -1); }             \
+  SIMT_INLINE __half __##name##2half_ru(Integer value) { return SIMT_DIRECTED(value, 1); }              \
+  SIMT_INLINE Integer __half2##name##_rn(__half a) {                                                    \
+    return simt::saturate<Integer>(SIMT_ROUNDED(__builtin_rintf, __half2float(a)));                     \
+  }                                                                                                     \
+  SIMT_INLINE Integer __half2##name##_rz(__half a) { return simt::saturate<Integer>(__half2float(a)); } \
+  SIMT_INLINE Integer __half2##name##_rd(__half a) {                                                    \
+    return simt::saturate<Integer>(SIMT_ROUNDED(__builtin_floorf, __half2float(a)));                    \
+  }                                                                                                     \
+  SIMT_INLINE Integer __half2##name##_ru(__half a) {                                                    \
+    return simt::saturate<Integer>(SIMT_ROUNDED(__builtin_ceilf, __half2float(a)));                     \
+  }
 SIMT_HALF_INTEGER(short, short)
 SIMT_HALF_INTEGER(unsigned short, ushort)
 SIMT_HALF_INTEGER(int, int)
@@ -198,6 +214,8 @@ SIMT_HALF_INTEGER(unsigned, uint)
 SIMT_HALF_INTEGER(long long, ll)
 SIMT_HALF_INTEGER(unsigned long long, ull)
 #undef SIMT_HALF_INTEGER
+#undef SIMT_ROUNDED
+#undef SIMT_DIRECTED
 
 // Pairs.
 SIMT_INLINE __half2 make_half2(__half x, __half y) { return __half2(x, y); }
@@ -219,7 +237,7 @@ SIMT_INLINE __half2 __lowhigh2highlow(__half2 a) { return __half2(a.y, a.x); }
 #define SIMT_T2 __half2
 #define SIMT_F(x) __half2float(x)
 #define SIMT_R(x) __ushort_as_half(::simt::half_bits(x))
-#define SIMT_FIRST_OF_EQUAL true
+#define SIMT_IS_HALF 1
 #include "small_functions.inc"
 // NaN when one operand is; HIP has these for __half only.
 SIMT_INLINE __half __hmax_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }
@@ -230,13 +248,23 @@ SIMT_INLINE simt::Product<__half> operator*(const __half &a, const __half &b) { 
 SIMT_FUSED_OPERATORS(__half)
 #endif
 
-#define SIMT_SATURATED(name, call, ...)                                      \
-  SIMT_INLINE __half name##_sat(__VA_ARGS__) {                               \
-    __half r = call;                                                         \
-    return __hmin(__hmax(r, __ushort_as_half(0)), __ushort_as_half(0x3c00)); \
+// HIP's keep a NaN and the sign of zero, CUDA's make them +0.
+#if defined(SIMT_CUDA)
+#define SIMT_CLAMPED(r) __hmin(__hmax(r, __ushort_as_half(0)), __ushort_as_half(0x3c00))
+#else
+#define SIMT_CLAMPED(r)                                            \
+  (__hlt(r, __ushort_as_half(0))        ? __ushort_as_half(0)      \
+   : __hgt(r, __ushort_as_half(0x3c00)) ? __ushort_as_half(0x3c00) \
+                                        : r)
+#endif
+#define SIMT_SATURATED(name, call, ...)        \
+  SIMT_INLINE __half name##_sat(__VA_ARGS__) { \
+    __half r = call;                           \
+    return SIMT_CLAMPED(r);                    \
   }
 SIMT_SATURATED(__hadd, __hadd(a, b), __half a, __half b)
 SIMT_SATURATED(__hsub, __hsub(a, b), __half a, __half b)
 SIMT_SATURATED(__hmul, __hmul(a, b), __half a, __half b)
 SIMT_SATURATED(__hfma, __hfma(a, b, c), __half a, __half b, __half c)
 #undef SIMT_SATURATED
+#undef SIMT_CLAMPED

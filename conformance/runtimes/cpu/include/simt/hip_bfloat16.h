@@ -37,6 +37,18 @@ SIMT_OLD_COMPARE(>, b < a)
 SIMT_OLD_COMPARE(<=, !(a > b))
 SIMT_OLD_COMPARE(>=, !(a < b))
 #undef SIMT_OLD_COMPARE
+SIMT_INLINE hip_bfloat16 &operator++(hip_bfloat16 &a) { return a += hip_bfloat16(1.0f); }
+SIMT_INLINE hip_bfloat16 &operator--(hip_bfloat16 &a) { return a -= hip_bfloat16(1.0f); }
+SIMT_INLINE hip_bfloat16 operator++(hip_bfloat16 &a, int) {
+  hip_bfloat16 old = a;
+  ++a;
+  return old;
+}
+SIMT_INLINE hip_bfloat16 operator--(hip_bfloat16 &a, int) {
+  hip_bfloat16 old = a;
+  --a;
+  return old;
+}
 SIMT_INLINE hip_bfloat16 operator+(hip_bfloat16 a) { return a; }
 SIMT_INLINE hip_bfloat16 operator-(hip_bfloat16 a) {
   a.data ^= 0x8000;

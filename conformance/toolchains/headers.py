@@ -1,0 +1,87 @@
+"""Which HIP an installation's headers are of, and the functions that only newer ones have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from conformance.toolchains.search import release
+
+_FUNCTIONS = Path(__file__).with_name("hip_functions.yaml")
+_VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR) +(\d+)", re.MULTILINE)
+_ROOT, _FOLDER = "--rocm-path=", "-isystem"
+_ERROR = re.compile(r"\berror: ")
+_NAME = re.compile(
+    r"error: (?:no matching function for call to|use of undeclared identifier|call to function"
+    r"|no member named|no type named) '(?P<name>\w+)'"
+)
+_LACKED = re.compile(r"\(HIP [\d.]+ has it(?: for [\w ]+)?, HIP [^()]+ does not\)")
+
+
+def hip_version(folder: Path) -> str:
+    """The HIP whose headers are in ``folder``, as ``5.2``; "" where that is not known."""
+    try:
+        found = dict(_VERSION.findall((folder / "hip/hip_version.h").read_text(errors="replace")))
+    except OSError:
+        return ""
+    return f"{found['MAJOR']}.{found['MINOR']}" if len(found) == 2 else ""
+
+
+def hip_in(folder: Path) -> str:
+    """The HIP whose headers are in ``folder``: ``HIP 5.2 in /usr/include``, as far as it is known."""
+    return " ".join(filter(None, ("HIP", hip_version(folder), "in", str(folder))))
+
+
+def headers_of(words: Sequence[str]) -> Path | None:
+    """The folder with HIP's headers that a compiler with these options reads; ``None`` where it finds its own."""
+    named = [Path(word) for before, word in pairwise(words) if before == _FOLDER]
+    named += [Path(word[len(_ROOT) :]) / "include" for word in words if word.startswith(_ROOT)]
+    return next((folder.resolve() for folder in named if (folder / "hip/hip_version.h").is_file()), None)
+
+
+def with_releases(log: str, folder: Path | None) -> str:
+    """``log`` of a compiler that reads HIP's headers in ``folder``; an error for what newer ones have names that."""
+    version = "" if folder is None else hip_version(folder)
+    if folder is None or not version:
+        return log
+    lines = log.split("\n")
+    for at, line in enumerate(lines):
+        found = _NAME.search(line)
+        if found is None:
+            continue
+        for row in _rows(found["name"]):
+            kind = row.get("argument")
+            if release(Path(version)) < release(Path(row["since"])) and (kind is None or _is_given(kind, lines, at)):
+                has = f"HIP {row['since']} has it" + (f" for {kind}" if kind else "")
+                lines[at] = f"{line} ({has}, {hip_in(folder)} does not)"
+    return "\n".join(lines)
+
+
+def lacks_function(text: str) -> bool:
+    """Whether an error of ``with_releases`` is for a function that a newer HIP has."""
+    return _LACKED.search(text) is not None
+
+
+@cache
+def _table() -> list[dict[str, Any]]:
+    return list(yaml.safe_load(_FUNCTIONS.read_text()))
+
+
+def _rows(name: str) -> Iterator[dict[str, Any]]:
+    return (row for row in _table() if name in row["functions"])
+
+
+def _is_given(kind: str, lines: Sequence[str], at: int) -> bool:
+    """Whether the notes to the error on line ``at`` say that a pointer to ``kind`` is given."""
+    for line in lines[at + 1 :]:
+        if _ERROR.search(line):
+            return False
+        if re.search(rf"no known conversion from '(?:[^']*' \(aka ')?{kind} \*'", line):
+            return True
+    return False
