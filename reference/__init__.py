@@ -41,7 +41,8 @@ def equivalent(
 ) -> dict[str, Any]:
     """Which elements of ``got`` are as good as the expected ones though they differ, by buffer: boolean masks.
 
-    Empty for most modules. argsort has it: any order of equal values is right. ``got`` is laid out as ``arguments``.
+    Empty for most modules. argsort has it: any order of equal values is right;
+    argmin and argmax have it: any index of the extreme value is. ``got`` is laid out as ``arguments``.
     """
     function: Callable[..., dict[str, Any]] | None = getattr(_loaded(module), "equivalent", None)
     return {} if function is None else function(variant, arguments, got)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.arithmetic import ARITHMETIC
+from reference.exact import rounded_once
 from reference.expected import Expected
 from reference.result import contiguous
 from reference.strided import one_operand
@@ -35,6 +36,9 @@ def affine(
     if variant["dtype"] in ARITHMETIC:
         a = ARITHMETIC[variant["dtype"]]
         value = a.store(a.fma(a.load(x), a.load(factor), a.load(term)))
+        if a.carrier.itemsize > a.storage.itemsize == 1:  # rounded to float32 and then to the type
+            exact = rounded_once(variant["dtype"], lambda w: [w.fma(w.load(x), w.load(factor), w.load(term))])
+            return {"out": contiguous(out, value, exact=exact)}
     else:
         value = x * factor + term
     return {"out": contiguous(out, value)}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Ends = Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+"""Gives the least and the greatest of what is right, NaN where nothing but NaN is; evaluated only where it matters."""
 
 
 class Faults(Exception):
@@ -25,7 +29,8 @@ class Expected:
     (``Tolerance.library_ulp``) or a sum be added in another order; both ``None`` where the value alone is the answer.
     ``free`` marks elements that may be any number or NaN: sums that overflow, or roots of a variance that is 0 or less,
     in some orders. What is neither stays as it is in ``value``. ``written`` marks elements that a kernel has to write,
-    where that was asked for: one may get the very value that it had before.
+    where that was asked for: one may get the very value that it had before. What lies between the interval and
+    ``exact``, the formula over the reals, rounded once (``reference.exact``), is right as well.
     """
 
     value: NDArray[Any]
@@ -33,3 +38,4 @@ class Expected:
     high: NDArray[Any] | None = None
     free: NDArray[np.bool_] | None = None
     written: NDArray[np.bool_] | None = None
+    exact: Ends | None = None

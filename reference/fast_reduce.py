@@ -48,14 +48,7 @@ def fast_reduce(
     With el = 0, the rows are those of the dimensions before the first empty one. Raises ``ValueError`` when
     ``src_numel`` is not a multiple of ``el_to_sum_per_block``.
     """
-    numel, length = int(src_numel), int(el_to_sum_per_block)
-    shape = layout(info, num_dims)
-    assert shape is not None
-    dims, strides = shape[0], shape[1][0]
-    if length and numel % length:
-        raise ValueError(f"{numel} elements are not a whole number of rows of {length}")
-    rows = numel // length if length else math.prod(dims[: dims.index(0)])
-    x = read(src, numel, dims, strides).reshape(rows, length)
+    x, dims = _rows(int(src_numel), int(el_to_sum_per_block), num_dims, info, src)
     op, dtype = variant["op"], variant["dtype"]
     if op in ("argmin", "argmax"):
         value = _position(x, op == "argmax", dims[-1] if dims else 1, variant.get("fixed") == "lowest-index")
@@ -67,6 +60,37 @@ def fast_reduce(
     else:
         value = _extreme(x, dtype, op == "max")
     return {"dst": contiguous(dst, value)}
+
+
+def equivalent(variant: Mapping[str, str], arguments: Mapping[str, Any], got: Mapping[str, Array]) -> dict[str, Array]:
+    """Which of the indices in ``dst`` are of an element with the extreme value, of which there may be several: which of
+    them Candle gives depends on the tree. NaN is not an extreme. Empty for other reductions, and where the lowest index
+    is to win.
+    """
+    if variant.get("op") not in ("argmin", "argmax") or "fixed" in variant:
+        return {}
+    names = ("src_numel", "el_to_sum_per_block", "num_dims", "info", "src")
+    numel, length, *others = (arguments[name] for name in names)
+    x, dims = _rows(int(numel), int(length), *others)
+    values = _comparable(x)
+    mask = np.zeros(got["dst"].size, np.bool_)
+    if values.size:
+        extreme = (np.fmax if variant["op"] == "argmax" else np.fmin).reduce(values, axis=1)
+        index = np.arange(values.size).reshape(values.shape) % dims[-1]
+        named = index == got["dst"][: len(values), None]
+        mask[: len(values)] = (named & (values == extreme[:, None])).any(axis=1)
+    return {"dst": mask}
+
+
+def _rows(numel: int, length: int, num_dims: int, info: Array, src: Array) -> tuple[Array, tuple[int, ...]]:
+    """The elements that each block reduces, a row each, and the dimensions."""
+    shape = layout(info, num_dims)
+    assert shape is not None
+    dims, strides = shape[0], shape[1][0]
+    if length and numel % length:
+        raise ValueError(f"{numel} elements are not a whole number of rows of {length}")
+    rows = numel // length if length else math.prod(dims[: dims.index(0)])
+    return read(src, numel, dims, strides).reshape(rows, length), tuple(dims)
 
 
 def _starts(length: int, threads: int) -> range:

@@ -24,10 +24,12 @@ class Function:
     """``wide`` maps arrays of the wider type to an array of it.
 
     ``limit`` bounds the magnitude of every result. ``asymptotic`` says that the limit is approached for large
-    arguments: where even the wider type gives the limit itself, no implementation gives anything else.
+    arguments: where even the wider type gives the limit itself, no implementation gives anything else. ``documented``
+    is the larger of CUDA's and HIP's bounds in steps of float32 and of float64, as the specs have them.
     """
 
     wide: Callable[..., Array]
+    documented: dict[str, int]
     limit: float = np.inf
     asymptotic: bool = False
 
@@ -38,15 +40,19 @@ def _power(base: Array, exponent: Array) -> Array:
     return power
 
 
+def _steps(f32: int, f64: int) -> dict[str, int]:
+    return {"float32": f32, "float64": f64}
+
+
 FUNCTIONS: dict[str, Function] = {
-    "exp": Function(np.exp),
-    "log": Function(np.log),
-    "sin": Function(np.sin, 1.0),
-    "cos": Function(np.cos, 1.0),
-    "tanh": Function(np.tanh, 1.0, asymptotic=True),
-    "erf": Function(errorfunction.erf, 1.0, asymptotic=True),
-    "normcdf": Function(errorfunction.normcdf, 1.0, asymptotic=True),
-    "pow": Function(_power),
+    "exp": Function(np.exp, _steps(2, 1)),
+    "log": Function(np.log, _steps(2, 1)),
+    "sin": Function(np.sin, _steps(2, 1), 1.0),
+    "cos": Function(np.cos, _steps(2, 1), 1.0),
+    "tanh": Function(np.tanh, _steps(2, 1), 1.0, asymptotic=True),
+    "erf": Function(errorfunction.erf, _steps(4, 4), 1.0, asymptotic=True),
+    "normcdf": Function(errorfunction.normcdf, _steps(5, 5), 1.0, asymptotic=True),
+    "pow": Function(_power, _steps(4, 2)),
 }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reference.arithmetic import ARITHMETIC
 from reference.binary import FLOAT, INTEGER
+from reference.exact import rounded_once
 from reference.expected import Expected
 from reference.image import SUMS, tensors, to_unsigned, written
 from reference.result import placed
@@ -63,7 +64,10 @@ def avg_pool2d(
     results = [kind.store(end * factor) for end in ends if end is not None]
     if fixed or name != "f64":
         results += [kind.store(end / size) for end in ends if end is not None]
-    return {"dst": placed(dst, Expected(*bounds(results), sums.free))}
+    if name == "f64":
+        return {"dst": placed(dst, Expected(*bounds(results), sums.free))}
+    exact = rounded_once(name, lambda a: [along(parts, 0).total.astype(a.carrier).reshape(-1) / size])
+    return {"dst": placed(dst, Expected(*bounds(results), sums.free, exact=exact))}
 
 
 @np.errstate(all="ignore")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reference import library
 from reference.arithmetic import Arithmetic, arithmetic
 from reference.butterfly import LANES, butterfly, in_order, strips
+from reference.exact import Wide, rounded_once
 from reference.expected import Expected
 from reference.result import contiguous
 
@@ -41,7 +42,15 @@ def softmax(
     value = a.store(a.mul(power, np.repeat(scale, columns)))
     ends = _ends(a, x.reshape(rows, columns), greatest[:, None], difference.reshape(rows, columns), library_ulp)
     stored = [np.where(np.isnan(end) | np.isnan(value), value, a.store(end)) for end in ends]
-    return {"dst": contiguous(dst, *bounds([value, *stored]))}
+
+    def formula(wide: Wide) -> list[Array]:
+        rows_of = wide.load(src).reshape(rows, columns)
+        shifted = rows_of - rows_of.max(axis=1)[:, None]
+        powers, least, most = wide.call("exp", (shifted,), 0)
+        quotients = (powers / powers.sum(axis=1)[:, None], least / most.sum(axis=1)[:, None])
+        return [part.reshape(-1) for part in (*quotients, most / least.sum(axis=1)[:, None])]
+
+    return {"dst": contiguous(dst, *bounds([value, *stored]), rounded_once(variant["dtype"], formula))}
 
 
 def _ends(a: Arithmetic, x: Array, greatest: Array, difference: Array, library_ulp: int) -> list[Array]:

@@ -149,7 +149,8 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expect
     """``value`` (the sums in Candle's order, kept in ``kind`` and stored) with the interval of all orders.
 
     ``store`` rounds longdouble to the type of ``value``. Where the terms of one sign alone overflow in ``kind``, so may
-    a partial sum; where those of both signs do, a NaN is as good as any number.
+    a partial sum; where those of both signs do, a NaN is as good as any number. Infinities of both signs make a NaN in
+    every order.
     """
     radius = terms.radius(kind)
     largest = np.array([kind.floating.largest], kind.bits).view(kind.numpy).astype(LONG)[0]
@@ -169,7 +170,12 @@ def any_order(terms: Terms, kind: DType, value: Array, store: Convert) -> Expect
         settled = fixed | (((radius == 0) | terms.rounded_once(kind)) & ~terms.minus_zero & ~reached)
         ends.append(np.where(settled, value, store(end)))
     free = over & under & ~fixed & (not kind.floating.saturates)
-    return Expected(value, ends[0], ends[1], free if free.any() else None)
+
+    def exact() -> tuple[Array, Array]:
+        once = np.where(fixed | terms.minus_zero | (terms.magnitude == 0), value, store(terms.total))
+        return once, once
+
+    return Expected(value, ends[0], ends[1], free if free.any() else None, exact=exact)
 
 
 def storing(name: str) -> Convert:

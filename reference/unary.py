@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.arithmetic import ARITHMETIC, Arithmetic
-from reference.expected import Expected
+from reference.exact import Wide, rounded_once
+from reference.expected import Ends, Expected
 from reference.result import contiguous
 from reference.softmax import bounds
 from reference.strided import bits, one_operand
 
 Array = NDArray[Any]
+Argument = Callable[[Arithmetic, Array, Array], tuple[Array, ...]]
 
 
 def _plain_argument(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
@@ -34,11 +36,13 @@ def _plain_finish(a: Arithmetic, x: Array, param: Array, result: Array) -> Array
 
 @dataclass(frozen=True)
 class Call:
-    """One op around one call of the library function ``function``."""
+    """One op around one call of the library function ``function``. ``unfused`` makes its arguments where the compiler
+    does not fuse a product with the sum that it is added to, where that is its choice."""
 
     function: str
-    argument: Callable[[Arithmetic, Array, Array], tuple[Array, ...]] = _plain_argument
+    argument: Argument = _plain_argument
     finish: Callable[[Arithmetic, Array, Array, Array], Array] = _plain_finish
+    unfused: Argument | None = None
 
 
 def _round(a: Arithmetic, x: Array) -> Array:
@@ -64,7 +68,15 @@ def _negative(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
 
 def _gelu_argument(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
     cube = a.mul(a.mul(x, x), x)
-    inner = a.fma(a.number(0.044715), cube, x)
+    return _gelu_scaled(a, a.fma(a.number(0.044715), cube, x))
+
+
+def _gelu_unfused(a: Arithmetic, x: Array, param: Array) -> tuple[Array, ...]:
+    cube = a.mul(a.mul(x, x), x)
+    return _gelu_scaled(a, a.add(x, a.mul(a.number(0.044715), cube)))
+
+
+def _gelu_scaled(a: Arithmetic, inner: Array) -> tuple[Array, ...]:
     return (a.mul(a.number(math.sqrt(2 / math.pi)), inner),)
 
 
@@ -107,7 +119,7 @@ EXACT: dict[str, Callable[[Arithmetic, Array], Array]] = {
 
 CALLS: dict[str, Call] = {
     **{name: Call(name) for name in ("exp", "log", "sin", "cos", "tanh", "erf", "normcdf")},
-    "gelu": Call("tanh", _gelu_argument, _gelu_finish),
+    "gelu": Call("tanh", _gelu_argument, _gelu_finish, _gelu_unfused),
     "gelu_erf": Call("normcdf", finish=_gelu_erf),
     "silu": Call("exp", _negative, _silu),
     "sigmoid": Call("exp", _negative, _sigmoid),
@@ -136,11 +148,12 @@ def unary(
     if op == "copy":
         return {"out": contiguous(out, x)}
     if out.dtype.itemsize > 2:
-        return {"out": contiguous(out, *_compute(op, ARITHMETIC[dtype], x, _NO_PARAM, library_ulp))}
+        parts = _compute(op, ARITHMETIC[dtype], x, _NO_PARAM, library_ulp)
+        return {"out": contiguous(out, *parts, _exact(op, dtype, x, _NO_PARAM))}
     index = bits(x)
     value, low, high = (None if part is None else part[index] for part in _table(op, dtype, library_ulp))
     assert value is not None
-    return {"out": contiguous(out, value, low, high)}
+    return {"out": contiguous(out, value, low, high, _exact(op, dtype, x, _NO_PARAM))}
 
 
 @np.errstate(all="ignore")
@@ -159,7 +172,8 @@ def unary1(
     x = one_operand(numel, num_dims, info, inp, out)
     a = ARITHMETIC[variant["dtype"]]
     scalar = a.load(np.asarray(param, dtype=out.dtype).reshape(1))
-    return {"out": contiguous(out, *_compute(variant["op"], a, x, scalar, library_ulp))}
+    parts = _compute(variant["op"], a, x, scalar, library_ulp)
+    return {"out": contiguous(out, *parts, _exact(variant["op"], variant["dtype"], x, scalar))}
 
 
 @cache
@@ -177,9 +191,25 @@ def _compute(op: str, a: Arithmetic, stored: Array, param: Array, library_ulp: i
     if op in EXACT:
         return a.store(EXACT[op](a, x)), None, None
     row = CALLS[op]
-    results = [row.finish(a, x, param, part) for part in a.call(row.function, row.argument(a, x, param), library_ulp)]
+    called = a.call(row.function, row.argument(a, x, param), library_ulp)
+    if row.unfused is not None:
+        called += a.call(row.function, row.unfused(a, x, param), library_ulp)
+    results = [row.finish(a, x, param, part) for part in called]
     value = results[0]
     if len(results) == 1:
         return a.store(value), None, None
     value, low, high = bounds(results)
     return a.store(value), a.store(low), a.store(high)
+
+
+def _exact(op: str, dtype: str, stored: Array, param: Array) -> Ends | None:
+    """The op over the reals. One without a function rounds once, if at all, and has no other value than that."""
+    if op in EXACT:
+        return None
+    row = CALLS[op]
+
+    def formula(a: Wide) -> list[Array]:
+        x, number = a.load(stored), param.astype(a.carrier)
+        return [row.finish(a, x, number, part) for part in a.call(row.function, row.argument(a, x, number), 0)]
+
+    return rounded_once(dtype, formula)

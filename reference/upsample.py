@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.exact import Wide, rounded_once
 from reference.expected import Expected
 from reference.fma import fma_f64
 from reference.image import tensors, to_unsigned, written
@@ -73,7 +74,20 @@ def upsample_bilinear2d(
         _blended(wide[:, :, row[:, None], left], wide[:, :, row[:, None], right], across) for row in (top, bottom)
     )
     values = [value for rows in product(above, below) for value in _blended(*rows, down[:, None])]
-    return {"dst": contiguous(dst, *bounds([_narrowed(value, dst.dtype).reshape(-1) for value in values]))}
+    ends = bounds([_narrowed(value, dst.dtype).reshape(-1) for value in values])
+    if dst.dtype.kind == "u":
+        return {"dst": contiguous(dst, *ends)}
+
+    def formula(a: Wide) -> list[Array]:
+        source, one = a.load(np.ascontiguousarray(x).reshape(-1)).reshape(x.shape), a.carrier.type(1)
+        w, h = across.astype(a.carrier), down.astype(a.carrier)[:, None]
+        top_row, bottom_row = (
+            source[:, :, row[:, None], left] * (one - w) + source[:, :, row[:, None], right] * w
+            for row in (top, bottom)
+        )
+        return [(top_row * (one - h) + bottom_row * h).reshape(-1)]
+
+    return {"dst": contiguous(dst, *ends, rounded_once(variant["dtype"], formula))}
 
 
 def _between(out: int, size: int, aligned: bool, has_factor: bool, factor: float) -> tuple[Index, Index, F64]:

@@ -16,7 +16,7 @@ from conformance.cases.launch import OUTPUT_POISON_BYTES, POISON_BYTE, Buffer
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.outcome import NO_EVIDENCE, Evidence
-from reference.expected import Expected
+from reference.expected import Ends, Expected
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Margins:
     largest_bound: float | None = None
     nearest: float | None = None
     nearest_bound: float | None = None
+    nearer_than_candle: bool = False
+    """Whether an element is right only because it is nearer to the exact value than Candle's order of operations."""
 
     def note(self, steps: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
         """Take note of right elements that are not bit-equal."""
@@ -100,10 +102,11 @@ def judge(
     """Compare buffer ``name`` with what was expected.
 
     ``got``, ``expected.value`` and ``before`` (the content before the launch) are 1-D, of ``dtype`` and equal length.
-    An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside
-    [low, high]. A zero keeps its sign: -0 for +0 is right only inside [low, high] itself. Where ``expected.free`` says
-    so any value is right. Elements that the reference leaves poisoned must be bit-equal, unless it says that they are
-    written. Wrong integers have no distance, for many are indices. ``margins`` takes note of the distances and of the
+    An element is right when it is bit-equal, when both are NaN, or when it lies at most ``ulp`` steps outside [low,
+    high], or between that and ``expected.exact``. A zero keeps its sign: -0 for +0 is right only inside [low, high]
+    itself. Where ``expected.free`` says so any value is right. Elements that the reference leaves poisoned must be
+    bit-equal, unless it says that they are written.
+    Wrong integers have no distance, for many are indices. ``margins`` takes note of the distances and of the
     bounds next to them.
     """
     wrong = wrong_elements(got, expected, before, dtype, ulp, margins)
@@ -169,7 +172,13 @@ def wrong_elements(
     if dtype.kind == "float":
         near &= ~((value_ord + actual_ord == -1) & ((value_ord == 0) | (value_ord == -1)))
     right = right_nan | ((inside | near) & ~untouched & ~nan_value & ~nan_actual)
-    compared = right & ~right_nan
+    if expected.exact is not None and not right.all():
+        low, high, nearer = _towards_exact(expected.exact, at, low, high, nan_value, dtype)
+        nearer &= ~right & ~untouched & ~nan_actual & (actual_ord >= low) & (actual_ord <= high)
+        right |= nearer
+        if margins is not None:
+            margins.nearer_than_candle |= bool(nearer.any())
+    compared = right & ~right_nan & ~nan_value
     if expected.free is not None:
         right |= expected.free[at] & ~untouched & ~is_poison(got_bits[at], dtype)
     if margins is not None and compared.any():
@@ -180,6 +189,26 @@ def wrong_elements(
     bad = np.flatnonzero(~right)
     bounds = (low[bad], value_ord[bad], high[bad])
     return Wrong(at[bad], actual[bad], value[bad], untouched[bad], steps[bad], bounds)
+
+
+def _towards_exact(
+    exact: Ends,
+    at: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    nan: NDArray[np.bool_],
+    dtype: DType,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """The interval of the elements ``at`` with what lies between it and the ``exact`` value, and where there is one.
+
+    Where Candle's order of operations makes a NaN (``nan``) of what is a number it is that number alone.
+    """
+    ends = [end[at] for end in exact()]
+    known = ~is_nan(ends[0], dtype) & ~is_nan(ends[1], dtype)
+    least, most = (ordinals(end, dtype) for end in ends)
+    low = np.where(known, np.where(nan, least, np.minimum(low, least)), low)
+    high = np.where(known, np.where(nan, most, np.maximum(high, most)), high)
+    return low, high, known
 
 
 def is_poison(bits: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:

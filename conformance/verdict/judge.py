@@ -23,6 +23,9 @@ from reference.expected import Expected, Faults
 TIE_ORDER_DIFFERS = (
     "equal values stand in another order than Candle's own network leaves them in; any order of them is right"
 )
+INDEX_DIFFERS = "of equal extreme values another index is given than by Candle's own tree; any of them is right"
+
+NEARER = "nearer to the true value than Candle's in {} cases"
 
 RIGHT_ANSWER = "right where upstream is wrong"
 """What a failing case answers that has the right result, and not Candle's."""
@@ -38,6 +41,7 @@ class Judging:
         self._only_empty = True
         self._tie_order_differs = False
         self._margins = Margins()
+        self._nearer: set[str] = set()
         self._profile = Profile(kernel)
 
     def begin(self, case: TrialCase) -> None:
@@ -50,7 +54,9 @@ class Judging:
         mismatch, tie_order_differs = _compare(self._kernel, case, buffers, margins)
         if not again:
             self._margins.add(margins)
-            self._tie_order_differs |= tie_order_differs and self._kernel.module == "sort"
+            if margins.nearer_than_candle and mismatch is None:
+                self._nearer.add(case.id)
+            self._tie_order_differs |= tie_order_differs
         self._profile.take(case, buffers, right=mismatch is None)
         if mismatch is not None and self._kernel.fix is not None and not case.must_fault:
             mismatch = _of_defect(self._kernel, case, buffers, mismatch)
@@ -90,7 +96,11 @@ class Judging:
             return "known_failure", known
         if known:
             return "fail", f"passes, though the spec declares a known failure ({known}); remove it from the spec"
-        message = counts.message or (TIE_ORDER_DIFFERS if self._tie_order_differs else None)
+        message = counts.message
+        if not message and self._tie_order_differs:
+            message = TIE_ORDER_DIFFERS if self._kernel.module == "sort" else INDEX_DIFFERS
+        if not message and self._nearer and not counts.failed:
+            message = NEARER.format(len(self._nearer))
         return counts.failed_status if counts.failed else "pass", message
 
 
@@ -136,10 +146,11 @@ def _compare(
             return _overwritten(argument, got[:start]), False
         mismatch = judge_argument(argument, got, expected, kernel.tolerance.ulp, margins)
         if mismatch is not None:
-            expected = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
-            expected = with_written(kernel, case.launch, argument, expected, got[start:])
+            others = with_equivalents(kernel, case.launch, argument.name, expected, buffers)
+            has_ties = others is not expected
+            expected = with_written(kernel, case.launch, argument, others, got[start:])
             mismatch = judge_argument(argument, got, expected, kernel.tolerance.ulp)
-            tie_order_differs = mismatch is None
+            tie_order_differs = mismatch is None and has_ties
         if mismatch is not None:
             read = operands(case.launch, mismatch.index)
             why = f"{mismatch.why}; {read}" if read else mismatch.why

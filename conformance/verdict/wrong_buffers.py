@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 import reference
 from conformance.cases.launch import Buffer, Launch
-from conformance.dtypes import DType
-from conformance.verdict.compare import is_nan, judge, ordinals
+from conformance.verdict.compare import is_nan, judge
 from conformance.verdict.conversions import CONVERSIONS
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operands import Operand
@@ -212,28 +211,6 @@ def _short(buffer: WrongBuffer) -> bool:
     return bool((errors <= _SOME_SINGLE).all() and (errors > _CANCELLING * 2.0**-52).any())
 
 
-def _in_float(buffer: WrongBuffer) -> bool:
-    """Whether each wrong element is, to 1 ulp, what the formula gives in float32 with one rounding at the end."""
-    e, kernel = buffer.elements, buffer.kernel
-    if not e.is_float or e.dtype.size > 2 or kernel.variant.get("dtype") != e.dtype.name:
-        return False
-    wide = {name: _widened(value, e.dtype) for name, value in buffer.launch.reference_arguments().items()}
-    try:
-        found = reference.evaluate(
-            kernel.module, kernel.family, {**kernel.variant, "dtype": "f32"}, kernel.tolerance.library_ulp, wide
-        )[buffer.name]
-    except Exception:
-        return False  # the family has no formula in f32
-    rounded = found.value[e.wrong.at].astype(e.dtype.numpy)
-    steps = np.abs(ordinals(rounded, e.dtype) - ordinals(e.wrong.got, e.dtype))
-    near = (steps <= 1) & (steps < e.wrong.steps) & ~e.nan_got & ~is_nan(rounded, e.dtype)
-    return bool((near | (e.nan_got & is_nan(rounded, e.dtype))).all())
-
-
-def _widened(value: Any, row: DType) -> Any:
-    return value.astype(np.float32) if getattr(value, "dtype", None) == row.numpy else value
-
-
 def _ends_of_8_bits(buffer: WrongBuffer) -> bool:
     """Whether an 8-bit float was to be 0 wherever another number stands, or the largest one where a NaN stands."""
     e = buffer.elements
@@ -273,7 +250,6 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("ends of 8-bit floats", _ends_of_8_bits),
     ("precision of f32", _single),
     ("fewer digits than f64", _short),
-    ("computed in f32", _in_float),
     ("error small against the operand", _cancelled),
 )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import reference
 from conformance.cases import cases_for, launch_for
 from conformance.cases.case import Case
-from conformance.cases.launch import Launch, Scalar
+from conformance.cases.launch import Buffer, Launch
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.verdict.judge import RIGHT_ANSWER, Judging
@@ -127,18 +127,18 @@ def test_halves_of_a_mixture_of_experts_are_numbers() -> None:
 @pytest.mark.parametrize("fixed", [False, True])
 def test_a_failure_is_connected_with_the_defect(fixed: bool) -> None:
     """The other result than the expected one is told for what it is; any other is not."""
-    plain = SPECS.kernels["fast_argmin_f32"]
+    plain = SPECS.kernels["cast_f32_u8"]
     judged, other = (plain.fixed(), plain) if fixed else (plain, plain.fixed())
-    (case,) = generated(judged, [Case.parse("fast_argmin_f32(shape=[4,300],values=ties)")], "")
-    buffers = {arg.name: arg.data for arg in case.launch.args if not isinstance(arg, Scalar)}  # type: ignore[union-attr]
-    answer = answered(other, case.launch)["dst"].value
-    mismatch = Judging(judged).take(case, {**buffers, "dst": answer})
+    (case,) = generated(judged, [Case.parse("cast_f32_u8(shape=[64],values=mid)")], "")
+    buffers = {arg.name: arg.data for arg in case.launch.args if isinstance(arg, Buffer)}
+    answer = answered(other, case.launch)["out"].value
+    mismatch = Judging(judged).take(case, {**buffers, "out": answer})
     assert mismatch is not None
-    said = "with the defect that the port declares as fixed" if fixed else 'add fixes = ["lowest-index"]'
+    said = "with the defect that the port declares as fixed" if fixed else 'add fixes = ["byte-saturation"]'
     assert said in mismatch.why
     assert (RIGHT_ANSWER in mismatch.evidence.answers) is not fixed
-    mismatch = Judging(judged).take(case, {**buffers, "dst": answer + np.uint32(1)})
+    mismatch = Judging(judged).take(case, {**buffers, "out": answer + np.uint8(1)})
     assert mismatch is not None
     assert "defect" not in mismatch.why
-    right_one = replace(case, expected=answered(judged, case.launch)).expected["dst"].value
-    assert Judging(judged).take(case, {**buffers, "dst": right_one}) is None
+    right_one = replace(case, expected=answered(judged, case.launch)).expected["out"].value
+    assert Judging(judged).take(case, {**buffers, "out": right_one}) is None

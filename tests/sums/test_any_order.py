@@ -19,6 +19,8 @@ FOLDER = Path(__file__).parent / "kernels"
 HEADERS = Path(__file__).parents[2] / "kernels" / "include"
 SALTS = int(os.environ.get("CANDLE_PARITY_SALTS", "1"))
 
+HALVES = "usilu_*f16 usigmoid_*f16 ugelu_*f16 uelu_*f16"
+
 
 @dataclass(frozen=True)
 class Rewrite:
@@ -64,6 +66,15 @@ RIGHT = (
     Rewrite("rows of weights split in four", "quantized", "ORDER=lanes"),
 )
 
+MORE_ACCURATE = (
+    Rewrite("activations in float64, rounded once", "activations", "COMPUTE=f64"),
+    Rewrite("activations in float32 at least, rounded once", "activations", "COMPUTE=f32", 32),
+    Rewrite("activations of 16 bits without powers above 1", "activations", "COMPUTE=f32 FORM=stable", only=HALVES),
+    Rewrite("sigmoid without powers above 1", "activations", "COMPUTE=f32 FORM=stable", 32, "usigmoid*"),
+    Rewrite("activations of 16 bits as products", "activations", "COMPUTE=f32 FORM=product", only=HALVES),
+    Rewrite("a softmax in float64, rounded once", "softmax", "ORDER=tree KEPT=f64", 32),
+)
+
 WRONG = (
     Rewrite("eps left out", "norms", "WRONG=no_eps"),
     Rewrite("n - 1 in place of n", "norms", "WRONG=n_minus_1"),
@@ -90,6 +101,11 @@ WRONG = (
     Rewrite("the last weight left out", "conv", "WRONG=lost_tail"),
     Rewrite("one of four accumulators left out", "conv", "ORDER=lanes WRONG=lost_partial"),
     Rewrite("the mean of one less", "conv", "WRONG=n_minus_1", only="avg_pool2d*"),
+    Rewrite("activations cut off", "activations", "MISTAKE=truncated", only=f"{HALVES} rope_i_f16 rope_i_bf16"),
+    Rewrite("gelu by erf in place of tanh", "activations", "MISTAKE=other_gelu", only="ugelu_f16 ugelu_f32 ugelu_f64"),
+    Rewrite("exp(x) as 1 + x for small x", "activations", "MISTAKE=linear", only="usilu* usigmoid_f32 usigmoid_f64"),
+    Rewrite("sigmoid as 1 - sigmoid(-x)", "activations", "MISTAKE=naive", only="usigmoid_f32 usigmoid_f64"),
+    Rewrite("a sum in the type of the buffer, in float64", "softmax", "KEPT=f64 WRONG=in_storage", only="softmax_*f16"),
     Rewrite("the last weights left out", "quantized", "WRONG=lost_tail"),
     Rewrite("one of four accumulators left out", "quantized", "ORDER=lanes WRONG=lost_partial"),
     Rewrite("a result that is 0.3 % too large", "quantized", "WRONG=scaled", only="*mul_mat*"),
@@ -113,7 +129,7 @@ def name_of(rewrite: Rewrite) -> str:
     return f"{rewrite.file}, {rewrite.what}"
 
 
-@pytest.mark.parametrize("rewrite", RIGHT, ids=name_of)
+@pytest.mark.parametrize("rewrite", RIGHT + MORE_ACCURATE, ids=name_of)
 def test_another_order_is_right(rewrite: Rewrite, tmp_path: Path) -> None:
     for salt in range(SALTS):
         found = judged(rewrite, tmp_path, str(salt or ""))

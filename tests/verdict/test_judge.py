@@ -12,7 +12,7 @@ from conformance.cases.launch import Buffer, Launch, Scalar
 from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.load import load_specs
-from conformance.verdict.judge import TIE_ORDER_DIFFERS, Judging
+from conformance.verdict.judge import INDEX_DIFFERS, NEARER, TIE_ORDER_DIFFERS, Judging
 from conformance.verdict.loop import KEPT_FAILURES, Answers, Damage, run_cases
 from conformance.verdict.trials import TrialCase, generated
 from reference.expected import Expected
@@ -243,6 +243,50 @@ def test_any_order_of_equal_values_is_a_right_argsort():
     assert gives(1, 3, 2, 0) == ("pass", TIE_ORDER_DIFFERS)
     assert gives(3, 1, 2, 0) == ("fail", None)
     assert gives(1, 3, 0, 0) == ("fail", None)
+
+
+def test_any_index_of_the_extreme_value_is_a_right_argmax():
+    kernel = load_specs().kernels["fast_argmax_f32"]
+    (case,) = generated(kernel, [Case.parse("fast_argmax_f32(shape=[3,70],values=ties)")], "")
+    buffers = {arg.name: arg.data for arg in case.launch.args if isinstance(arg, Buffer)}
+    rows, candle = buffers["src"][:210].reshape(3, 70), case.expected["dst"].value
+    last = 69 - rows[:, ::-1].argmax(axis=1)
+    assert (last != candle[:3]).any()
+
+    def gives(indices, judge=kernel):
+        dst = candle.copy()
+        dst[:3] = indices
+        (trial,) = generated(judge, [case.case], "")
+        outcome = judged(lambda *_: {**buffers, "dst": dst}, [trial], judge)
+        return outcome.status, outcome.message
+
+    assert gives(candle[:3]) == ("pass", None)
+    assert gives(last) == ("pass", INDEX_DIFFERS)
+    assert gives(rows.argmin(axis=1)) == ("fail", None)
+    assert gives(rows.argmax(axis=1), kernel.fixed()) == ("pass", None)
+    assert gives(last, kernel.fixed()) == ("fail", None)
+
+
+def test_what_is_nearer_to_the_exact_value_is_right_and_remarked():
+    kernel = load_specs().kernels["usilu_f16"]
+    (case,) = generated(kernel, [Case.parse("usilu_f16(shape=[65536],values=exhaustive)")], "")
+    buffers = {arg.name: arg.data for arg in case.launch.args if isinstance(arg, Buffer)}
+    x = buffers["inp"][:65536].astype(np.float64)
+    with np.errstate(all="ignore"):
+        exact = (x / (1 + np.exp(-x))).astype(np.float16)
+
+    def gives(values):
+        out = case.expected["out"].value.copy()
+        out[:65536] = values
+        outcome = judged(lambda *_: {**buffers, "out": out}, [case], kernel)
+        return outcome.status, outcome.message
+
+    step = np.where(np.isfinite(exact) & (exact > 0), np.int16(1), np.int16(0))
+    assert gives(case.expected["out"].value[:65536]) == ("pass", None)
+    assert gives(exact) == ("pass", NEARER.format(1))
+    # Beyond the exact value, as seen from Candle's, is as wrong as before.
+    assert gives((exact.view(np.int16) + 3 * step).view(np.float16)) == ("fail", None)
+    assert gives(np.nan_to_num(exact, nan=0.0)) == ("fail", None)
 
 
 def empty_case(name="case(shape=[0])") -> TrialCase:

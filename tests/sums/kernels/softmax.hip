@@ -1,9 +1,16 @@
 // softmax in float32 or float64 throughout: in two passes, or with a sum that is rescaled at every new maximum
 // (-D ONLINE=1: in each lane, and then merged; 2: in one thread).
+// -D KEPT=f64: in float64 throughout, rounded once.
 #include "any_order.h"
 
 #ifndef ONLINE
 #define ONLINE 0
+#endif
+
+#ifdef KEPT
+#define KEPT_IN(T) KEPT
+#else
+#define KEPT_IN(T) typename Accumulator<T>::type
 #endif
 
 namespace sums {
@@ -26,7 +33,7 @@ struct Running {
 
 template <class T>
 __device__ void softmax(const T *src, T *dst, size_t n) {
-  using W = typename Accumulator<T>::type;
+  using W = KEPT_IN(T);
   const u32 t = threadIdx.y, threads = 32;
   src += blockIdx.x * n, dst += blockIdx.x * n;
   __shared__ Running<W> partials[32];
@@ -49,7 +56,7 @@ __device__ void softmax(const T *src, T *dst, size_t n) {
     if (mistake == no_maximum) all.maximum = 0;
     if (ONLINE == 0) {
       const auto term = [&](size_t i) { return power(W(widen(src[i])) - all.maximum); };
-      all.sum = as<W>(block_total<Wide<T>>(n, t, threads, term));
+      all.sum = as<W>(block_total<typename Either<mistake == in_storage, T, W>::type>(n, t, threads, term));
     }
   }
   if (all.maximum == -INFINITY) all.sum = NAN;

@@ -1,0 +1,89 @@
+"""The value of a formula over the reals, rounded once: a kernel between Candle's value and this one is right.
+
+The formula is evaluated in a type that is wider than any the kernel may use: float64, of float64 ``np.longdouble``. A
+function in it is off by what is documented for it in float32 or float64 (``library.Function``). Storage narrower than
+float32 may have been computed in float32 in any order of the formula's operations, each of which rounds by half a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference import library
+from reference.arithmetic import ARITHMETIC, Arithmetic
+from reference.expected import Ends
+from reference.rounding import f32_odd
+
+Array = NDArray[Any]
+LONG = np.dtype(np.longdouble)
+
+OPERATIONS = 8
+"""The most operations of a formula after its function: gelu has 7."""
+
+
+@dataclass(frozen=True)
+class Wide(Arithmetic):
+    """Arithmetic that rounds nothing on the way. ``kind`` is the narrowest type that a kernel may compute in."""
+
+    def call(self, name: str, arguments: tuple[Array, ...], ulp: int) -> list[Array]:
+        """The function as it is, and with the largest documented error to either side."""
+        function = library.FUNCTIONS[name]
+        value = function.wide(*arguments)
+        error = function.documented[self.kind.name] * np.finfo(self.kind).eps
+        fixed = function.asymptotic & (np.abs(value) == function.limit)
+        ends = (np.clip(value * (1 + side * error), -function.limit, function.limit) for side in (-1, 1))
+        return [value, *(np.where(fixed, value, end) for end in ends)]
+
+
+@cache
+def wide(name: str) -> Wide:
+    """The arithmetic for a formula of dtype ``name``, whose values ``rounded_once`` stores."""
+    a = ARITHMETIC[name]
+    carrier = LONG if a.storage == np.float64 else np.dtype(np.float64)
+
+    def load(x: Array) -> Array:
+        return a.load(x).astype(carrier)
+
+    def store(x: Array) -> Array:
+        return a.store(f32_odd(x) if a.carrier == np.float32 != a.storage else x.astype(a.carrier))
+
+    if a.storage == np.float32:
+        store = _to_f32
+    kind = np.dtype(np.float64 if a.storage == np.float64 else np.float32)
+    return Wide(a.storage, carrier, kind, load, store, lambda x: x, lambda x, y, z: x * y + z)
+
+
+def _to_f32(x: Array) -> Array:
+    return x.astype(np.float32)
+
+
+def rounded_once(name: str, formula: Callable[[Wide], Sequence[Array]]) -> Ends:
+    """The least and the greatest of the results of ``formula``, stored; evaluated when it is asked for."""
+
+    @np.errstate(all="ignore")
+    def ends() -> tuple[Array, Array]:
+        a = wide(name)
+        limits = np.finfo(a.kind)
+        slack = OPERATIONS * limits.eps / 2 if a.storage.itemsize < a.kind.itemsize else 0
+        results = formula(a)
+        least, most = (reduce.reduce(results, axis=0) for reduce in (np.fmin, np.fmax))
+        # What no function has a part in is exact. Next to 0 a function is off by steps of a fixed size.
+        inexact = least != most
+        step = np.where(inexact, 2 * limits.smallest_subnormal, 0)
+        low, high = (_moved(end, side, inexact * slack, step) for end, side in ((least, -1), (most, 1)))
+        return a.store(low), a.store(high)
+
+    return ends
+
+
+def _moved(x: Array, side: int, slack: Array, step: Array) -> Array:
+    """``x`` moved down or up, never over 0."""
+    outward = side * np.copysign(1, x)
+    size = np.maximum(np.abs(x) * (1 + outward * slack) + outward * step, 0)
+    return np.asarray(np.copysign(np.where(np.isinf(x), np.abs(x), size), x))
