@@ -132,7 +132,8 @@ class Option:
             return []
         if self.read is bool:
             return [self.long]
-        return [word for one in (value if self.many else [value]) for word in (self.flags[0], str(one))]
+        flag, values = self.flags[0], map(str, value if self.many else [value])
+        return [word for one in values for word in ([f"{flag}={one}"] if one.startswith("-") else [flag, one])]
 
 
 def _constant(value: bool) -> dict[str, Any]:

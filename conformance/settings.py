@@ -138,6 +138,13 @@ class Settings(Options):
         in_file=True,
     )
     std: str | None = compiling(None, "--std", metavar="STANDARD", help="the standard of C++ (c++20)", in_file=True)
+    flags: tuple[str, ...] = compiling(
+        (),
+        "--flag",
+        metavar="FLAG",
+        help="a further option of the compiler (--flag=-ffast-math); those for GPUs do nothing on the host",
+        in_file=True,
+    )
     config: Path | None = option(
         None,
         "--config",

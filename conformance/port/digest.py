@@ -43,7 +43,7 @@ def tree_digest(path: Path, options: BuildOptions = NO_OPTIONS) -> str:
         # By content alone: a record must not depend on where a shim lies.
         headers = sorted(map(_content, outside))
         extra = [f"-U{name}" for name in options.undefines] + ([] if options.std is None else [options.std])
-        extra += [str(header) for header in options.forced if not header.is_absolute()]
+        extra += [*options.flags, *(str(header) for header in options.forced if not header.is_absolute())]
         digest.update("\0".join([options.dialect, *options.defines, *extra, *headers]).encode())
     return digest.hexdigest()[:16]
 

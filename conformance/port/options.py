@@ -20,6 +20,17 @@ from conformance.settings import NO_SETTINGS, Settings
 _DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
 _UNDEFINE = re.compile(r"[A-Za-z_]\w*")
 _STANDARD = re.compile(r"(c|gnu)\+\+\w{2}")
+CHANGES_ARITHMETIC = re.compile(
+    r"-Ofast|-f(no-)?(fast-math|finite-math-only|honor-nans|honor-infinities|signed-zeros|associative-math|approx-func"
+    r"|reciprocal-math|unsafe-math-optimizations|gpu-flush-denormals-to-zero|cuda-flush-denormals-to-zero)"
+    r"|-ffp-contract=[\w-]+|-fdenormal-fp-math(-f32)?=[\w,-]+|--?use_fast_math|--(fmad|ftz|prec-div|prec-sqrt)=\w+"
+)
+"""Compiler options by which a kernel computes other numbers."""
+_FLAG = re.compile(
+    r"-O([0-3sz]|g)?|-w|-W[\w-]+|-m(no-)?(unsafe-fp-atomics|wavefrontsize64|cumode)|-f(no-)?(unroll-loops|gpu-rdc"
+    r"|strict-aliasing|wrapv|slp-vectorize)|-lineinfo|--maxrregcount=\d+|" + CHANGES_ARITHMETIC.pattern
+)
+"""Options that change what a compiler makes of a source, and neither run nor write anything else."""
 _LONGEST = 10_000
 
 # Headers that come with a compiler or an installation: where they are is for the compiler to know.
@@ -37,11 +48,12 @@ class BuildOptions:
     dialect: str = "auto"
     undefines: tuple[str, ...] = ()
     std: str | None = None
+    flags: tuple[str, ...] = ()
 
     def compiler_flags(self, first: Sequence[Path] = (), last: Sequence[Path] = ()) -> list[str]:
         """As a compiler's options, without the dialect; ``first`` and ``last`` are folders to search around ours."""
         flags = [f"-I{folder}" for folder in dict.fromkeys((*first, *self.include_dirs, *last))]
-        flags += [] if self.std is None else [f"-std={self.std}"]
+        flags += [*self.flags, *([] if self.std is None else [f"-std={self.std}"])]
         flags += [f"-D{define}" for define in self.defines]
         flags += [f"-U{name}" for name in self.undefines]
         return flags + [word for header in self.forced for word in ("-include", str(header))]
@@ -56,7 +68,7 @@ def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> 
     Given paths are relative to the working directory. A forced include that is not there is looked for in the include
     folders, and left to the compiler where it is named as ROCm's and CUDA's own headers are. Of one origin
     ``undefines`` come after ``defines``. Raises ``SourceError`` for a folder or header that does not exist, a
-    malformed macro or standard.
+    malformed macro or standard, a compiler option that is not known to only change code.
     """
     config = config or Config(Path(OPTIONS_FILE))
     file, where = config.settings, str(config.file)
@@ -68,6 +80,8 @@ def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> 
         _check(words, _UNDEFINE, origin, "a macro's name")
     for origin, word in ((f"{where}: std", file.std), ("--std", given.std)):
         _check([word] if word is not None else [], _STANDARD, origin, "a standard of C++; expected one such as c++20")
+    for origin, words in ((f"{where}: flags", file.flags), ("--flag", given.flags)):
+        _check(words, _FLAG, origin, "an option that only changes code; expected one such as -ffast-math")
     base = config.file.parent
     headers = [_header(base / one, str(one), folders, f"{where}: forced_includes") for one in file.forced_includes]
     headers += [_header(one, str(one), folders, "--include") for one in given.forced_includes]
@@ -80,6 +94,7 @@ def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> 
         given.dialect or file.dialect or "auto",
         tuple(dict.fromkeys((*(name for name in file.undefines if name not in defined), *given.undefines))),
         given.std or file.std,
+        (*file.flags, *given.flags),
     )
 
 

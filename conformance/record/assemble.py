@@ -156,6 +156,7 @@ def shown_options(options: BuildOptions) -> tuple[str, ...]:
         *(f"-U {name}" for name in options.undefines),
         *(f"--include {header}" for header in headers),
         *((f"--std {options.std}",) if options.std else ()),
+        *(f"--flag={flag}" for flag in options.flags),
         *((f"--dialect {options.dialect}",) if options.dialect != NO_OPTIONS.dialect else ()),
     )
 

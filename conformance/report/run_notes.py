@@ -10,7 +10,8 @@ from typing import NamedTuple
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
-from conformance.record import KernelResult, Record
+from conformance.port.options import CHANGES_ARITHMETIC
+from conformance.record import KernelResult, Record, RunInfo
 from conformance.record.merge import gaps
 from conformance.report.kernels import fixes, known_failures, leak_note
 from conformance.spec.kernel import Kernel
@@ -139,6 +140,10 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         *(("warning", text) for text in run.infrastructure if text not in (lost or "")),
         ("warning", leak_note(record.launchers)),
         ("note", f"run on the host: {run.fallback}" if run.fallback else None),
+        *(
+            ("note", f"compiled with {flag}: NaN, infinities or rounding of every kernel are others")
+            for flag in _arithmetic(run)
+        ),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
@@ -151,6 +156,12 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]
+
+
+def _arithmetic(run: RunInfo) -> list[str]:
+    """The compiler's options that change what numbers kernels compute."""
+    given = [option.removeprefix("--flag=") for option in run.options if option.startswith("--flag=")]
+    return [flag for flag in given if CHANGES_ARITHMETIC.fullmatch(flag)]
 
 
 def _of_launchers(record: Record, specs: Specs) -> str | None:

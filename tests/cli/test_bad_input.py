@@ -63,6 +63,11 @@ def test_a_kernels_path_with_a_line_break(cli, tmp_path):
     refused(cli("run", "uneg_f32", "--kernels", tmp_path / "two\nlines"), "has a line break in its path; rename it")
 
 
+@pytest.mark.parametrize("flag", ["-fplugin=x.so", "-o", "-Xclang", "ffast-math"])
+def test_a_flag_that_may_do_more_than_change_code(cli, flag):
+    refused(cli("run", "uneg_f32", f"--flag={flag}"), f"--flag '{flag}' is not an option that only changes code")
+
+
 def test_a_thread_order_that_does_not_exist(cli):
     refused(cli("run", "uneg_f32", "--runtime", "cpu", "--order", "sideways"), "sideways", "shuffle:SEED")
 

@@ -116,6 +116,21 @@ def test_a_target_that_does_not_exist(cli, runtime, name):
     refused(cli("run", "--runtime", runtime, "--arch", name, "uexp_f32"), f"{name!r} is not an AMD target")
 
 
+def test_a_flag_that_changes_arithmetic_is_passed_recorded_and_remarked(cli, tmp_path):
+    body = "#ifdef __FAST_MATH__\n  out[0] = 0;\n#else\n  if (i < numel) out[i] = -inp[i];\n#endif"
+    (tmp_path / "unary.hip").write_text(NEG.replace("BODY", body).replace('#include "body.h"\n', ""))
+    (tmp_path / "candle-parity.toml").write_text('flags = ["-munsafe-fp-atomics"]\n')
+    words = ("run", "uneg_f32(shape=[1],values=unit)", "--runtime", "cpu", "--kernels", tmp_path)
+    assert cli(*words).record["run"]["options"] == ["--flag=-munsafe-fp-atomics"]
+    said = cli(*words, "--flag=-ffast-math")
+    assert said.record["run"]["options"] == ["--flag=-munsafe-fp-atomics", "--flag=-ffast-math"]
+    assert "compiled with -ffast-math: NaN, infinities or rounding of every kernel are others" in " ".join(
+        said.out.split()
+    )
+    assert "compiled with -munsafe" not in said.out
+    assert " --flag=-ffast-math " in said.kernel("uneg_f32")["failures"][0]["reproduce"]
+
+
 def test_a_target_that_no_compiler_knows(cli):
     refused(cli("run", "--arch", "gfx9999", "uexp_f32"), "no AMD GPU is a gfx9999; expected names such as")
 
