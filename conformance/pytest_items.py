@@ -14,20 +14,17 @@ where there are several.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from conformance.cli.gate import BAD_INPUT, Decision, Launchers, decide
-from conformance.cli.gating import Gating, gating_from
-from conformance.cli.preparing import config_from, setup_from, tree_from
-from conformance.cli.selecting import without_undefined
-from conformance.cli.settings import Settings
+from conformance.cli.gate import BAD_INPUT, Decision, Gating, Judged, Part, decide, gating_from
+from conformance.cli.selection import without_undefined
+from conformance.cli.setup import checked, config_from, setup_from, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import Ready, RunCases, Setup, from_map
 from conformance.engine.modes import JudgeGenerated
@@ -43,6 +40,7 @@ from conformance.record import FileError, Record, write_record
 from conformance.record.assemble import assemble, shown
 from conformance.report import render_terminal
 from conformance.runtimes import runtime_kind
+from conformance.settings import NO_GATE, PREFIX, Gate, Settings
 from conformance.spec import SpecError
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import SPEC_FOLDER, Specs, load_specs
@@ -52,6 +50,64 @@ _NO_RUN = (EngineError, SourceError, SpecError, UsageError)
 _ENDED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
+@dataclass(frozen=True)
+class _Port:
+    """The port of a session, what its file says, and why its kernels are collected."""
+
+    settings: Settings
+    config: Config | None
+    own: bool
+    """Whether the specs are found by their path: in our own checkout, or when an argument names them."""
+    asked: bool
+    """Whether an option asks for a verdict, so that a passing test of another kind cannot hide it."""
+    bare: bool
+    """Whether pytest was given no path."""
+    walked: bool
+    """Whether pytest comes to the file that declares the port by itself."""
+
+    @property
+    def declared(self) -> Config | None:
+        """The file, where that and not an option names the kernels."""
+        return self.config if self.settings.kernels is None else None
+
+    @property
+    def kernels(self) -> Path | None:
+        return self.settings.kernels or (None if self.config is None else self.config.settings.kernels)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether kernels of another repository are to be collected."""
+        return not self.own and (self.asked or self.bare or self.walked)
+
+
+def _port_of(config: pytest.Config) -> _Port:
+    """The port that options, the working directory or pytest's root folder name; raises ``pytest.UsageError`` for a
+    file that cannot be used."""
+    options, here = vars(config.option), config.invocation_params.dir
+    settings, gate = Settings.of(options, PREFIX), Gate.of(options, PREFIX)
+    places = [(here / arg.split("::")[0]).resolve() for arg in config.args]
+    own = config.rootpath.resolve() == checkout() or any(place.is_relative_to(SPEC_FOLDER) for place in places)
+    given = settings.kernels is not None or settings.config is not None
+    try:
+        if given or own:
+            file = config_from(settings)
+        else:
+            file = config_in((here, config.rootpath))
+            file = None if file is None else checked(file)
+    except SourceError as error:
+        option = "" if settings.config is None else "--parity-config: "
+        raise pytest.UsageError(f"{option}{error}") from None
+    wishes = (gate.fail_under, gate.fail_under_launchers, gate.baseline, options[f"{PREFIX}json"])
+    asked = given or any(one is not None for one in wishes) or not (own or (file is not None and file.settings.kernels))
+    walked = file is not None and settings.kernels is None and any(map(file.file.is_relative_to, places))
+    if file is not None and settings.kernels is None and here.resolve() != file.file.parent:
+        settings = replace(settings, config=file.file)
+    # A worker of pytest-xdist is always given paths; the controller sends it whether it has some.
+    sent = getattr(config, "workerinput", {}).get(KEY)
+    bare = config.args_source != pytest.Config.ArgsSource.ARGS if sent is None else sent
+    return _Port(settings, file, own, asked, bool(bare), walked)
+
+
 class Parity:
     """The engine worker of this pytest process, and on the controller the outcomes of all of them."""
 
@@ -59,41 +115,14 @@ class Parity:
         """Raises ``pytest.UsageError`` where no port is named, or one that holds nothing that can be judged."""
         config.stash[STATE] = self
         self._config = config
-        options = vars(config.option)
-        self._settings = Settings.of({name: options.get(f"parity_{name}") for name in Settings.names()})
-        self._own = self._names_specs()
-        self._declared = self._declaration()
-        self._kernels = self._settings.kernels or (None if self._declared is None else self._declared.kernels)
-        named = self._settings.kernels is not None or self._settings.config is not None
-        asked = ("--parity-fail-under", "--parity-fail-under-launchers", "--parity-baseline", "--parity-json")
-        given = named or any(config.getoption(name) is not None for name in asked)
-        self._asked = given or not (self._own or self._kernels)
-        """Whether an option asks for a verdict, so that a passing test of another kind cannot hide it."""
-        self._bare = self._is_bare()
-        self._walked = self._declared is not None and any(map(self._declared.file.is_relative_to, self._places()))
-        self._wanted = not self._own and (self._asked or self._bare or self._walked)
-        """Whether kernels of another repository are to be collected."""
-        if self._declared is not None and config.invocation_params.dir.resolve() != self._declared.file.parent:
-            self._settings = replace(self._settings, config=self._declared.file)
+        self._port = _port_of(config)
         self._gating = self._gates()
-        if self._settings.kernels is not None:
-            try:
-                find_sources(self._settings.kernels)
-            except SourceError as error:
-                raise pytest.UsageError(f"--parity-kernels: {error}") from None
-        if self._kernels is None and not self._own:
-            where = self._settings.config or f"{OPTIONS_FILE} in the working directory"
-            raise pytest.UsageError(
-                f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
-                f'"PATH" to {where}'
-            )
+        self._check_kernels()
         self._collected: int | None = None
         """Kernels before some were deselected; of pytest-xdist's workers, those of one that has ended."""
         self._stranger = False
         """Whether a worker of pytest-xdist knows no port."""
         self._pool: Pool | None = None
-        self._setup: Setup | None = None
-        self._mode: JudgeGenerated | None = None
         self._ready: Ready | None = None
         self.outcomes: dict[str, Outcome] = {}
         self.workers: set[str] = set()
@@ -101,33 +130,25 @@ class Parity:
         """Whether a test that is not a kernel's has failed, which overrides any gate."""
         self._ended = True
         self.started = datetime.now(UTC)
-
         self._register_markers()
 
-    def _declaration(self) -> Config | None:
-        """What the file of ``--parity-config`` declares, or the one in the working directory, as for ``run``, or in
-        pytest's root folder; raises ``pytest.UsageError`` for a file that cannot be used."""
-        if self._settings.kernels is not None:
-            return None
-        try:
-            if self._settings.config is not None or self._own:
-                return config_from(self._settings)
-            folders = (self._config.invocation_params.dir, self._config.rootpath)
-            found = config_in(folders)
-            return None if found is None else config_from(replace(self._settings, config=found.file))
-        except SourceError as error:
-            option = "" if self._settings.config is None else "--parity-config: "
-            raise pytest.UsageError(f"{option}{error}") from None
-
-    def _is_bare(self) -> bool:
-        """Whether pytest was given no path; a worker of pytest-xdist is always given some, and is
-        sent the answer."""
-        sent = getattr(self._config, "workerinput", {}).get(KEY)
-        return bool(self._config.args_source != pytest.Config.ArgsSource.ARGS) if sent is None else bool(sent)
+    def _check_kernels(self) -> None:
+        port = self._port
+        if port.settings.kernels is not None:
+            try:
+                find_sources(port.settings.kernels)
+            except SourceError as error:
+                raise pytest.UsageError(f"--parity-kernels: {error}") from None
+        if port.kernels is None and not port.own:
+            where = port.settings.config or f"{OPTIONS_FILE} in the working directory"
+            raise pytest.UsageError(
+                f"--parity-...: no port is named that could be judged; give --parity-kernels PATH, or add kernels = "
+                f'"PATH" to {where}'
+            )
 
     def _register_markers(self) -> None:
         lines = [f"{MARKER}: kernels that candle-parity judges"]
-        if self._wanted or self._own or getattr(self._config.option, "markers", False):
+        if self._port.wanted or self._port.own or getattr(self._config.option, "markers", False):
             modules = [*self.specs.modules.values(), *self.specs.launcher_modules.values()]
             titles = {family: module.title for module in modules for family in module.families}
             titles |= {module.name: module.title for module in modules}
@@ -137,19 +158,16 @@ class Parity:
 
     def _gates(self) -> Gating:
         """The gates of the options, else of the port's file; raises ``pytest.UsageError`` for one that cannot be."""
-        names = ("fail_under", "fail_under_launchers", "baseline", "strict")
-        options = SimpleNamespace(**{name: self._config.getoption(f"parity_{name}") for name in names})
+        file = self._port.config if self._port.asked or self._port.wanted else None
         try:
-            return gating_from(options, config_from(self._settings) if self._asked or self._wanted else None)
-        except (SourceError, UsageError, FileError) as error:
+            return gating_from(Gate.of(vars(self._config.option), PREFIX), file)
+        except (UsageError, FileError) as error:
             raise pytest.UsageError(str(error)) from None
 
     @property
     def gated(self) -> bool:
         """Whether a gate decides the exit code, so that a kernel that is not there is not a failure of its item."""
-        return any(
-            gate is not None for gate in (self._gating.fail_under, self._gating.launchers, self._gating.baseline)
-        )
+        return replace(self._gating.asked, strict=None) != NO_GATE
 
     @cached_property
     def specs(self) -> Specs:
@@ -180,20 +198,16 @@ class Parity:
         assert self._ready is not None
         return self._ready
 
-    @property
+    @cached_property
     def setup(self) -> Setup:
         """The worker's setup; raises ``UsageError`` and ``EngineError`` as the command line does."""
-        if self._setup is None:
-            setup = setup_from(self._settings, ["candle-parity", "run"], self.mode.tree)
-            self._setup = setup.for_member(int(worker().removeprefix("gw")))
-        return self._setup
+        setup = setup_from(self._port.settings, ["candle-parity", "run"], self.mode.tree, self._port.config)
+        return setup.for_member(int(worker().removeprefix("gw")))
 
-    @property
+    @cached_property
     def mode(self) -> JudgeGenerated:
         """What is done with the kernels; raises ``SourceError``."""
-        if self._mode is None:
-            self._mode = JudgeGenerated(tree_from(self._settings, self.specs))
-        return self._mode
+        return JudgeGenerated(tree_from(self._port.settings, self.specs, self._port.config))
 
     def outcome_of(self, kernel: Kernel) -> Outcome:
         if self._pool is None:
@@ -213,13 +227,13 @@ class Parity:
             self._pool.__exit__()
 
     def pytest_report_header(self) -> str | None:
-        if not self._wanted:
+        if not self._port.wanted:
             return None
-        declared = "--parity-kernels" if self._declared is None else shown(self._declared.file)
-        return f"candle-parity: kernels of {shown(self._kernels or Path())} ({declared})"
+        declared = "--parity-kernels" if self._port.declared is None else shown(self._port.declared.file)
+        return f"candle-parity: kernels of {shown(self._port.kernels or Path())} ({declared})"
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if self._declared is not None and self._wanted and file_path == self._declared.file:
+        if self._port.declared is not None and self._port.wanted and file_path == self._port.declared.file:
             return Declaration.from_parent(parent, path=file_path)
         if file_path.suffix == ".yaml" and file_path.parent == SPEC_FOLDER:
             return SpecFile.from_parent(parent, path=file_path)
@@ -231,13 +245,13 @@ class Parity:
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Add the kernels to what a session in another repository collects by itself."""
         report = yield
-        if isinstance(collector, pytest.Session) and self._wanted and not self._walked:
+        if isinstance(collector, pytest.Session) and self._port.wanted and not self._port.walked:
             report.result = [*report.result, *self._added(collector)]
         return report
 
     def _added(self, session: pytest.Session) -> list[pytest.Collector]:
-        if self._declared is not None:
-            return [Declaration.from_parent(session, path=self._declared.file)]
+        if self._port.declared is not None:
+            return [Declaration.from_parent(session, path=self._port.declared.file)]
         files = sorted(SPEC_FOLDER.glob("*.yaml"))
         return [Module.from_parent(session, name=file.name, path=file, nodeid=f"specs/{file.name}") for file in files]
 
@@ -247,24 +261,13 @@ class Parity:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput[KEY] = self._bare
+        node.workerinput[KEY] = self._port.bare
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         if hasattr(node, "workeroutput"):  # of a worker that ended by itself; one in another folder knows no port
             self._collected = node.workeroutput.get(KEY, 0)
             self._stranger = KEY not in node.workeroutput
-
-    def _places(self) -> list[Path]:
-        """The paths that pytest collects from."""
-        return [(self._config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in self._config.args]
-
-    def _names_specs(self) -> bool:
-        """Whether the specs are found by their path: in our own checkout, or when an argument names them."""
-        places = self._places()
-        return self._config.rootpath.resolve() == checkout() or any(
-            place.is_relative_to(SPEC_FOLDER) for place in places
-        )
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -293,7 +296,9 @@ class Parity:
     def _is_kernel(self, path: str, name: str) -> bool:
         """Whether a node is an item of ours, by the parts of its id."""
         file = Path(path.partition("::")[0])
-        known = file.suffix == ".yaml" or (self._declared is not None and file.name == self._declared.file.name)
+        known = file.suffix == ".yaml" or (
+            self._port.declared is not None and file.name == self._port.declared.file.name
+        )
         return known and (name in self.specs.kernels or name in self.specs.launchers)
 
     def _take(self, properties: dict[str, Any]) -> None:
@@ -324,24 +329,19 @@ class Parity:
     def decision(self, ended: bool = True) -> Decision:
         """What the verdicts come to; ``ended`` is false where pytest itself did not come to its end."""
         record = self.record()
-        rows = [row for row in record.kernels if row.name in self.outcomes]
-        problems = self.result().settled(self.specs.kernels, self.specs.launchers).problems
-        total = len(self.specs.kernels)
-        called = [row for row in record.launchers if row.name in self.outcomes]
-        gating, options = self._gating, self._config.option
-        whole = len(rows) == total  # else fail_under of the port's file is not asked, as in ``run`` with a PATTERN
-        of_launchers = whole or options.parity_fail_under_launchers is not None
-        return decide(
-            rows,
-            total,
-            gating.fail_under if whole or options.parity_fail_under is not None else None,
-            gating.strict,
-            problems=problems,
-            against=gating.against(record),
+        judged = Judged(
+            Part([row for row in record.kernels if row.name in self.outcomes], len(self.specs.kernels)),
+            Part([row for row in record.launchers if row.name in self.outcomes], len(self.specs.launchers)),
+            problems=self.result().settled(self.specs.kernels, self.specs.launchers).problems,
             undecided=None if ended else "pytest was stopped",
             spoiled="a test that judges no kernel failed" if self.other_failures else None,
-            launchers=Launchers(called, len(self.specs.launchers), gating.launchers if of_launchers else None),
         )
+        asked = self._gating.asked
+        if len(judged.kernels.rows) != judged.kernels.total:
+            # Else fail_under of the port's file is not asked, as in ``run`` with a PATTERN.
+            given = Gate.of(vars(self._config.option), PREFIX)
+            asked = replace(asked, fail_under=given.fail_under, fail_under_launchers=given.fail_under_launchers)
+        return decide(judged, asked, self._gating.against(record))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -354,7 +354,7 @@ class Parity:
             vars(session.config)["workeroutput"][KEY] = self._collected
             return
         if session.config.option.collectonly:
-            if self._asked and not any(isinstance(item, KernelItem) for item in session.items):
+            if self._port.asked and not any(isinstance(item, KernelItem) for item in session.items):
                 session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
             return
         self._ended = session.exitstatus in _ENDED
@@ -362,7 +362,7 @@ class Parity:
             return
         if self._none_collected():
             session.exitstatus = BAD_INPUT
-        elif self.outcomes or self._asked:
+        elif self.outcomes or self._port.asked:
             try:
                 session.exitstatus = self.decision().code
             except _NO_RUN:  # every item has said why
@@ -371,17 +371,17 @@ class Parity:
     def _none_collected(self) -> bool:
         """Whether the declared kernels are left out, and not by a choice among tests that were collected."""
         chosen = self._collected != 0 or self._config.getoption("lf", False)
-        return self._declared is not None and self._wanted and not chosen
+        return self._port.declared is not None and self._port.wanted and not chosen
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._config.option.collectonly:
             return
-        if self._none_collected() and self._declared is not None:
-            file = shown(self._declared.file)
+        if self._none_collected() and self._port.declared is not None:
+            file = shown(self._port.declared.file)
             why = "; pytest-xdist's workers lack it (--tx ssh=HOST//chdir=FOLDER)" if self._stranger else ""
             text = f"candle-parity: {file} declares a port, and none of its kernels was collected{why}"
             terminalreporter.write_line(text)
-        if not (self.outcomes or self._asked):
+        if not (self.outcomes or self._port.asked):
             return
         try:
             record, decision = self.record(), self.decision(self._ended)

@@ -1,14 +1,26 @@
-"""The exit code of ``run``, ``replay`` and pytest: pure functions of the rows that were selected."""
+"""The gates of ``run``, ``replay``, ``report`` and pytest: what was asked for, what they decide, and the exit code."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from conformance.cli.usage import UsageError
+from conformance.option import Shard
 from conformance.outcome import Status
-from conformance.record import KernelResult
-from conformance.record.compare import Changed, Comparison
+from conformance.port.config import Config
+from conformance.record import FileError, KernelResult, Record, RunInfo, read_record, write_record
+from conformance.record.assemble import shown
+from conformance.record.compare import Changed, Comparison, compare, same_verdicts
+from conformance.record.model import BUILD
+from conformance.report.comparison import render_changes
+from conformance.report.runs import given_specs
+from conformance.settings import NO_GATE, Gate
+from conformance.spec.load import Specs
+from conformance.text import one_line
 
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
 """The last is the exit code of a run that judged nothing, too."""
@@ -17,35 +29,44 @@ FAILURES: tuple[Status, ...] = ("fail", "signature", "missing", "compile_error",
 """Failures, but for those that the specs declare, which have a status of their own."""
 
 _NAMED = 5
+_JOIN = "candle-parity report SHARD... with the same options"
 
 
 @dataclass(frozen=True)
-class Launchers:
-    """The launchers of a run, which have gates of their own: the ``rows`` that were selected out of ``total``, and the
-    percentage that has to be at parity (``None``: that is not asked for)."""
+class Part:
+    """The ``rows`` that were selected out of ``total`` kernels, or launchers, of the specs."""
 
     rows: Sequence[KernelResult] = ()
     total: int = 0
-    fail_under: float | None = None
 
     @property
-    def line(self) -> str | None:
-        """What the gate asks for and what there is, without the verdict; ``None`` without a gate."""
-        if self.fail_under is None:
-            return None
-        return f"launchers {_share(self._passed, self.total, self.fail_under)}, gate {self.fail_under:.12g}%"
-
-    @property
-    def too_low(self) -> bool:
-        """Whether there is a gate that is not reached."""
-        return self.fail_under is not None and not _reaches(self._passed, self.total, self.fail_under)
-
-    @property
-    def _passed(self) -> int:
+    def passed(self) -> int:
         return sum(row.status == "pass" for row in self.rows)
 
 
-NO_LAUNCHERS = Launchers()
+NO_LAUNCHERS = Part()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the gates decide of. ``specs`` follows the count of kernels where they are not the harness's own: `` of the
+    given specs DIR``. ``problems`` are what the port declares and does not hold, a failure of the run each. Of a
+    ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2 in any
+    case, ``spoiled`` names a failure that overrides any gate."""
+
+    kernels: Part
+    launchers: Part = NO_LAUNCHERS
+    specs: str = ""
+    problems: Sequence[str] = ()
+    shard: str | None = None
+    undecided: str | None = None
+    spoiled: str | None = None
+
+    @property
+    def called(self) -> list[KernelResult]:
+        """The launchers that count: one that no source defines does not, unless only launchers were selected."""
+        alone = not self.kernels.rows
+        return [row for row in self.launchers.rows if alone or row.status not in ("missing", "not_run")]
 
 
 @dataclass(frozen=True)
@@ -60,7 +81,7 @@ class Decision:
 
     @property
     def lines(self) -> list[str]:
-        """What is said on standard output."""
+        """What is printed on standard output."""
         return [line for line in (self.line, self.launchers) if line is not None]
 
 
@@ -84,107 +105,108 @@ class Against:
         return f"{' and '.join(named)} {'are' if many else 'is'} worse than in the baseline"
 
 
-def decide(
-    rows: Sequence[KernelResult],
-    total: int,
-    fail_under: float | None = None,
-    strict: bool = False,
-    specs: str = "",
-    problems: Sequence[str] = (),
-    against: Against | None = None,
-    shard: str | None = None,
-    undecided: str | None = None,
-    spoiled: str | None = None,
-    launchers: Launchers = NO_LAUNCHERS,
-) -> Decision:
-    """What the verdicts on the selected ``rows`` amount to, out of ``total`` kernels of the specs.
+@dataclass(frozen=True)
+class _Condition:
+    """A gate: its name, whether it is met, ``why`` not, and the ``text`` of what it asks for and what there is."""
+
+    name: str
+    met: bool
+    why: str = ""
+    text: str = ""
+
+
+def decide(judged: Judged, asked: Gate = NO_GATE, against: Against | None = None) -> Decision:
+    """What the verdicts on the selected rows amount to.
 
     A run that lost a kernel to something that is not its doing, or that judged nothing, is 2 whatever else holds. With
     gates they decide alone: ``fail_under``, the coverage in percent, compared unrounded, and ``against``, a baseline
     from which nothing may have become worse; with both, both have to be met. Without a gate every selected kernel must
-    have passed or have a declared failure. ``strict`` asks for that too. ``specs`` follows the count of kernels where
-    they are not the harness's own: `` of the given specs DIR``. ``problems`` are what the port declares and does not
-    hold, a failure of the run each.
-
-    ``launchers`` have a gate of their own, and no part in ``fail_under``. Without a gate, and with ``strict``, one that
-    was put on trial and failed is a failure too; one that no source defines is none, unless launchers alone were
-    selected.
-
-    Of a ``shard`` no gate decides: they are for all shards together. ``undecided`` says what makes the exit code 2
-    besides, and ``spoiled`` what no gate makes up for.
+    have passed or have a declared failure. ``strict`` asks for that too. Launchers have a gate of their own, and no
+    part in ``fail_under``; without a gate, and with ``strict``, one that was judged and failed is a failure too.
     """
-    passed = sum(row.status == "pass" for row in rows)
-    gates = _gates(passed, total, fail_under, specs, against)
-    gated = gates is not None or launchers.fail_under is not None
-    alone = not rows
-    lost = _lost(rows, launchers.rows, shard, alone or not gated or launchers.fail_under is not None)
-    found = None if against is None or shard is not None else against.comparison
-    if lost is None and against is not None and found and not found.compared and not found.launchers.compared:
-        lost = f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
-    if lost is not None or undecided is not None:
-        open_ = "not decided" + (f": {undecided}" if undecided else "")
-        line, own = (None if text is None else f"{text}: {open_}" for text in (gates, launchers.line))
+    below = "the coverage is below the gate" if against is not None else ""  # else its text says it
+    coverage = _share_gate("coverage", judged.kernels, asked.fail_under, f" kernels{judged.specs}", below)
+    figures = [*coverage, *_baseline(against)]
+    launchers = _share_gate("launchers", judged.launchers, asked.fail_under_launchers)
+    line = "; ".join(one.text for one in figures) or None
+    own = launchers[0].text if launchers else None
+    lost = _lost(judged, asked, against, gated=bool(figures or launchers))
+    if lost is not None or judged.undecided is not None:
+        open_ = "not decided" + (f": {judged.undecided}" if judged.undecided else "")
+        line, own = (None if text is None else f"{text}: {open_}" for text in (line, own))
         return Decision(BAD_INPUT, line, () if lost is None else (lost,), own)
-    called = [row for row in launchers.rows if alone or row.status not in ("missing", "not_run")]
-    failed = [row for row in (*rows, *called) if row.status in FAILURES and row.known_reason is None]
-    idle = [row for row in (*rows, *called) if row.status == "not_run"]
-    clean = not failed and not idle and not problems
-    why: tuple[str, ...] = (f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})",) if idle else ()
-    why += tuple(problems)
+    clean, why = _clean(judged, gated=bool(figures or launchers))
+    if not figures and not launchers:
+        return Decision(MET if clean.met else NOT_MET, None, why)
+    strict = [clean] if asked.strict else []
+    if judged.shard is not None:
+        here = "".join(f"; here NOT met: {one.why}" for one in strict if not one.met)
+        line = f"shard {judged.shard}: gates are for all shards together: {_JOIN}{here}"
+        return Decision(_code(strict), line, why)
+    others = strict if _code(coverage) == MET else []
+    others += [_Condition("other tests", False, judged.spoiled)] if judged.spoiled else []
+    code = _code([*figures, *launchers, *others])
+    own = f"{own}: {_verdict(launchers)}" if launchers else None
+    if not figures:
+        return Decision(code, None, why, own if _code(others) == MET else f"{own}; {_verdict(others)}")
+    return Decision(code, f"{line}: {_verdict([*figures, *others])}", why, own)
+
+
+def _code(conditions: Sequence[_Condition]) -> int:
+    return MET if all(one.met for one in conditions) else NOT_MET
+
+
+def _verdict(conditions: Sequence[_Condition]) -> str:
+    """``met``, or ``NOT met: ...`` with the sentences."""
+    why = "; ".join(one.why for one in conditions if not one.met and one.why)
+    return "met" if _code(conditions) == MET else f"NOT met: {why}" if why else "NOT met"
+
+
+def _share_gate(name: str, part: Part, gate: float | None, what: str = "", why: str = "") -> list[_Condition]:
+    """The gate over a share in percent, compared unrounded; none where it is not asked for."""
+    if gate is None:
+        return []
+    met = part.total > 0 and 100 * part.passed / part.total >= gate
+    return [_Condition(name, met, why, f"{name} {_share(part, gate, what)}, gate {gate:.12g}%")]
+
+
+def _baseline(against: Against | None) -> list[_Condition]:
+    if against is None:
+        return []
+    found = against.comparison
+    counts = "none yet, so nothing was compared"
+    if found is not None:
+        counts = _compared(found, "kernels")
+        counts += f", {_compared(found.launchers, 'launchers')}" if found.launchers.compared else ""
+    return [_Condition("baseline", against.why is None, against.why or "", f"baseline {against.name}: {counts}")]
+
+
+def _clean(judged: Judged, gated: bool) -> tuple[_Condition, tuple[str, ...]]:
+    """Whether everything that was selected passed or fails as declared, and what standard error says where not."""
+    rows = [*judged.kernels.rows, *judged.called]
+    failed = [row for row in rows if row.status in FAILURES and row.known_reason is None]
+    idle = [row for row in rows if row.status == "not_run"]
     missing = [row for row in failed if row.status == "missing"]
-    if not gated:
-        why += (f"defined in no source: {_names(missing)}",) if missing else ()
-        return Decision(MET if clean else NOT_MET, None, why)
-    unclean = None
-    if strict and not clean:
-        bad = {row.name for row in (*failed, *idle)}
-        parts = (("kernels", rows), ("launchers", called))
-        kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
-        what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
-        unclean = f"--strict, and {what}"
-    if shard is not None:
-        line = f"shard {shard}: gates are for all shards together: candle-parity report SHARD... with the same options"
-        return Decision(NOT_MET if unclean else MET, line + (f"; here NOT met: {unclean}" if unclean else ""), why)
-    own = None if launchers.line is None else f"{launchers.line}: {'NOT met' if launchers.too_low else 'met'}"
-    if gates is None:
-        unmet = "; ".join(filter(None, (unclean, spoiled)))
-        own = f"{own}; NOT met: {unmet}" if unmet else own
-        return Decision(NOT_MET if launchers.too_low or unmet else MET, None, why, own)
-    too_low = fail_under is not None and not _reaches(passed, total, fail_under)
-    reasons = [
-        "the coverage is below the gate" if too_low and against is not None else None,
-        None if against is None else against.why,
-        None if too_low else unclean,
-        spoiled,
-    ]
-    named = [reason for reason in reasons if reason]
-    met = not too_low and not named
-    verdict = "met" if met else ": ".join(["NOT met", *(["; ".join(named)] if named else [])])
-    return Decision(MET if met and not launchers.too_low else NOT_MET, f"{gates}: {verdict}", why, own)
-
-
-def _gates(passed: int, total: int, fail_under: float | None, specs: str, against: Against | None) -> str | None:
-    """What the gates ask for and what there is, without the verdict; ``None`` where there is no gate."""
-    parts = [] if fail_under is None else [_coverage(passed, total, fail_under, specs)]
-    if against is not None:
-        found = against.comparison
-        counts = "none yet, so nothing was compared"
-        if found is not None:
-            counts = _compared(found, "kernels")
-            counts += f", {_compared(found.launchers, 'launchers')}" if found.launchers.compared else ""
-        parts.append(f"baseline {against.name}: {counts}")
-    return "; ".join(parts) or None
+    why = [f"not judged: {_names(idle)} ({idle[0].message or 'no case was run'})"] if idle else []
+    why += judged.problems
+    why += [f"defined in no source: {_names(missing)}"] if missing and not gated else []
+    why += [f"{row.name}: {row.message}" for row in missing if row.message is not None][:1]
+    bad = {row.name for row in (*failed, *idle)}
+    parts = (("kernels", judged.kernels.rows), ("launchers", judged.called))
+    kinds = " and ".join(word for word, part in parts if any(row.name in bad for row in part))
+    what = f"{len(bad)} of the selected {kinds} are not at parity" if bad else "the port's declarations do not hold"
+    return _Condition("strict", not (bad or judged.problems), f"--strict, and {what}"), tuple(why)
 
 
 def _compared(found: Changed, what: str) -> str:
     return f"{len(found.worse)} worse and {len(found.better)} better of {found.compared} {what} compared"
 
 
-def _lost(
-    rows: Sequence[KernelResult], launchers: Sequence[KernelResult], shard: str | None, counted: bool
-) -> str | None:
+def _lost(judged: Judged, asked: Gate, against: Against | None, gated: bool) -> str | None:
     """Why the run says nothing of the port, in a sentence; ``None`` where it does. A shard may lie in a part of the
-    kernels that the port does not have. A lost launcher counts where launchers are ``counted``."""
+    kernels that the port does not have. A lost launcher counts where launchers do: alone, ungated, or with a gate."""
+    rows, launchers, shard = judged.kernels.rows, judged.launchers.rows, judged.shard
+    counted = not rows or not gated or asked.fail_under_launchers is not None
     every = [*rows, *launchers]
     gone = [row for row in (every if counted else rows) if row.lost]
     if gone:
@@ -194,34 +216,175 @@ def _lost(
         return "no kernel was selected, so nothing was judged"
     if shard is None and all(row.status == "missing" for row in every):
         what = "kernels" if rows else "launchers"
+        why = next((row.message for row in every if row.message), "`candle-parity check` names near misses")
         return (
             f"nothing was judged: the sources define none of the {len(rows or every)} selected {what}, such as "
-            f"{every[0].name}; `candle-parity check` names near misses"
+            f"{every[0].name}; {why}"
         )
     if all(row.status in ("missing", "not_run") for row in every) and any(row.status == "not_run" for row in every):
         idle = next(row for row in every if row.status == "not_run")
         return f"nothing was judged: {idle.name}: {idle.message or 'no case was run'}"
+    found = None if against is None or shard is not None else against.comparison
+    if against is not None and found and not found.compared and not found.launchers.compared:
+        return f"{against.name} and this run have a verdict on no kernel in common, so nothing was compared"
     return None
 
 
-def _reaches(passed: int, total: int, fail_under: float) -> bool:
-    return total > 0 and 100 * passed / total >= fail_under
-
-
-def _coverage(passed: int, total: int, fail_under: float, specs: str) -> str:
-    return f"coverage {_share(passed, total, fail_under, f' kernels{specs}')}, gate {fail_under:.12g}%"
-
-
-def _share(passed: int, total: int, fail_under: float, what: str = "") -> str:
+def _share(part: Part, gate: float, what: str = "") -> str:
     """The percentage is rounded down, to as many digits as it takes to stand on the right side of the gate."""
-    coverage = 100 * passed / total if total else 0.0
+    coverage = 100 * part.passed / part.total if part.total else 0.0
     for digits in range(2, 13):
         shown = math.floor(round(coverage * 10**digits, 3)) / 10**digits
-        if (shown >= fail_under) == (coverage >= fail_under):
+        if (shown >= gate) == (coverage >= gate):
             break
-    return f"{shown:.{digits}f}% ({passed} of {total}{what})"
+    return f"{shown:.{digits}f}% ({part.passed} of {part.total}{what})"
 
 
 def _names(rows: Sequence[KernelResult]) -> str:
     more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
     return ", ".join(row.name for row in rows[:_NAMED]) + more
+
+
+@dataclass(frozen=True)
+class Gating:
+    """What a run has to come to: what is ``asked`` on the command line, else in the port's file. ``standing`` is the
+    baseline as it was when the run began (``None``: there is none yet)."""
+
+    asked: Gate = NO_GATE
+    standing: Record | None = None
+    shard: str | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to decide by: a gate, or ``strict``."""
+        return replace(self.asked, update_baseline=False) != NO_GATE
+
+    def against(self, record: Record) -> Against | None:
+        """The baseline as a gate for ``record``; ``None`` without one."""
+        if self.asked.baseline is None:
+            return None
+        found = None if self.standing is None else compare(self.standing, record)
+        return Against(shown(self.asked.baseline), found)
+
+
+def gating_from(
+    given: Gate,
+    config: Config | None = None,
+    whole: bool = True,
+    recorded: bool = False,
+    shard: Shard | None = None,
+) -> Gating:
+    """The gates that are ``given``, else those of the port's file.
+
+    ``fail_under`` of a file is for runs of every kernel: ``whole`` says that this is one. Its baseline is for ``run``:
+    ``recorded`` says that the cases are those of ``replay``. Raises ``UsageError`` for options that do not go together
+    and for a baseline that is not there or is not the record of a run.
+    """
+    file = NO_GATE if config is None else config.gate
+    ignored = ["baseline"] if recorded else []
+    if not whole:
+        shares = ["fail_under", "fail_under_launchers"]
+        if config and any(getattr(given, name) is None and getattr(file, name) is not None for name in shares):
+            print(f"candle-parity: fail_under of {config.file} is for runs of every kernel; not asked", file=sys.stderr)
+        ignored += shares
+    missing = [row.name for row in Gate.rows() if getattr(given, row.name) is None and row.name not in ignored]
+    asked = replace(given, **{name: getattr(file, name) for name in missing})
+    if asked.update_baseline and asked.baseline is None:
+        raise UsageError("--update-baseline: name the file with --baseline RECORD, or in candle-parity.toml")
+    if asked.update_baseline and shard is not None:
+        raise UsageError("--update-baseline: a shard is a part of a run; give it to `report` with all the shards")
+    gating = Gating(replace(asked, strict=asked.strict or None), shard=None if shard is None else str(shard))
+    baseline = asked.baseline
+    if baseline is None or shard is not None or (asked.update_baseline and not baseline.exists()):
+        return gating
+    return replace(gating, standing=_standing(baseline))
+
+
+def _standing(path: Path) -> Record:
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such baseline; --update-baseline writes it")
+    record = read_record(path)
+    if record.run.runtime == BUILD:
+        raise UsageError(f"{path}: a build has no verdicts to be a baseline; give what `run --json` wrote")
+    return record
+
+
+def conclude(
+    gating: Gating,
+    record: Record,
+    rows: Sequence[KernelResult],
+    specs: Specs,
+    problems: Sequence[str] = (),
+    undecided: str | None = None,
+) -> int:
+    """Print what the gates say of ``rows``, the kernels and launchers of ``record`` that were selected, and why; the
+    exit code.
+
+    A new baseline is written before, where that is asked for: what keeps it from being written makes the code 2, but
+    for kernels that became worse. ``problems`` and ``undecided`` are as for ``decide``.
+    """
+    against = gating.against(record)
+    judged = Judged(
+        Part([row for row in rows if row.name not in specs.launchers], len(specs.kernels)),
+        Part([row for row in rows if row.name in specs.launchers], len(specs.launchers)),
+        given_specs(record.run, specs),
+        problems,
+        gating.shard,
+        undecided,
+    )
+    if against is not None and against.comparison is not None and undecided is None:
+        judged = replace(judged, undecided=_incomparable(against.comparison.old.run, record.run))
+    decision = decide(judged, gating.asked, against)
+    changes = [] if against is None or against.comparison is None else render_changes(against.comparison)
+    if changes:
+        print("\n".join([*changes, ""]))
+    if gating.asked.update_baseline and against is not None and decision.code != BAD_INPUT:
+        why = _update(gating, against, record)
+        if why is not None and against.why is None:
+            judged = replace(judged, undecided=f"{against.name} stays as it is: {why}")
+            decision = decide(judged, gating.asked, against)
+        elif why is not None:
+            print(f"candle-parity: {against.name} stays as it is: {why}", file=sys.stderr)
+    for line in decision.lines:
+        print(line)
+    for sentence in decision.why:
+        print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
+    return decision.code
+
+
+def _incomparable(old: RunInfo, new: RunInfo) -> str | None:
+    """Why verdicts of the two say nothing of each other: cases that were made are not those that were recorded."""
+    if (old.subject, old.traces is None) == (new.subject, new.traces is None):
+        return None
+    return "the baseline has other cases: one is of `run`, the other of `replay`, or of the reference"
+
+
+def _update(gating: Gating, against: Against, record: Record) -> str | None:
+    """Write ``record`` as the new baseline; why it is not written, in words, or ``None``."""
+    assert gating.asked.baseline is not None
+    refused = _refused(against)
+    if refused is not None:
+        return refused
+    if gating.standing is not None and same_verdicts(gating.standing, record):
+        print(f"baseline {against.name}: nothing to write, the verdicts are the same")
+        return None
+    try:
+        write_record(record, gating.asked.baseline)
+    except FileError as error:
+        return str(error)
+    print(f"baseline {against.name}: written")
+    return None
+
+
+def _refused(against: Against) -> str | None:
+    """Why a new baseline is not written, in words."""
+    found = against.comparison
+    if found is None:
+        return None
+    if not found.same_place:
+        return "it was judged in another way or on another device; remove it to begin with this run"
+    if found.unjudged:
+        return f"it has verdicts on {len(found.unjudged)} kernels that were not judged here; run every kernel"
+    if found.launchers.unjudged:
+        return f"it has verdicts on {len(found.launchers.unjudged)} launchers that were not judged here; run them too"
+    return None if against.why is None else f"{against.why}; delete it to begin with this run"

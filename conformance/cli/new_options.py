@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.completing import kernel_names
+from conformance.cli.usage import kernel_names
 
 _NEW = """\
 A dtype in braces is spelled as in the kernels of --like. Without --ulp and --source the tolerance is asked for; where

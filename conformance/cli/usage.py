@@ -1,19 +1,20 @@
-"""What options mean, bad usage that is found after the command line was parsed, and stop signals."""
+"""The parser of the command line, bad usage that it cannot see, and completion in the shell."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
-import signal
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from conformance.reading import shortened
-
-STDOUT = Path("/dev/stdout")
-"""What ``--json -`` writes to."""
+_RENDERED = ("md", "html", "summary", "junit", "badge")
+_INPUTS = {"records": "RECORD", "old": "OLD", "new": "NEW", "rendered": "--from", "wiring": "--wiring"}
+_INPUTS |= {"baseline": "--baseline", "config": "--config"}
+_WRITES_RECORDS = ("run", "replay", "build", "report")
+"""Commands whose ``--json`` is a record, which may take the place of a record that they read."""
 
 
 class UsageError(ValueError):
@@ -47,69 +48,66 @@ def _meant(word: str, known: list[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-class Stopped(BaseException):
-    """A signal that asks the process to end (SIGTERM, SIGHUP), raised in the main thread so that context managers clean
-    up. The exit code is 128 and the signal's number. Not an ``Exception``: nothing that handles errors may keep it."""
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """Raises ``UsageError`` where a file would overwrite an input or another output, or is called ``-``."""
+    inputs = list(_inputs(arguments))
+    seen: list[tuple[str, Path]] = []
+    for option, path in _outputs(arguments):
+        if str(path) == "-":
+            raise UsageError(f"{option} -: standard output is for --json alone; give the name of a file")
+        for word, other in seen:
+            if _same(path, other):
+                raise UsageError(f"{word} and {option} both name {path}; give each a file of its own")
+        replaces = option == "--json" and arguments.command in _WRITES_RECORDS
+        for word, other in () if replaces else inputs:
+            if _same(path, other):
+                raise UsageError(f"{option} {path} would overwrite what {word} names; give another file")
+        seen.append((option, path))
 
-    def __init__(self, number: int) -> None:
-        self.signal = signal.Signals(number)
-        super().__init__(self.signal.name)
 
-    @property
-    def code(self) -> int:
-        """The exit code that a shell gives for a process that the signal killed."""
-        return 128 + int(self.signal)
+def _outputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    for name in ("json", *_RENDERED):
+        path = getattr(arguments, name, None)
+        if isinstance(path, Path):
+            yield f"--{name}", path
 
 
-def percentage(text: str) -> float:
-    """The percentage that an option names; raises ``argparse.ArgumentTypeError``."""
+def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    for name, word in _INPUTS.items():
+        given = getattr(arguments, name, None)
+        yield from ((word, path) for path in (given if isinstance(given, list) else [given]) if isinstance(path, Path))
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether both are the same regular file, or would be; devices and pipes take any number of writers."""
+    if (one.exists() and not one.is_file()) or (other.exists() and not other.is_file()):
+        return False
     try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage (0 to 100)")
-    return value
+        return one.resolve() == other.resolve()
+    except (OSError, RuntimeError):  # a loop of links: writing it says so
+        return False
 
 
-def json_file(text: str) -> Path:
-    """The file that ``--json`` names; ``-`` is standard output, where nothing else stands then."""
-    return STDOUT if text == "-" else Path(text)
-
-
-def seconds(text: str) -> float:
-    """The seconds that an option names; raises ``argparse.ArgumentTypeError``."""
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answer and exit where a shell asks for completions, through argcomplete where it is installed."""
+    if "_ARGCOMPLETE" not in os.environ:
+        return
     try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds (more than 0)")
-    return value
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(parser)
 
 
-def workers(text: str) -> int:
-    """The number of workers that an option names; raises ``argparse.ArgumentTypeError``."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) >= 1):
-        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of workers (1 or more)")
-    return int(text)
+def kernel_names(prefix: str, **_: object) -> Iterable[str]:
+    """Completions of a PATTERN."""
+    from conformance.spec.load import load_specs
+
+    return [name for name in load_specs().kernels if name.startswith(prefix)]
 
 
-@dataclass(frozen=True)
-class Shard:
-    """The ``index``-th of ``of`` parts, counted from 1."""
+def module_names(**_: object) -> Iterable[str]:
+    """Completions of ``--module``."""
+    from conformance.files import spec_folder
 
-    index: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.index}/{self.of}"
-
-
-def shard(text: str) -> Shard:
-    """The shard that ``I/N`` names; raises ``argparse.ArgumentTypeError``."""
-    index, slash, of = text.partition("/")
-    plain = all(part.isascii() and part.isdecimal() and len(part) < 6 for part in (index, of))
-    if slash and plain and 1 <= int(index) <= int(of):
-        return Shard(int(index), int(of))
-    raise argparse.ArgumentTypeError(f"{text!r} is not a shard; expected I/N with I from 1 to N, such as 2/4")
+    return sorted(path.stem for path in spec_folder().glob("*.yaml"))

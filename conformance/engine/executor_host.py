@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from conformance.engine.ipc import Closed, Garbled, Late, Process, Progress, pair
-from conformance.engine.messages import Ready, Setup, from_map
+from conformance.engine.messages import Ready, Setup, from_map, to_map
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.processes.child import telling_line
 from conformance.runtimes import runtime_kind
@@ -106,16 +106,7 @@ class Host:
         if self._process is None or self._process.child.poll() is not None:
             self._close_host()
             self._process = Process(self._supervisor, "conformance.engine.executor")
-            setup = self._setup
-            self._process.channel.send(
-                {
-                    "runtime": setup.runtime,
-                    "wave": setup.wave,
-                    "threads": setup.threads,
-                    "device": setup.device,
-                    "sandbox": setup.sandbox,
-                }
-            )
+            self._process.channel.send(to_map(self._setup)["data"])
         return self._process
 
     def _fork(self, judges: list[int], process: Process) -> ExecutorState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 from conformance.engine.compiler import Compiler
@@ -18,6 +18,7 @@ from conformance.port.compiling.partly import Broken
 from conformance.port.definitions.preprocess import CUDA_DEFINES, HIP_DEFINES
 from conformance.port.definitions.scan import scan_source
 from conformance.port.definitions.source_text import ScanError
+from conformance.port.launchers import words
 from conformance.port.line_tables import LineTable, read_line_table, with_places
 from conformance.port.options import BuildOptions
 from conformance.port.signature import Given, arguments, compiled, difference
@@ -169,8 +170,21 @@ class Library(TreeLoader):
             if self._would_define(label, name, kernel.module):
                 refused = None if label in self.refused or why.startswith(_NO_REFUSALS) else self._sources[label]
                 return Found(None, "compile_error", label, why, refused)
+        return broken or Found(None, "missing", None, self._why_missing(kernel, name))
+
+    def _why_missing(self, kernel: Kernel, name: str) -> str | None:
+        """What is known of a kernel that no source defines."""
+        spelling = [label for label, words in self._words.items() if name in words]
+        if spelling:
+            target = "; --arch GFX sees what is there for that target" if self._compiler.kind.on_host else ""
+            return f"{spelling[0]} has the name, and defines no kernel of it here: look at its #if{target}"
         declared = f"no source defines {name}, which is what candle-parity.toml calls it"
-        return broken or Found(None, "missing", None, None if name == kernel.name else declared)
+        return None if name == kernel.name else declared
+
+    @cached_property
+    def _words(self) -> dict[str, frozenset[str]]:
+        """The words of each source that is text, by label."""
+        return {label: words(source) for label, source in self._sources.items() if not source.is_code_object}
 
     def _code_of(self, label: str) -> bytes:
         return self._code[label]

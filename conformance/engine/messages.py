@@ -19,43 +19,30 @@ from conformance.engine.ipc import Channel, Closed, Progress
 from conformance.engine.modes import MODES, Mode
 from conformance.engine.timing.measure import Counted, Measurement
 from conformance.outcome import Outcome
-from conformance.port.compiling.target import CompilerChoice
 from conformance.port.sources import SourceError
 from conformance.processes import Supervisor, die_with_parent
 from conformance.runtimes.hip.errors import HipError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
+from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 
 ORDERS = ("forward", "reverse", "shuffle:1", "shuffle:2")
 
-COMPILE_SECONDS = 300.0
-
 
 @dataclass(frozen=True)
-class Setup:
-    """What every run has; what it does with kernels is its mode (``conformance.engine.modes``)."""
+class Setup(Settings):
+    """What every process of a run has; what the run does with kernels is its mode (``conformance.engine.modes``).
 
-    runtime: str
-    wave: int | None
-    orders: tuple[str, ...]
-    threads: int
-    device: int
-    salt: str
-    specs: Path | None
-    command: str
+    These are the settings as they came out: a ``runtime`` that is not ``auto``, its ``wave`` and ``orders``. ``arch``
+    is the AMD GPU whose macros sources see where kernels run on the host.
+    """
+
+    device: int = 0
+    threads: int = 1
+    command: str = ""
     """The command, up to the case, that reproduces a failure."""
-    compile_seconds: float = COMPILE_SECONDS
-    """How long the compilation of one file may take."""
-    sandbox: bool = True
-    """Whether executors of the cpu runtime confine themselves."""
     choice: Choice = NOTHING_RUNS
     """How the runtime and its devices were chosen."""
-    compiler: CompilerChoice = "auto"
-    """Who compiles for an AMD GPU; the other runtimes have one compiler."""
-    arch: str | None = None
-    """The AMD GPU whose macros sources see where kernels run on the host."""
-    perturb: int = 0
-    """The seed by which approximate instructions deviate; 0 for none."""
 
     def for_member(self, number: int) -> Setup:
         """The same setup for judge ``number``, on the device that is its."""

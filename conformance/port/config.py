@@ -7,15 +7,17 @@ The file lies in the tree or next to it, or is named with ``--config``. Paths in
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.port import DIALECTS
+from conformance.option import Option, percentage
 from conformance.port.sources import SourceError
 from conformance.reading import read_text, shortened
 from conformance.runtimes import NAMES
+from conformance.settings import NO_GATE, NO_SETTINGS, Gate, Settings
 
 OPTIONS_FILE = "candle-parity.toml"
 PYPROJECT = "pyproject.toml"
@@ -51,33 +53,17 @@ class GeometryRow:
 
 
 @dataclass(frozen=True)
-class Gate:
-    """What a run of every kernel has to come to, where the command line does not say it."""
-
-    fail_under: float | None = None
-    strict: bool = False
-    baseline: Path | None = None
-    fail_under_launchers: float | None = None
-
-
-@dataclass(frozen=True)
 class Config:
-    """The content of one file, with paths made absolute; nothing but its form is checked."""
+    """The content of one file, with paths made absolute; nothing but its form is checked. ``settings`` are the options
+    that it gives, ``forced_includes`` of them as they are written."""
 
     file: Path
-    kernels: Path | None = None
-    runtime: str | None = None
-    include_dirs: tuple[Path, ...] = ()
-    defines: tuple[str, ...] = ()
-    undefines: tuple[str, ...] = ()
-    forced_includes: tuple[str, ...] = ()
-    dialect: str | None = None
-    std: str | None = None
+    settings: Settings = NO_SETTINGS
+    gate: Gate = NO_GATE
     names: tuple[tuple[str, str], ...] = ()
     fixes: tuple[str, ...] = ()
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
-    gate: Gate = Gate()
 
 
 def config_beside(kernels: Path) -> Config | None:
@@ -150,13 +136,22 @@ def read_config(file: Path) -> Config:
             raise SourceError(f"{file}: has no table [{_TABLE}]; add one, or name a {OPTIONS_FILE}")
     values = _checked(content, _KEYS, where)
     base = file.resolve().parent
-    if "kernels" in values:
-        values["kernels"] = base / values["kernels"]
-    gate = values.get("gate", Gate())
-    if gate.baseline is not None:
-        values["gate"] = replace(gate, baseline=base / gate.baseline)
-    values["include_dirs"] = tuple(base / name for name in values.get("include_dirs", ()))
-    return Config(file.resolve(), **values)
+    return Config(
+        file.resolve(),
+        Settings(**_placed(_SETTINGS, values, base)),
+        Gate(**_placed(_GATE, values.get("gate", {}), base)),
+        **{key: value for key, value in values.items() if key in _DECLARED},
+    )
+
+
+def _placed(rows: Sequence[Option], values: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """The values of ``rows`` among ``values``; paths are relative to ``base``."""
+    found = {}
+    for row in rows:
+        if row.name in values:
+            value, read = values[row.name], base.joinpath if row.read is Path else row.read
+            found[row.name] = tuple(map(read, value)) if row.many else read(value) if isinstance(value, str) else value
+    return found
 
 
 def _checked(content: Mapping[str, Any], keys: Mapping[str, Callable[[Any, str], Any]], where: str) -> dict[str, Any]:
@@ -204,15 +199,33 @@ def _flag(value: Any, where: str) -> bool:
     raise SourceError(f"{where} must be true or false, not {_shown(value)}")
 
 
-def _gate(value: Any, where: str) -> Gate:
+def _word(read: Callable[[str], Any]) -> Callable[[Any, str], Any]:
+    """What ``read`` makes of a word of the command line, for a string or a number of the file."""
+
+    def of_file(value: Any, where: str) -> Any:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SourceError(f"{where} must be a string or a number, not {_shown(value)}")
+        try:
+            return read(shortened(str(value)))
+        except ArgumentTypeError as error:
+            raise SourceError(f"{where}: {error}") from None
+
+    return of_file
+
+
+def _reader_of(row: Option) -> Callable[[Any, str], Any]:
+    """What reads the value of an option in the file; one that is the default needs no key."""
+    if row.choices:
+        return _one_of(tuple(choice for choice in row.choices if choice != row.default))
+    if row.many:
+        return _strings
+    return {bool: _flag, str: _string, Path: _string, percentage: _percentage}.get(row.read) or _word(row.read)
+
+
+def _gate(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SourceError(f"{where} must be a table [gate], not {_shown(value)}")
-    keys = {"fail_under": _percentage, "fail_under_launchers": _percentage, "strict": _flag, "baseline": _path}
-    return Gate(**_checked(value, keys, where))
-
-
-def _path(value: Any, where: str) -> Path:
-    return Path(_string(value, where))
+    return _checked(value, {row.name: _reader_of(row) for row in _GATE}, where)
 
 
 def _names(value: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -260,18 +273,10 @@ def _rows(
     return read
 
 
-_KEYS: Mapping[str, Callable[[Any, str], Any]] = {
-    "include_dirs": _strings,
-    "defines": _strings,
-    "forced_includes": _strings,
-    "dialect": _one_of(DIALECTS),
-    "undefines": _strings,
-    "std": _string,
-    "kernels": _string,
-    "runtime": _one_of(NAMES),
+_SETTINGS, _GATE = ([row for row in kind.rows() if row.in_file] for kind in (Settings, Gate))
+_DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     "names": _names,
     "fixes": _strings,
-    "gate": _gate,
     "known_failures": _rows(
         KnownFailure,
         {
@@ -287,6 +292,7 @@ _KEYS: Mapping[str, Callable[[Any, str], Any]] = {
         ("grid", "block", "shared"),
     ),
 }
+_KEYS = {**{row.name: _reader_of(row) for row in _SETTINGS}, "gate": _gate, **_DECLARED}
 
 
 def _shown(value: Any) -> str:

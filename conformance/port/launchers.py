@@ -49,12 +49,17 @@ def may_define(source: KernelSource, names: Iterable[str], options: BuildOptions
         return False
 
 
+def words(source: KernelSource) -> frozenset[str]:
+    """The words of the file ``source``, comments included; none where it cannot be read."""
+    try:
+        return frozenset(re.findall(r"\w+", read_bytes(source.path, _MOST).decode(errors="replace"), re.ASCII))
+    except OSError:
+        return frozenset()
+
+
 def spells(source: KernelSource, name: str) -> bool:
     """Whether the file ``source`` has the word ``name``."""
-    try:
-        return re.search(rb"\b%s\b" % re.escape(name.encode()), read_bytes(source.path, _MOST)) is not None
-    except OSError:
-        return False
+    return name in words(source)
 
 
 def launchers_in(source: KernelSource, options: BuildOptions) -> dict[str, Definition]:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.port.config import OPTIONS_FILE, Config, config_beside
+from conformance.port.config import OPTIONS_FILE, Config
 from conformance.port.definitions.source_text import reached
 from conformance.port.sources import KernelSource, SourceError
 from conformance.reading import shortened
+from conformance.settings import NO_SETTINGS, Settings
 
 _DEFINE = re.compile(r"[A-Za-z_]\w*(\([^)\0]*\))?(=[^\0]*)?")
 _UNDEFINE = re.compile(r"[A-Za-z_]\w*")
@@ -49,45 +50,36 @@ class BuildOptions:
 NO_OPTIONS = BuildOptions()
 
 
-def options_for(
-    kernels: Path,
-    include_dirs: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    forced: Sequence[Path] = (),
-    dialect: str | None = None,
-    undefines: Sequence[str] = (),
-    std: str | None = None,
-    config: Config | None = None,
-) -> BuildOptions:
-    """The options given on the command line, and those of ``config``, else of the file of the tree at ``kernels``.
+def options_for(given: Settings = NO_SETTINGS, config: Config | None = None) -> BuildOptions:
+    """What the sources are compiled with: the options ``given`` on the command line, and those of the port's file.
 
     Given paths are relative to the working directory. A forced include that is not there is looked for in the include
     folders, and left to the compiler where it is named as ROCm's and CUDA's own headers are. Of one origin
     ``undefines`` come after ``defines``. Raises ``SourceError`` for a folder or header that does not exist, a
-    malformed macro or standard, and a file that is not what ``read_config`` takes.
+    malformed macro or standard.
     """
-    config = config or config_beside(kernels) or Config(Path(OPTIONS_FILE))
-    where = str(config.file)
-    folders = [_folder(folder, "-I") for folder in include_dirs]
-    folders += [_folder(folder, f"{where}: include_dirs") for folder in config.include_dirs]
-    for origin, words in ((f"{where}: defines", config.defines), ("-D", defines)):
+    config = config or Config(Path(OPTIONS_FILE))
+    file, where = config.settings, str(config.file)
+    folders = [_folder(folder, "-I") for folder in given.include_dirs]
+    folders += [_folder(folder, f"{where}: include_dirs") for folder in file.include_dirs]
+    for origin, words in ((f"{where}: defines", file.defines), ("-D", given.defines)):
         _check(words, _DEFINE, origin, "a macro; expected NAME or NAME=VALUE")
-    for origin, words in ((f"{where}: undefines", config.undefines), ("-U", undefines)):
+    for origin, words in ((f"{where}: undefines", file.undefines), ("-U", given.undefines)):
         _check(words, _UNDEFINE, origin, "a macro's name")
-    for origin, word in ((f"{where}: std", config.std), ("--std", std)):
+    for origin, word in ((f"{where}: std", file.std), ("--std", given.std)):
         _check([word] if word is not None else [], _STANDARD, origin, "a standard of C++; expected one such as c++20")
     base = config.file.parent
-    headers = [_header(base / name, name, folders, f"{where}: forced_includes") for name in config.forced_includes]
-    headers += [_header(header, str(header), folders, "--include") for header in forced]
+    headers = [_header(base / one, str(one), folders, f"{where}: forced_includes") for one in file.forced_includes]
+    headers += [_header(one, str(one), folders, "--include") for one in given.forced_includes]
     # What is given takes back what the file says of the same macro.
-    defined, undefined = set(map(_name, defines)), set(undefines)
+    defined, undefined = set(map(_name, given.defines)), set(given.undefines)
     return BuildOptions(
         tuple(dict.fromkeys(folders)),
-        (*(word for word in config.defines if _name(word) not in undefined), *defines),
+        (*(word for word in file.defines if _name(word) not in undefined), *given.defines),
         tuple(headers),
-        dialect or config.dialect or "auto",
-        tuple(dict.fromkeys((*(name for name in config.undefines if name not in defined), *undefines))),
-        std or config.std,
+        given.dialect or file.dialect or "auto",
+        tuple(dict.fromkeys((*(name for name in file.undefines if name not in defined), *given.undefines))),
+        given.std or file.std,
     )
 
 

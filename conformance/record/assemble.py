@@ -121,11 +121,11 @@ def _run(
         visible=choice.visible,
         left_out_devices=choice.left_out,
         compiler=setup.compiler if kind is not None and kind.chooses_compiler else None,
-        **_identity(specs, tree),
+        **_identity(specs, tree, setup.recorded()),
     )
 
 
-def _identity(specs: Specs, tree: Tree | None) -> dict[str, Any]:
+def _identity(specs: Specs, tree: Tree | None, options: tuple[str, ...] = ()) -> dict[str, Any]:
     """Which sources, specs and harness a record is of, as fields of ``RunInfo``."""
     of_tree = (
         {}
@@ -135,7 +135,7 @@ def _identity(specs: Specs, tree: Tree | None) -> dict[str, Any]:
             "git": commit_of(tree.path),
             "sources": tree_digest(tree.path, tree.options),
             "declared": tree.declared.digest,
-            "options": shown_options(tree.options),
+            "options": (*shown_options(tree.options), *options),
         }
     )
     return {

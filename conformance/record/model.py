@@ -15,6 +15,7 @@ from conformance.outcome import (
     Row,
     Status,
 )
+from conformance.settings import judged_with
 from conformance.spec.load import Specs
 
 BUILD = "build"
@@ -119,13 +120,15 @@ class RunInfo(Row):
     perturb: Count | None = None
     """The seed by which approximate instructions deviated."""
     options: tuple[str, ...] = ()
-    """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``."""
+    """What the sources were compiled with, of the command line and of the port's file: ``-D NAME=1``; and options
+    without a field of their own."""
 
     @property
     def judged_alike(self) -> Hashable:
         """What verdicts depend on, but for what the port declares: the same kernels judged alike have the same ones."""
         how = (self.runtime, self.arch, self.wave, self.orders, self.compiler, self.emulator, self.target, self.perturb)
-        return how, self.kernels, self.sources, self.specs_digest, self.harness, self.subject, self.traces
+        made_from = self.kernels, self.sources, self.specs_digest, self.harness, self.subject, self.traces
+        return how, judged_with(self.options), made_from
 
     @property
     def of_one_run(self) -> Hashable:

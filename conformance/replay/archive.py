@@ -111,6 +111,7 @@ def _read(path: Path) -> Iterator[BinaryIO]:
         AttributeError,
         KeyError,
         RecursionError,
+        SyntaxError,
         TypeError,
         ValueError,
         *_TOO_BIG,

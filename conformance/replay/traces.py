@@ -183,7 +183,7 @@ def _trace(module: _Module, case: dict[str, Any], kernel: Kernel) -> Trace:
         raise
     except KeyError as error:
         raise TraceError(f"{where}: field {error} is missing or malformed") from None
-    except (TypeError, ValueError, OverflowError, MemoryError) as error:
+    except (TypeError, ValueError, SyntaxError, OverflowError, MemoryError) as error:
         raise TraceError(f"{where}: a field is missing or malformed ({shortened(str(error))})") from None
     return Trace(name, launch, answer)
 

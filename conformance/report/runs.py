@@ -10,6 +10,7 @@ from conformance.record import Record, RunInfo
 from conformance.record.model import BUILD
 from conformance.runtimes import known_kind
 from conformance.runtimes.kind import NOTHING_RUNS
+from conformance.settings import judged_with
 from conformance.spec.load import Specs
 from conformance.text import one_line
 
@@ -96,6 +97,7 @@ def rerun(run: RunInfo, kernel: str) -> str:
         if target:
             words += ["--arch", target]
         words += ["--perturb", str(run.perturb)] if run.perturb else []
+        words += [word for one in judged_with(run.options) for word in one.split(" ", 1)]
         if run.compiler not in (None, "auto"):
             words += ["--compiler", str(run.compiler)]
         if run.kernels not in (None, KERNELS, SHIPPED_KERNELS):
@@ -145,7 +147,8 @@ def facts(run: RunInfo, upstream: str) -> list[tuple[str, str]]:
         ("Wave size", "–" if run.wave is None else str(run.wave)),
         ("Thread orders", _orders(run)),
         ("Kernels", run.kernels or "–"),
-        ("Compiled with", " ".join(run.options)),
+        ("Compiled with", " ".join(one for one in run.options if one not in judged_with(run.options))),
+        ("Judged with", " ".join(judged_with(run.options))),
         ("Macros of", run.target or ""),
         ("Declared in", _declared(run)),
         ("Commit of the port", run.git or "–"),

@@ -11,6 +11,11 @@ _NAME = re.compile(
     r"gfx(?P<major>\d{1,2})(?P<minor>\d)(?P<step>[0-9a-f])(?P<features>(:(sramecc|xnack)[+-])*)", re.ASCII
 )
 
+_KNOWN = re.compile(
+    "gfx(60[0-2]|70[0-5]|80[1235]|810|90[024689ac]|94[0-2]|950|101[0-3]|103[0-6]|110[0-3]|115[0-3]|120[01]|125[01])"
+)
+"""The processors of LLVM's user guide for the AMDGPU backend, without generic ones."""
+
 _LDS_BYTES = {"gfx950": 160 * 1024}
 _LDS_BYTES_ELSEWHERE = 64 * 1024
 
@@ -75,9 +80,17 @@ def target(name: str) -> Target:
     return Target(name, version)
 
 
+def given_target(name: str) -> Target:
+    """The target that a user calls ``name``; raises ``AmdError`` also for one that LLVM does not list."""
+    found = target(name)
+    if not _KNOWN.fullmatch(found.processor):
+        raise AmdError(f"no AMD GPU is a {found.processor}; expected names such as {', '.join(DEFAULT_TARGETS)}")
+    return found
+
+
 def targets_of(text: str) -> list[Target]:
     """The targets of a comma-separated list, each once, in its order; raises ``AmdError``."""
     names = [word.strip() for word in text.split(",") if word.strip()]
     if not names:
         raise AmdError(f"no target is named; expected a list such as {','.join(DEFAULT_TARGETS)}")
-    return [target(name) for name in dict.fromkeys(names)]
+    return [given_target(name) for name in dict.fromkeys(names)]

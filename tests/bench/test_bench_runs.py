@@ -51,7 +51,7 @@ def benched(monkeypatch: pytest.MonkeyPatch):
                     yield answer
 
         monkeypatch.setattr(bench_run, "Pool", Workers)
-        setup = Setup("cuda", None, (), 1, 0, "", None, "")
+        setup = Setup(runtime="cuda")
         return bench(
             setup,
             TimeTrees((Tree.at(kernels_folder()),)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = ROOT / "specs" / "bug-classes.md"
+SOURCES = [path for path in (ROOT / "conformance" / "cases").rglob("*") if path.suffix in (".py", ".yaml")]
 
 # What no case shows, and what does instead.
 ELSEWHERE = {
@@ -31,7 +32,7 @@ ELSEWHERE = {
 
 def test_every_class_has_a_case_or_a_reason() -> None:
     known = set(re.findall(r"^\| ([A-Z]\d{2}) ", CLASSES.read_text(), re.MULTILINE))
-    text = "\n".join(path.read_text() for path in (ROOT / "conformance" / "cases").rglob("*.py"))
+    text = "\n".join(path.read_text() for path in SOURCES)
     named = {name for name in known if re.search(rf"\b{name}\b", text)}
     assert len(known) > 80
     assert known - named - ELSEWHERE.keys() == set()
@@ -41,10 +42,6 @@ def test_every_class_has_a_case_or_a_reason() -> None:
 def test_cases_name_only_classes_that_are_explained() -> None:
     known = set(re.findall(r"^\| ([A-Z]\d{2}) ", CLASSES.read_text(), re.MULTILINE))
     families = {name[0] for name in known}
-    comments = "\n".join(
-        comment
-        for path in (ROOT / "conformance" / "cases").rglob("*.py")
-        for comment in re.findall(r"#(.*)", path.read_text())
-    )
+    comments = "\n".join(comment for path in SOURCES for comment in re.findall(r"#(.*)", path.read_text()))
     named = {name for name in re.findall(r"\b[A-Z]\d{2}\b", comments) if name[0] in families}
     assert named - known == set()

@@ -33,6 +33,15 @@ def test_a_module_that_does_not_exist(cli):
     refused(cli("list", "--module", "unery"), "unery", "unary")
 
 
+def test_a_kernel_behind_a_condition_on_the_target(cli, port):
+    folder = port(f"#ifdef __gfx942__\n{NEG % 'out[0] = -inp[0];'}#endif\n")
+    words = ("run", "uneg_f32(shape=[1],values=unit)", "--runtime", "cpu", "--kernels", folder)
+    said = cli(*words)
+    assert said.code == 2
+    assert "unary.hip has the name, and defines no kernel of it here: look at its #if; --arch GFX" in said.err
+    assert cli(*words, "--arch", "gfx942").code == 0
+
+
 def test_a_kernels_path_that_does_not_exist(cli, tmp_path):
     refused(cli("run", "uneg_f32", "--kernels", tmp_path / "absent"), "absent", "does not exist")
 

@@ -229,6 +229,7 @@ def test_options_reach_the_compiler(port: Path, tmp_path: Path, capsys: pytest.C
     ("words", "said"),
     [
         (["--arch", "sm_90"], "'sm_90' is not an AMD target"),
+        (["--arch", "gfx942,gfx9999"], "no AMD GPU is a gfx9999"),
         (["--kernels", "absent"], "absent does not exist"),
         (["--kernels", "objects"], "holds code objects only"),
     ],

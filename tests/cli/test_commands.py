@@ -116,6 +116,10 @@ def test_a_target_that_does_not_exist(cli, runtime, name):
     refused(cli("run", "--runtime", runtime, "--arch", name, "uexp_f32"), f"{name!r} is not an AMD target")
 
 
+def test_a_target_that_no_compiler_knows(cli):
+    refused(cli("run", "--arch", "gfx9999", "uexp_f32"), "no AMD GPU is a gfx9999; expected names such as")
+
+
 def corrupted(module: str, kernel: str, target: Path) -> str:
     """A copy of the traces of ``module`` in which one written element of ``kernel`` lies beyond the tolerance.
 

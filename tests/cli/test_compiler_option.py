@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import preparing
-from conformance.cli.main import COMPILERS, build_parser
-from conformance.cli.preparing import compiler_for, setup_from, tree_from
-from conformance.cli.settings import Settings
+from conformance.cli import setup as setting_up
+from conformance.cli.main import build_parser
+from conformance.cli.setup import compiler_for, setup_from, tree_from
 from conformance.cli.usage import UsageError
-from conformance.port.compiling.target import CHOICES
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.kind import Choice
+from conformance.settings import COMPILERS, Settings
 from conformance.spec.load import load_specs
 from conformance.toolchains import amd as toolchain
 
@@ -51,13 +50,13 @@ def test_a_hipcc_that_is_not_there_is_bad_usage(monkeypatch: pytest.MonkeyPatch)
     assert (compiler_for("auto", rocm), compiler_for("hiprtc", rocm)) == ("auto", "hiprtc")
 
 
-@pytest.mark.parametrize("asked", CHOICES)
+@pytest.mark.parametrize("asked", COMPILERS)
 def test_the_choice_is_in_the_setup_and_in_the_command_that_shows_a_failure_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, asked: str
 ) -> None:
     (tmp_path / "fill.hip").touch()
-    monkeypatch.setattr(preparing, "choose", Choice)
-    monkeypatch.setattr(preparing, "require_hipcc", lambda: None)
+    monkeypatch.setattr(setting_up, "choose", Choice)
+    monkeypatch.setattr(setting_up, "require_hipcc", lambda: None)
     words = [
         "run",
         "--runtime",
@@ -68,13 +67,12 @@ def test_the_choice_is_in_the_setup_and_in_the_command_that_shows_a_failure_agai
     ]
     arguments: argparse.Namespace = build_parser().parse_args(words)
     settings = Settings.of(vars(arguments))
-    setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings, load_specs()))
+    setup = setup_from(settings, ["candle-parity", "run"], tree_from(settings, load_specs(), None))
     assert setup.compiler == asked
     again = build_parser().parse_args(shlex.split(setup.command)[1:])
-    assert again.compiler == asked
+    assert Settings.of(vars(again)).compiler == asked
 
 
 def test_every_command_that_launches_has_the_option() -> None:
-    assert COMPILERS == CHOICES
     for words in (["run"], ["replay", "traces"], ["record", "out"], ["bench"]):
         assert build_parser().parse_args([*words, "--compiler", "hipcc"]).compiler == "hipcc"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.port import config
+
 UNEG = """
 #ifdef {macro}
 #error {macro} is defined
@@ -45,6 +47,15 @@ def test_a_file_elsewhere_names_the_tree_and_its_flags(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "candle-parity.toml").write_text('kernels = "port"\n')
     assert cli("run", "--runtime", "cpu", CASE).kernel("uneg_f32")["source"].startswith("port/unary.hip")
+
+
+def test_the_file_is_read_once(cli, port, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, read = port(UNEG.format(macro="WRONG")), []
+    (folder / "candle-parity.toml").write_text('runtime = "cpu"\n')
+    known = config._toml
+    monkeypatch.setattr(config, "_toml", lambda file: [read.append(file.name), known(file)][1])
+    assert cli("run", "--kernels", folder, CASE).record["run"]["runtime"] == "cpu"
+    assert read == ["candle-parity.toml"]
 
 
 def test_a_header_of_the_compilers_may_be_forced(cli, port) -> None:

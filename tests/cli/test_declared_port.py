@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import preparing
+from conformance.cli import setup
 from conformance.port.config import _LONGEST_LINE, config_file_in, read_config
 from conformance.port.sources import SourceError
 from conformance.runtimes import NoRuntime
@@ -154,9 +154,9 @@ def test_the_table_has_the_keys_of_the_file(port: Path) -> None:
     own = port / "own" / "candle-parity.toml"
     own.parent.mkdir()
     own.write_text(rows.replace("[tool.candle-parity]\n", "").replace("tool.candle-parity.", ""))
-    assert (found.kernels, found.defines) == (port / "port", ("A",))
+    assert (found.settings.kernels, found.settings.defines) == (port / "port", ("A",))
     assert found.gate.baseline == port / "b.json"
-    assert read_config(own).defines == found.defines
+    assert read_config(own).settings.defines == found.settings.defines
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_runtime_of_the_file(
         asked.append(name)
         raise NoRuntime("no such machine")
 
-    monkeypatch.setattr(preparing, "choose", none)
+    monkeypatch.setattr(setup, "choose", none)
     refused(answer(capsys, "run", "fill_u32"), "no such machine")
     refused(answer(capsys, "run", "fill_u32", "--runtime", "cpu"), "no such machine")
     assert asked == ["rocm", "cpu"]

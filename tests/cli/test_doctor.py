@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli import machine
 from conformance.cli.commands import doctor
 from conformance.cli.commands.doctor import rendered
-from conformance.cli.doctor import rows
-from conformance.cli.doctor.rows import Row
+from conformance.cli.machine import Row
 from conformance.cli.main import main
 from conformance.runtimes import choose
 from conformance.runtimes.cuda import nvcc
@@ -26,7 +26,7 @@ NO_GPU = "HIP shows no device; this user may not open /dev/kfd: join the group r
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, "probed", lambda: Probe((), NO_GPU))
-    monkeypatch.setattr(rows, "probed", lambda: Probe((), NO_GPU))
+    monkeypatch.setattr(machine, "probed", lambda: Probe((), NO_GPU))
 
 
 def test_a_host_that_can_run_kernels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,16 +78,16 @@ def test_a_device_of_another_architecture_is_named_as_left_out(monkeypatch: pyte
     apu = Device(1, "Radeon Graphics", "gfx1036", 32, 1, integrated=True)
     probed = Probe((card, apu), hip="7.2.53211", driver="amdgpu 6.16.6")
     monkeypatch.setattr(kind, "probed", lambda: probed)
-    monkeypatch.setattr(rows, "probed", lambda: probed)
+    monkeypatch.setattr(machine, "probed", lambda: probed)
     monkeypatch.setattr(kind, "installations", lambda: ["/opt/rocm/lib/libamdhip64.so"])
-    told = {row.text: row.state for row in rows.machine_rows(choose("auto"))}
+    told = {row.text: row.state for row in machine.machine_rows(choose("auto"))}
     assert told[str(card)] == "ok"
     assert told[f"{apu}, left out: another architecture"] == "none"
     assert told["7.2.53211, driver amdgpu 6.16.6"] == "ok"
 
 
 def launcher_rows(runtime: str) -> dict[str, Row]:
-    return {row.what: row for row in rows.machine_rows(Choice(runtime)) if row.what.startswith("launchers, ")}
+    return {row.what: row for row in machine.machine_rows(Choice(runtime)) if row.what.startswith("launchers, ")}
 
 
 def test_who_compiles_launchers_is_told_for_each_runtime(monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> None:
@@ -130,7 +130,7 @@ def test_without_a_compiler_of_the_host_launchers_lack_the_one_of_kernels(
     def nobody(**_: object) -> None:
         raise NoCompiler("no clang 16 or newer")
 
-    monkeypatch.setattr(rows, "find_toolchain", nobody)
+    monkeypatch.setattr(machine, "find_toolchain", nobody)
     assert launcher_rows("cpu")["launchers, cpu"].text == "none: as compiler, host"
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.commands import list as listing
-from conformance.cli.ending import sentence
+from conformance.cli.ending import Stopped, sentence
 from conformance.cli.main import main
-from conformance.cli.usage import Stopped
 from conformance.processes import InfrastructureError
 
 COMMAND = [sys.executable, "-m", "conformance.cli.main"]

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from conformance.cli.progressing import logged
-from conformance.cli.streams import screen
+from conformance.cli.ending import screen
+from conformance.cli.progress import logged
 from conformance.record import KernelResult, Record, every_kernel
 from conformance.report.terminal import LOG, Screen, render_terminal, verdict_line
 from conformance.spec.load import load_specs

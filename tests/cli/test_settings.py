@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from conformance.cli.main import build_parser
-from conformance.cli.settings import Settings
 from conformance.pytest_plugin import pytest_addoption
+from conformance.settings import OPTIONS, PREFIX, Settings
 
 
 def pytest_options(*words: str) -> dict[str, object]:
@@ -17,11 +17,17 @@ def pytest_options(*words: str) -> dict[str, object]:
     parser = pytest.Parser(_ispytest=True)
     pytest_addoption(parser)
     options = vars(parser.parse_known_args(list(words)))
-    return {name.removeprefix("parity_"): value for name, value in options.items() if name.startswith("parity_")}
+    return {name.removeprefix(PREFIX): value for name, value in options.items() if name.startswith(PREFIX)}
 
 
-def test_every_setting_is_an_option_of_run() -> None:
-    assert set(Settings.names()) <= vars(build_parser().parse_args(["run"])).keys()
+def test_every_row_is_an_option_of_its_commands_and_of_no_other() -> None:
+    parser = build_parser()
+    for command in ("run", "replay", "record", "bench", "check", "build", "report", "list", "export", "doctor"):
+        known = parser.of(command)._option_string_actions
+        for row in OPTIONS:
+            if command in row.commands:
+                assert all(known[flag].dest == row.name for flag in row.flags)
+    assert {row.name for row in Settings.rows()} <= vars(parser.parse_args(["run"])).keys()
 
 
 def test_the_command_line_and_pytest_come_to_the_same() -> None:
@@ -29,14 +35,29 @@ def test_the_command_line_and_pytest_come_to_the_same() -> None:
     settings = Settings.of(vars(build_parser().parse_args(["run", *words])))
     assert settings == Settings.of(pytest_options(*(word.replace("--", "--parity-") for word in words)))
     assert (settings.runtime, settings.wave, settings.kernels) == ("cpu", 32, Path("port"))
-    assert (settings.compile_timeout, settings.no_sandbox) == (5.0, True)
+    assert (settings.compile_seconds, settings.sandbox) == (5.0, False)
 
 
 def test_what_is_not_given_has_its_default() -> None:
     assert Settings.of(pytest_options()) == Settings()
+    assert set(pytest_options().values()) == {None}
     assert Settings.of(vars(SimpleNamespace(runtime=None, json="f"))) == Settings()
 
 
-def test_the_options_of_pytest_that_are_settings() -> None:
-    found = pytest_options().keys() & set(Settings.names())
-    assert found == {"runtime", "wave", "kernels", "config", "compiler", "compile_timeout", "no_sandbox"}
+def test_the_options_of_pytest() -> None:
+    settings = {"runtime", "wave", "kernels", "config", "compiler", "compile_seconds", "sandbox"}
+    gates = {"fail_under", "fail_under_launchers", "baseline", "strict"}
+    assert pytest_options().keys() == {*settings, *gates, "json"}
+
+
+def test_a_file_fills_what_the_command_line_leaves_open() -> None:
+    file = Settings(runtime="isa", kernels=Path("port"), defines=("A",))
+    assert Settings(wave=32).filled(file) == Settings(wave=32, runtime="isa")
+    assert Settings(runtime="cpu").filled(file) == Settings(runtime="cpu")
+
+
+def test_a_failure_is_shown_again_with_what_was_given() -> None:
+    given = ["--kernels", "my port", "-D", "A=1", "-D", "B", "--order", "reverse", "--seed-salt", "x", "-j", "3"]
+    settings = Settings.of(vars(build_parser().parse_args(["run", *given])))
+    command = settings.repeated(["candle-parity", "run"])
+    assert command == "candle-parity run --seed-salt x --kernels 'my port' -D A=1 -D B --order reverse"

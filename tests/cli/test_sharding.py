@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import sharding
-from conformance.cli.preparing import setup_of_reference
-from conformance.cli.resuming import journal_of
-from conformance.cli.settings import Settings
-from conformance.cli.sharding import COSTS, measured, shards_of
-from conformance.cli.usage import Shard, UsageError, shard
+from conformance.cli import shards
+from conformance.cli.judge import journal_of
+from conformance.cli.setup import setup_of_reference
+from conformance.cli.shards import COSTS, measured, shards_of
+from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeReference
 from conformance.files import spec_folder, traces_folder
+from conformance.option import Shard, shard_of
+from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from tests.record.made import record, row
 
@@ -24,13 +25,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(("text", "found"), [("1/1", Shard(1, 1)), ("4/4", Shard(4, 4)), ("02/12", Shard(2, 12))])
 def test_a_shard(text: str, found: Shard) -> None:
-    assert shard(text) == found
+    assert shard_of(text) == found
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "/", "1/", "-1/4", "1/4/4", "a/b", "1/٤", "1/1000000"])
 def test_what_is_not_a_shard(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="expected I/N"):
-        shard(text)
+        shard_of(text)
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 7, 16, 100, 797])
@@ -56,7 +57,7 @@ def test_launchers_are_split_by_their_own_costs(monkeypatch: pytest.MonkeyPatch,
     kernels, launchers = list(specs.kernels.values())[:18], list(specs.launchers.values())[:8]
     costs = {**{kernel.name: 1.0 for kernel in kernels}, **{launcher.name: 9.0 for launcher in launchers}}
     (tmp_path / COSTS).write_text(json.dumps(costs))
-    monkeypatch.setattr(sharding, "spec_folder", lambda: tmp_path)
+    monkeypatch.setattr(shards, "spec_folder", lambda: tmp_path)
     found = shards_of([*kernels, *launchers], 2)
     assert [name for name, its in found.items() if its.index == 2] == [launcher.name for launcher in launchers[3:]]
 

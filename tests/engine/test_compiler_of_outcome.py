@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def setup_of(runtime: str, **changes: Any) -> Setup:
-    return Setup(runtime, 64, ("forward",), 1, 0, "", None, "", **changes)
+    return Setup(runtime=runtime, wave=64, orders=("forward",), **changes)
 
 
 def test_an_outcome_says_which_compiler_its_file_went_through(tmp_path: Path, asked: list[Any]) -> None:

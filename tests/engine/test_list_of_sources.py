@@ -21,7 +21,7 @@ FILL = '{0}extern "C" __global__ void fill_{1}({2} *p, {2} v, size_t n) {{ {3} p
 U8, U32 = FILL.format(HEAD, "u8", "unsigned char", LOOP), FILL.format(HEAD, "u32", "unsigned", LOOP)
 BROKEN = f"#error on purpose\n{U32}"
 KERNELS = [load_specs().kernels[name] for name in ("fill_u8", "fill_u32")]
-SETUP = Setup("cpu", 64, ("forward",), 1, 0, "", None, "candle-parity run", choice=Choice("cpu"))
+SETUP = Setup(runtime="cpu", wave=64, orders=("forward",), command="candle-parity run", choice=Choice("cpu"))
 
 
 def ran(folder: Path, present: str, added: str, monkeypatch: pytest.MonkeyPatch) -> Result:

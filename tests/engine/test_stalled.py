@@ -17,7 +17,7 @@ def member(monkeypatch: pytest.MonkeyPatch) -> _Member:
     """A judge that has said nothing for 100 s, where a launch may take 2 s and a file's compilation 60 s."""
     monkeypatch.setenv("CANDLE_PARITY_HANG_SECONDS", "2")
     made = _Member.__new__(_Member)  # without its process
-    made.setup = Setup("rocm", None, ("forward",), 1, 0, "", None, "", compile_seconds=60.0)
+    made.setup = Setup(runtime="rocm", orders=("forward",), compile_seconds=60.0)
     made.progress = Progress()
     made.asked = _Asked(RunCases(load_specs().kernels["fill_u8"], None))
     made.since = time.monotonic() - 100

@@ -24,7 +24,8 @@ LINE = '    "fourth": "conformance.runtimes.fourth",\n'
 
 PLUGIN = """
 import sys
-from conformance.pytest_plugin import RUNTIMES
+import conformance.pytest_plugin
+from conformance.settings import RUNTIMES
 print(*RUNTIMES, *sorted(name for name in sys.modules if name.startswith("conformance.")))
 """
 
@@ -67,6 +68,6 @@ def test_the_pytest_options_know_it_and_load_no_runtime(copy: Tree) -> None:
     done = copy.python("-c", PLUGIN)
     assert done.stdout.split() == [
         *("auto", "rocm", "cpu", "cuda", "fourth", "isa"),
-        *("conformance.cli", "conformance.cli.usage", "conformance.files", "conformance.pytest_plugin"),
-        *("conformance.reading", "conformance.runtimes", "conformance.runtimes.kind"),
+        *("conformance.files", "conformance.option", "conformance.pytest_plugin", "conformance.reading"),
+        *("conformance.runtimes", "conformance.runtimes.kind", "conformance.settings"),
     ]

@@ -37,7 +37,7 @@ def test_every_kind_of_data_is_in_it(names: list[str]) -> None:
     }
     for name in (
         "conformance/toolchains/include/hip/hip_runtime.h",
-        "conformance/cli/doctor/kernels/right.hip",
+        "conformance/cli/doctor_kernels/right.hip",
         "conformance/runtimes/cpu/include/nvidia/cuda/std/limits",
         "conformance/_data/specs/schema.json",
         "reference/traces/unary.traces.xz",

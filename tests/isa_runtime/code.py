@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from conformance.runtimes.isa import opcodes
+from tests.isa_runtime import opcodes
 
 HEAD = (
     *(0xC00E0200, 0x00000000),  # s_load_dwordx8 s[8:15], s[0:1], 0x0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from conformance.runtimes.isa.opcodes import written
+from tests.isa_runtime.opcodes import written
 
 VECTOR, ACCUMULATION, NONE, LITERAL, VCC = 256, 512, 0xFFFF, 255, 106
 OFF = -1

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from conformance.runtimes.isa.kind import TARGETS
-from conformance.runtimes.isa.opcodes import TABLE, table_text, written
 from tests.isa_runtime.encodings import NONE, OFF, VCC, Printed, printed
 from tests.isa_runtime.machine import ENCODINGS, Machine
+from tests.isa_runtime.opcodes import TABLE, table_text, written
 
 ASSEMBLER = next((name for name in ("llvm-mc-19", "llvm-mc") if shutil.which(name)), "")
 CLAMP, RETURNS = 4, 16

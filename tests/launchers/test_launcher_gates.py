@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from conformance.cli.gate import Against, Launchers, decide
-from conformance.cli.gating import gating_from
+from conformance.cli.gate import Against, Part, gating_from
 from conformance.outcome import Outcome
-from conformance.port.config import Config, Gate, KnownFailure
+from conformance.port.config import Config, KnownFailure
 from conformance.port.declared.known import check_rows, settle
 from conformance.port.declared.names import names_of
 from conformance.port.sources import SourceError
@@ -20,6 +18,8 @@ from conformance.record import KernelResult, Record, merge
 from conformance.record.compare import compare, same_verdicts
 from conformance.record.merge import contradictions, elsewhere, gaps
 from conformance.report.comparison import comparison_json, render_changes
+from conformance.settings import Gate
+from tests.cli.gates import decide
 from tests.commands import answer
 from tests.record.made import row
 from tests.runs import run_info
@@ -62,10 +62,10 @@ def test_launchers_have_gates_of_their_own_and_no_part_in_the_coverage(
     launcher_gate: int,
     strict: int,
 ) -> None:
-    apart, asked = Launchers(launchers, 2), Launchers(launchers, 2, 50.0)
+    apart = Part(launchers, 2)
     assert decide(kernels, 1, launchers=apart).code == plain
     assert decide(kernels, 1, 1.0, launchers=apart).code == kernel_gate
-    decision = decide(kernels, 1, launchers=asked)
+    decision = decide(kernels, 1, launchers=apart, fail_under_launchers=50.0)
     assert (decision.code, decision.line) == (launcher_gate, None)
     assert decision.launchers is not None
     assert decision.launchers.startswith("launchers ")
@@ -73,18 +73,18 @@ def test_launchers_have_gates_of_their_own_and_no_part_in_the_coverage(
 
 
 def test_what_gates_say_of_launchers() -> None:
-    both = decide([K_PASS], 1, 100.0, launchers=Launchers([FAIL], 49, 2.0))
+    both = decide([K_PASS], 1, 100.0, launchers=Part([FAIL], 49), fail_under_launchers=2.0)
     assert both.lines == [
         "coverage 100.00% (1 of 1 kernels), gate 100%: met",
         "launchers 0.00% (0 of 49), gate 2%: NOT met",
     ]
-    strict = decide([K_PASS], 1, 100.0, strict=True, launchers=Launchers([FAIL], 49))
+    strict = decide([K_PASS], 1, 100.0, strict=True, launchers=Part([FAIL], 49))
     assert (strict.code, strict.line) == (
         1,
         "coverage 100.00% (1 of 1 kernels), gate 100%: NOT met: --strict, and 1 of the selected launchers are not at "
         "parity",
     )
-    shard = decide([], 748, 80.0, shard="2/2", launchers=Launchers([PASS], 49, 80.0))
+    shard = decide([], 748, 80.0, shard="2/2", launchers=Part([PASS], 49), fail_under_launchers=80.0)
     assert (shard.code, shard.launchers) == (0, None)
 
 
@@ -92,7 +92,7 @@ def test_a_launcher_that_became_worse_is_a_regression_of_its_own() -> None:
     old, new = record([K_PASS], [PASS]), record([K_PASS], [FAIL])
     found = compare(old, new)
     assert ([one.kernel for one in found.worse], [one.kernel for one in found.launchers.worse]) == ([], ["l"])
-    decision = decide([K_PASS], 1, against=Against("b.json", found), launchers=Launchers([FAIL], 49))
+    decision = decide([K_PASS], 1, against=Against("b.json", found), launchers=Part([FAIL], 49))
     assert decision.code == 1
     assert decision.line == (
         "baseline b.json: 0 worse and 0 better of 1 kernels compared, 1 worse and 0 better of 1 launchers compared: "
@@ -165,13 +165,12 @@ def test_a_known_failure_of_a_launcher_is_declared_and_borne_out() -> None:
 
 
 def test_the_file_of_the_port_may_have_the_gate_of_the_launchers() -> None:
-    options = SimpleNamespace(fail_under=None, strict=None, baseline=None)
     config = Config(Path("F"), gate=Gate(fail_under_launchers=4.0))
-    gating = gating_from(options, config)
-    assert (gating.fail_under, gating.launchers, gating.asked) == (None, 4.0, True)
-    assert not gating_from(options, config, whole=False).asked
-    options.fail_under_launchers = 50.0
-    assert gating_from(options, config, whole=False).launchers == 50.0
+    gating = gating_from(Gate(), config)
+    assert (gating.asked.fail_under, gating.asked.fail_under_launchers, gating.anything) == (None, 4.0, True)
+    assert not gating_from(Gate(), config, whole=False).anything
+    given = Gate(fail_under_launchers=50.0)
+    assert gating_from(given, config, whole=False).asked.fail_under_launchers == 50.0
 
 
 def test_a_tree_of_launchers_alone_is_judged(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.port.config import OPTIONS_FILE
-from conformance.port.options import options_for
 from conformance.port.sources import SourceError
+from tests.port.options import options_for
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ import pytest
 from conformance.port.compiling import cache, target
 from conformance.port.compiling.cache import Made, made
 from conformance.port.compiling.in_child import Stopped, Unsupported
-from conformance.port.compiling.target import CompilerChoice, NoHipcc, Target, require_hipcc
+from conformance.port.compiling.target import NoHipcc, Target, require_hipcc
 from conformance.port.sources import KernelSource
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes.hip.errors import CompileError, first_error
+from conformance.settings import CompilerChoice
 from conformance.toolchains.amd import Toolchain
 
 TARGET = Target("rocm", None, "gfx942", "hiprtc of 6.4")

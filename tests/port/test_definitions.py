@@ -80,6 +80,11 @@ def test_linkage(tmp_path: Path, text: str, extern_c: bool) -> None:
     assert found.params == (("int", "n"),)
 
 
+def test_template_parameters_without_an_end_define_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cut.hip").write_text("template <type __global__ void k(int *p) { *p = 1; }")
+    assert scan_file(tmp_path / "cut.hip").kernels == []
+
+
 def test_a_template_is_marked(tmp_path: Path) -> None:
     found = only(tmp_path, "template <typename T, int N = (1 > 0)> __global__ void k(T *x) {}")
     assert (found.name, found.template, found.extern_c) == ("k", True, False)

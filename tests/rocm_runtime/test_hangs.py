@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("over_stand_in")
 def setup_for(folder: Path) -> Setup:
     specs = load_specs().kernels
     (folder / "fill.hsaco").write_bytes(code_object([kernel_row(specs[name]) for name in NAMES]))
-    return Setup("rocm", None, ("forward",), 1, 0, "", None, "candle-parity run", choice=Choice("rocm"))
+    return Setup(runtime="rocm", orders=("forward",), command="candle-parity run", choice=Choice("rocm"))
 
 
 @pytest.fixture

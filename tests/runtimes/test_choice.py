@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ def test_auto_is_the_host_without_a_word_where_there_is_no_sign_of_an_amd_gpu(ma
     assert choose("auto") == Choice("cpu")
 
 
+def test_the_package_that_headers_come_with_is_no_sign_of_an_amd_gpu(machine: Any) -> None:
+    """Debian's libamdhip64-dev brings a library without a libhiprtc."""
+    machine(Probe((), "there is no libhiprtc.so"), [replace(LIBRARY, rtc=None)])
+    assert choose("auto") == Choice("cpu")
+
+
 def test_auto_is_the_host_and_says_why_where_rocm_shows_no_gpu(machine: Any) -> None:
     machine(Probe((), "hipGetDeviceCount returned hipErrorNoDevice (100); there is no /dev/kfd"), [LIBRARY])
     assert choose("auto").name == "cpu"
@@ -74,7 +81,7 @@ def test_the_devices_of_one_architecture_are_used_and_the_others_named(machine: 
 
 
 def test_a_judge_gets_a_device_in_turn() -> None:
-    setup = Setup("rocm", None, (), 1, 2, "", None, "", choice=Choice("rocm", (2, 5)))
+    setup = Setup(runtime="rocm", device=2, choice=Choice("rocm", (2, 5)))
     assert [setup.for_member(number).device for number in range(4)] == [2, 5, 2, 5]
 
 

@@ -12,111 +12,37 @@ from conformance.cases.arguments import Family, Fields, Row, indexed, launch, op
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import Layout
-from conformance.cases.rows import BEYOND_32_BITS, EXHAUSTIVE, FLOATS, GEOMETRY, LARGE, SIZES, filled, parsed, shared
+from conformance.cases.rows import COMMON, filled, parsed, rows_beside, shared
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import TABLES, RandomStream, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
 
+ROWS = rows_beside(__file__)
+
 _OPERANDS = ("lhs", "rhs")
 
 _FIELDS = ("shape", "layout", *_OPERANDS, "lhs_start", "rhs_start", "values", "info", "outermost", "grid", "block")
 
-# Four paths of each kernel: left strided, right strided, both, none.
-_LAYOUTS: tuple[str, ...] = (
-    "shape=[3,5,7],layout=transposed,values={v}",  # S01, L07
-    "shape=[17,19],lhs=transposed,values={v}",  # S01, S02
-    "shape=[17,19],rhs=transposed,values={v}",  # S01, S02
-    "shape=[5,6,7],lhs=transposed,rhs=permuted,values={v}",  # S02
-    "shape=[7,13,12],lhs=outer_swapped,rhs=narrowed,values={v}",  # S02, S04; two blocks
-    "shape=[4,9,5],lhs=broadcast,values={v}",  # S03
-    "shape=[4,9,5],rhs=broadcast,values={v}",  # S03
-    "shape=[4,5,6],lhs=broadcast_first,rhs=broadcast_last,values={v}",  # S02, S03, S04
-    "shape=[4,5,6],rhs=broadcast_middle,values={v}",  # S03, S04: the middle stride only
-    "shape=[6,7,8],lhs=narrowed,values={v}",  # L08, L09: one side has an offset
-    "shape=[5,6,8],rhs=narrowed_middle,values={v}",  # L08, L09, S04: the outermost stride only
-    "shape=[3,4,5,6],lhs=narrowed_transposed,rhs=narrowed_all,values={v}",  # L08, L09, S02; rank 4
-    "shape=[2,3,2,4,3],lhs=permuted,rhs=scalar,values={v}",  # S02, S03; rank 5
-    "shape=[70],lhs=scalar,values={v}",  # S03
-    "shape=[70],rhs=scalar,values={v}",  # S03
-    "shape=[45],lhs=stepped,values={v}",  # S04: rank 1
-    "shape=[2500],values={v},lhs_start=1,grid=1",  # L09, L21
-    "shape=[2500],values={v},rhs_start=1,grid=1",  # L09, L21
-    "shape=[3,4,48],lhs=outer_swapped,rhs=broadcast_last,values=large",  # S02, S03, S14: rows of whole packs
-    "shape=[3,4,16],lhs=broadcast_last,rhs=outer_swapped,values=large",  # S02, S03, S14
-    "shape=[20,18],lhs=transposed,values=large",  # S01, S02
-    "shape=[2,3,40],layout=reversed,values=large",  # S01: no long dimension has stride 1
-    "shape=[52,50],layout=transposed,values={v}",  # S01: most of a tile of 64 x 64
-    "shape=[2,2,3,2,2,2,2,2],lhs=reversed,values={v}",  # S13: rank 8
-    *BEYOND_32_BITS,
-    "shape=[3,1,5,1,4],layout=ones,values={v},info=given",  # strides of dimensions of size 1 have no meaning
-    "shape=[3,0,5],lhs=transposed,values={v},info=given",  # L11
-    "shape=[],values={v}",  # rank 0
-    "shape=[],values={v},info=given",  # S06
-    "shape=[],values={v},info=given,lhs_start=1",  # S06, L09
-    "shape=[3,5,7],values={v},info=given",  # S06
-    "shape=[261],values={v},lhs_start=1",  # L08, L09; a 16-byte load would be misaligned on this side only
-    "shape=[261],values={v},rhs_start=3",  # L08, L09
-    "shape=[5,6,7],lhs=transposed,values={v},lhs_start=5,rhs_start=3",  # L09: a strided and a contiguous offset
-)
+_LARGE = (*COMMON["large"], *ROWS["large"])
 
-# Of one operation in each type, see rows.SHARED.
-_SHARED: tuple[str, ...] = (
-    "shape=[48],rhs=stepped_by_2,values={v},rhs_start=0",  # S04
-    "shape=[2,6,8],lhs=narrowed_middle,values={v}",  # S04: only the stride of the outermost two is off
-    "shape=[2,6,8],rhs=narrowed_middle,values={v}",  # S04
-    "shape=[4,2,6],lhs=broadcast_middle,values={v}",  # S04: only that of the middle two
-    "shape=[4,2,6],rhs=broadcast_middle,values={v}",  # S04
-    "shape=[5,4,2],lhs=broadcast_last,values={v}",  # S04: only that of the innermost two
-    "shape=[5,4,2],rhs=broadcast_last,values={v}",  # S04
-    "shape=[6,13],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the pitch is a whole number of packs
-    "shape=[6,16],layout=narrowed,values={v},lhs_start=16,rhs_start=16",  # S14: the length is
-    "shape=[3,4,16],lhs=outer_swapped,rhs=broadcast_first,values={v}",  # S14: rows of whole packs in another order
-    "shape=[2,3,2,3,2,3],lhs=reversed,rhs=permuted,values={v}",  # S13: rank 6
-    "shape=[2,2,3,2,2,2,2],rhs=permuted,values={v}",  # S13: rank 7
-    "shape=[3,29,31],lhs=transposed,values={v},grid=2",  # L10 with strides of one side
-    "shape=[3,29,31],rhs=transposed,values={v},grid=2",  # L10
-    "shape=[70,130],lhs=transposed,values={v},grid=2",  # L21, W14
-    "shape=[70,130],rhs=transposed,values={v},grid=2",  # L21, W14
-)
-
-_LARGE: tuple[str, ...] = (
-    *LARGE,
-    "shape=[257,257],lhs=transposed,values={v}",  # S12
-    "shape=[257,257],rhs=transposed,values={v}",  # S12
-)
-
-
-_PAIRS: tuple[str, ...] = (
-    "shape=[{pairs}],values=core",  # N01, N08, N11, N13, N18, R03, F03-F05: all pairs of the specials
-    "shape=[{core},{core}],lhs=broadcast,rhs=broadcast_first,values=core",  # the same through strides
-)
-
-# Of minima and maxima of floats.
-_EXTREMA: tuple[str, ...] = (
-    "shape=[8,9,48],lhs=outer_swapped,values=core",  # N08, N11, S14: rows of whole packs
-    "shape=[2501],values=ties,grid=1",  # N08, L10
-    "shape=[2501],values=ties,lhs_start=1,grid=1",  # N08, L09, L21
-    "shape=[20,18],lhs=transposed,values=ties",  # N08, S01
-    "shape=[5,6,7],lhs=transposed,values=ties",  # N08, S01
-)
 
 _NAN_PAIRS = "shape=[{nan_pairs}],values=nans"  # N22
-
-_ALL_PAIRS: tuple[str, ...] = (
-    "shape=[65536],values=exhaustive",
-    "shape=[256,256],lhs=broadcast,rhs=broadcast_first,values=exhaustive",
-)
 
 
 @lru_cache
 def _rows(name: str, op: str, distribution: str) -> tuple[Row, ...]:
     kind = dtype(name)
-    rows = [*SIZES, *GEOMETRY, *_LAYOUTS, *(shared(name, _SHARED, _LARGE) if op in ("add", "eq") else ())]
-    rows += FLOATS if kind.kind == "float" else ()
-    rows += _EXTREMA if kind.kind == "float" and op in ("maximum", "minimum") else ()
+    rows = [
+        *COMMON["sizes"],
+        *COMMON["geometry"],
+        *ROWS["layouts"],
+        *(shared(name, ROWS["shared"], _LARGE) if op in ("add", "eq") else ()),
+    ]
+    rows += COMMON["floats"] if kind.kind == "float" else ()
+    rows += ROWS["extrema"] if kind.kind == "float" and op in ("maximum", "minimum") else ()
     rows += (_NAN_PAIRS,) if kind.kind == "float" and kind.size > 2 else ()
-    rows += {1: _ALL_PAIRS, 2: (*_PAIRS, *EXHAUSTIVE)}.get(kind.size, _PAIRS)
+    rows += {1: ROWS["all_pairs"], 2: (*ROWS["pairs"], *COMMON["exhaustive"])}.get(kind.size, ROWS["pairs"])
     return parsed(filled(rows, name, distribution))
 
 

@@ -16,10 +16,12 @@ from conformance.cases.case import Case
 from conformance.cases.families.images import content, image_launch, sizes, tensor
 from conformance.cases.launch import Argument, Launch
 from conformance.cases.layouts import layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 _GEOMETRY_FIELDS = ("shape", "k", "stride", "padding", "dilation", "layout", "values")
 
@@ -30,72 +32,6 @@ _CONV_FIELDS = (*_GEOMETRY_FIELDS, "cout", "out_padding", "kernel", "kernel_star
 _PATCH_FIELDS = (*_GEOMETRY_FIELDS, *_STARTS, "grid", "block")
 
 _COL2IM_FIELDS = ("shape", "k", "stride", "values", *_STARTS, "grid", "block")
-
-# {v}: a distribution that shows a misread element. In every row all sizes differ. C01: batches of more than one.
-_CONV1D: tuple[str, ...] = (
-    "shape=[2,3,9],cout=4,k=[3],values={v}",  # C01, C12: the output's length is not the rank
-    "shape=[2,3,9],cout=4,k=[4],stride=2,padding=1,values={v}",  # C03
-    "shape=[2,3,11],cout=4,k=[3],padding=2,dilation=2,values={v}",  # C02, C03
-    "shape=[3,2,17],cout=5,k=[4],stride=3,padding=2,dilation=3,values={v}",  # C02, C03
-    "shape=[2,4,5],cout=3,k=[5],values={v}",  # one output a row
-    "shape=[1,1,4],cout=2,k=[1],values={v}",
-    "shape=[1,1,1025],cout=1,k=[1],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,1,66000],cout=1,k=[2],values={v}",  # S12
-    "shape=[2,1,20],cout=3,k=[1],values=ties",  # N08: a sum starts from +0
-    "shape=[2,3,40],cout=13,k=[3],padding=1,values={v},block=96",  # S10
-    "shape=[2,3,10],cout=4,k=[3],padding=1,values={v},grid=3",  # S10: blocks with nothing to do
-    "shape=[2,3,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
-    "shape=[2,5,10],cout=5,k=[3],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
-    "shape=[3,6,10],cout=5,k=[3],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
-    "shape=[2,60,7],cout=3,k=[3],padding=1,values=unit",  # R08, N14: sums of 180 products
-    "shape=[2,60,7],cout=3,k=[3],padding=1,values=mid",  # R08, N14: the order of the sum
-    "shape=[1,1100,4],cout=2,k=[3],values={v}",  # W11: more weights of an output than shared memory holds as a rule
-    "shape=[1,1,140],cout=1,k=[130],padding=1,values={v}",  # W11: more taps than a wave or a table of 128 has
-    "shape=[2,5,9],cout=4,k=[3],values=large",  # F05, N17
-    "shape=[2,3,9],cout=4,k=[3],padding=1,stride=2,values=wide",  # N12, N17
-    "shape=[2,3,13],cout=4,k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
-    "shape=[3,4,11],cout=2,k=[3],layout=narrowed_all,padding=1,stride=2,values={v}",  # S04, L08
-    "shape=[3,4,11],cout=2,k=[3],layout=broadcast_first,padding=1,values={v}",  # S03, C01
-    "shape=[2,3,13],cout=4,k=[3],kernel=transposed,padding=1,values={v}",  # S01, S02
-    "shape=[2,3,13],cout=4,k=[2],kernel=narrowed,values={v}",  # S02, L08, L09
-    "shape=[2,3,12],cout=4,k=[3],layout=permuted,kernel=reversed,dilation=2,padding=3,values={v}",  # S02, C02
-    "shape=[2,3,9],cout=4,k=[3],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,9],cout=4,k=[3],values={v},kernel_start=3",  # L08, L09
-    "shape=[2,3,9],cout=4,k=[3],values={v},dst_start=5",  # L08, L09
-)
-
-_CONV2D: tuple[str, ...] = (
-    "shape=[2,3,6,7],cout=4,k=[3,3],values={v}",  # C01, C04, C12
-    "shape=[2,3,8,5],cout=4,k=[2,3],stride=2,padding=1,values={v}",  # C03, C04
-    "shape=[2,3,7,9],cout=2,k=[3,2],padding=2,dilation=2,values={v}",  # C02, C03, C04
-    "shape=[3,2,11,8],cout=3,k=[4,3],stride=3,padding=2,dilation=3,values={v}",  # C02, C03
-    "shape=[2,3,4,6],cout=5,k=[4,6],values={v}",  # one output a channel
-    "shape=[1,1,1,1],cout=1,k=[1,1],values={v}",
-    "shape=[1,1,25,41],cout=1,k=[1,1],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,1,300,300],cout=1,k=[1,1],values={v}",  # S12
-    "shape=[2,1,4,5],cout=3,k=[1,1],values=ties",  # N08: a sum starts from +0
-    "shape=[2,2,9,11],cout=7,k=[2,2],values={v},block=96",  # S10
-    "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,values={v},grid=3",  # S10
-    "shape=[2,3,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10: as many as a large launch has
-    "shape=[2,5,5,6],cout=5,k=[3,2],stride=2,padding=1,values={v},block=64,grid=300",  # S10, C03
-    "shape=[3,6,5,6],cout=5,k=[3,2],padding=1,values={v},block=64,grid=300",  # S10, C03: six channels at the edges
-    "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=unit",  # R08, N14: sums of 120 products
-    "shape=[2,20,5,4],cout=3,k=[3,2],padding=1,values=mid",  # R08, N14: the order of the sum
-    "shape=[1,1100,2,3],cout=2,k=[2,2],values={v}",  # W11: more weights of an output than shared memory holds as a rule
-    "shape=[1,1,19,18],cout=1,k=[19,17],values={v}",  # W11: more taps than a table of 256 has
-    "shape=[2,3,5,6],cout=2,k=[3,2],values=large",  # F05, N17
-    "shape=[2,3,5,6],cout=2,k=[3,2],padding=1,stride=2,values=wide",  # N12, N17
-    "shape=[2,3,7,6],cout=4,k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04
-    "shape=[2,3,5,7],cout=4,k=[2,3],layout=permuted,padding=1,values={v}",  # S01: channels last
-    "shape=[2,4,5,7],cout=3,k=[2,3],layout=narrowed_all,stride=2,values={v}",  # S04, L08
-    "shape=[2,4,5,7],cout=3,k=[2,3],layout=broadcast_middle,values={v}",  # S03
-    "shape=[2,3,5,6],cout=4,k=[2,3],kernel=transposed,padding=1,values={v}",  # S01, S02, C04
-    "shape=[2,3,5,6],cout=4,k=[3,2],kernel=outer_swapped,values={v}",  # S02, C06
-    "shape=[2,3,5,6],cout=4,k=[2,3],layout=reversed,kernel=narrowed_transposed,values={v}",  # S02, L09
-    "shape=[2,3,5,6],cout=4,k=[2,3],values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],cout=4,k=[2,3],values={v},kernel_start=3",  # L08, L09
-    "shape=[2,3,5,6],cout=4,k=[2,3],values={v},dst_start=5",  # L08, L09
-)
 
 # A tap outside the source takes no part: an infinite weight there must not show.
 _CONV_POLES: dict[str, tuple[str, ...]] = {
@@ -126,97 +62,15 @@ _FAR_PADDING: dict[str, str] = {
     "conv2d": "shape=[2,2,2,3],cout=3,k=[3,2],padding=4,values={v}",  # C03
 }
 
-_TRANSPOSE1D: tuple[str, ...] = (
-    "shape=[2,3,9],cout=4,k=[3],stride=3,padding=1,out_padding=2,values={v}",  # C06
-    "shape=[2,5,7],cout=2,k=[3],stride=2,dilation=3,out_padding=1,values={v}",  # C02, C06
-    "shape=[2,3,6],cout=4,k=[2],stride=4,values={v}",  # C06: gaps that no element reaches
-)
-
-_TRANSPOSE2D: tuple[str, ...] = (
-    "shape=[2,3,4,5],cout=4,k=[3,2],stride=3,padding=1,out_padding=2,values={v}",  # C06
-    "shape=[2,5,3,4],cout=2,k=[2,3],stride=2,dilation=3,out_padding=1,values={v}",  # C02, C06
-    "shape=[2,3,4,3],cout=4,k=[2,1],stride=3,values={v}",  # C06: gaps that no element reaches
-)
-
-_IM2COL1D: tuple[str, ...] = (
-    "shape=[2,3,9],k=[3],values={v}",  # C01
-    "shape=[2,3,9],k=[4],stride=2,padding=1,values={v}",  # C03
-    "shape=[2,3,11],k=[3],padding=2,dilation=2,values={v}",  # C02, C03
-    "shape=[3,2,17],k=[4],stride=3,padding=2,dilation=3,values={v}",  # C02, C03
-    "shape=[2,2,4],k=[3],padding=5,values={v}",  # C03
-    "shape=[2,4,5],k=[5],values={v}",
-    "shape=[1,1,1],k=[1],values={v}",
-    "shape=[1,1,1027],k=[3],values={v}",  # S10, S11: one thread in the second block
-    "shape=[1,1,66000],k=[2],values={v}",  # S12
-    "shape=[2,7,30],k=[2],values={v},block=96",  # S10
-    "shape=[2,3,10],k=[3],padding=1,values={v},grid=3",  # S10
-    "shape=[2,3,13],k=[3],layout=transposed,padding=1,values={v}",  # S01, L07
-    "shape=[3,4,11],k=[3],layout=narrowed_all,padding=1,stride=2,values={v}",  # S04, L08
-    "shape=[3,4,11],k=[3],layout=broadcast_first,padding=1,values={v}",  # S03, C01
-    "shape=[2,5,12],k=[3],layout=permuted,dilation=2,padding=3,values={v}",  # S01, C02
-    "shape=[2,3,9],k=[3],padding=1,values={v},src_start=1",  # L08, L09
-    "shape=[2,3,9],k=[3],padding=1,values={v},dst_start=5",  # L08, L09
-    "shape=[1,1,{special}],k=[2],padding=1,values=special",
-)
-
-_IM2COL: tuple[str, ...] = (
-    "shape=[2,3,6,7],k=[3,3],values={v}",  # C01, C04
-    "shape=[2,3,8,5],k=[2,3],stride=2,padding=1,values={v}",  # C03, C04
-    "shape=[2,3,7,9],k=[3,2],padding=2,dilation=2,values={v}",  # C02, C03, C04
-    "shape=[3,2,11,8],k=[4,3],stride=3,padding=2,dilation=3,values={v}",  # C02, C03
-    "shape=[2,2,2,3],k=[3,2],padding=4,values={v}",  # C03
-    "shape=[2,3,4,6],k=[4,6],values={v}",
-    "shape=[1,1,1,1],k=[1,1],values={v}",
-    "shape=[1,1,25,41],k=[1,1],values={v}",  # S10, S11: one thread in the second block
-    "shape=[1,1,300,300],k=[1,1],values={v}",  # S12
-    "shape=[2,2,9,11],k=[2,2],values={v},block=96",  # S10
-    "shape=[2,3,5,6],k=[3,2],padding=1,values={v},grid=3",  # S10
-    "shape=[2,3,7,6],k=[2,3],layout=transposed,padding=1,values={v}",  # S01, C04
-    "shape=[2,3,5,7],k=[2,3],layout=permuted,padding=1,values={v}",  # S01
-    "shape=[2,4,5,7],k=[2,3],layout=narrowed_all,stride=2,values={v}",  # S04, L08
-    "shape=[2,4,5,7],k=[2,3],layout=broadcast_first,values={v}",  # S03, C01
-    "shape=[2,3,5,6],k=[2,3],padding=1,values={v},src_start=1",  # L08, L09
-    "shape=[2,3,5,6],k=[2,3],padding=1,values={v},dst_start=5",  # L08, L09
-    "shape=[1,1,3,{special}],k=[2,1],padding=1,values=special",
-)
-
-# The source is (b, l, c_out, k).
-_COL2IM1D: tuple[str, ...] = (
-    "shape=[2,6,3],k=[3],values={v}",  # C01, C06
-    "shape=[2,6,3],k=[3],stride=2,values={v}",  # C06
-    "shape=[3,5,2],k=[2],stride=4,values={v}",  # C06: gaps that no element reaches
-    "shape=[2,4,5],k=[7],stride=2,values={v}",  # more taps than source positions
-    "shape=[2,7,3],k=[4],stride=4,values={v}",
-    "shape=[1,1,1],k=[1],values={v}",
-    "shape=[1,1,1],k=[5],stride=3,values={v}",
-    "shape=[1,1025,1],k=[1],values={v}",  # S10, S11: one output in the second block
-    "shape=[1,33000,1],k=[2],stride=2,values={v}",  # S12
-    "shape=[2,20,35],k=[3],stride=2,values={v}",  # C06: channels enough for tiles of 32 x 32, and tiles cut off
-    "shape=[2,30,5],k=[4],stride=3,values={v},block=96",  # S10
-    "shape=[2,6,3],k=[3],values={v},grid=3",  # S10
-    "shape=[2,40,2],k=[37],values=unit",  # R08: sums of 37 in the type
-    "shape=[2,40,2],k=[37],values=mid",  # R08: the order of the sum
-    "shape=[2,9,3],k=[5],stride=2,values=wide",  # N12, N17
-    "shape=[2,9,3],k=[5],stride=2,values=large",  # F05, N17
-    "shape=[2,6,3],k=[3],stride=2,values={v},src_start=1",  # L08, L09
-    "shape=[2,6,3],k=[3],stride=2,values={v},dst_start=5",  # L08, L09
-)
-
-_COL2IM1D_FLOAT: tuple[str, ...] = (
-    "shape=[2,40,2],k=[37],values=ties",  # R08: exact in every order
-    "shape=[2,9,3],k=[4],stride=2,values=poles",  # N08: sums start from +0
-    "shape=[2,9,3],k=[4],stride=2,values=subnormal",  # N13
-)
-
 _ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # family: rows of every type, and of floats
-    "conv1d": ((*_CONV1D, *_FAR_APART["conv1d"], _FAR_PADDING["conv1d"]), _CONV_POLES["1d"]),
-    "conv2d": ((*_CONV2D, *_FAR_APART["conv2d"], _FAR_PADDING["conv2d"]), _CONV_POLES["2d"]),
-    "conv_transpose1d": ((*_CONV1D, *_TRANSPOSE1D, *_FAR_APART["conv_transpose1d"]), _CONV_POLES["1d"]),
-    "conv_transpose2d": ((*_CONV2D, *_TRANSPOSE2D, *_FAR_APART["conv_transpose2d"]), _CONV_POLES["2d"]),
-    "im2col1d": (_IM2COL1D, ()),
-    "im2col": (_IM2COL, ()),
-    "col2im1d": (_COL2IM1D, _COL2IM1D_FLOAT),
+    "conv1d": ((*ROWS["conv1d"], *_FAR_APART["conv1d"], _FAR_PADDING["conv1d"]), _CONV_POLES["1d"]),
+    "conv2d": ((*ROWS["conv2d"], *_FAR_APART["conv2d"], _FAR_PADDING["conv2d"]), _CONV_POLES["2d"]),
+    "conv_transpose1d": ((*ROWS["conv1d"], *ROWS["transpose1d"], *_FAR_APART["conv_transpose1d"]), _CONV_POLES["1d"]),
+    "conv_transpose2d": ((*ROWS["conv2d"], *ROWS["transpose2d"], *_FAR_APART["conv_transpose2d"]), _CONV_POLES["2d"]),
+    "im2col1d": (ROWS["im2col1d"], ()),
+    "im2col": (ROWS["im2col"], ()),
+    "col2im1d": (ROWS["col2im1d"], ROWS["col2im1d_float"]),
 }
 
 _COPIES = ("im2col1d", "im2col")

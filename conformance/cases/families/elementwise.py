@@ -8,10 +8,12 @@ from conformance.cases.arguments import Family, Fields, Row, drawn, in_place, in
 from conformance.cases.case import Case
 from conformance.cases.launch import Launch, Null
 from conformance.cases.layouts import layout
-from conformance.cases.rows import one_operand, parsed
+from conformance.cases.rows import one_operand, parsed, rows_beside
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 # By-value parameters, each a field of its own name, with the value where the field is absent: float types, integers.
 _SCALARS: dict[str, dict[str, tuple[str, str]]] = {
@@ -28,73 +30,33 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     for family, scalars in _SCALARS.items()
 }
 
-# Candle's strided copy is the one that writes behind an offset.
-_COPY: tuple[str, ...] = (
-    "shape=[131],values=wide,out_start=3",  # L08, L09
-    "shape=[9,11],layout=transposed,values=wide,out_start=1",  # L08, L09, S08
-    "shape=[5,6,7],layout=narrowed,values=wide,start=7,out_start=5",  # L08, L09, S08
-    "shape=[2500],values=wide,out_start=1,grid=1",  # L09, L21
-)
-
 # Not alpha=inf: whether exp(x) - 1 is 0 there depends on the last bit of exp.
 _PARAMETERS: dict[str, tuple[str, ...]] = {
     "elu": ("0", "1", "-0.5", "100", "nan"),  # N19
     "powf": ("0", "0.5", "1", "2", "3", "-1", "-2.5", "inf", "-inf", "nan"),  # N09
 }
 
-_UNARY1: tuple[str, ...] = (
-    "shape=[1100],values=large,param={p}",  # L02, L05, N19
-    "shape=[{special}],values=special,param={p}",  # N09
-)
-
-_AFFINE_FLOAT: tuple[str, ...] = (
-    "shape=[{special}],values=special,mul=3,add=-1",  # N14: 1/3 cancels
-    "shape=[{special}],values=special,mul=10,add=-1",  # N14: 0.1 cancels
-    "shape=[{special}],values=special,mul=-1,add=0",  # N08
-    "shape=[{special}],values=special,mul=0,add=-0.0",  # N08
-    "shape=[{special}],values=special,mul=inf,add=-inf",  # N12
-    "shape=[{special}],values=special,mul=1,add=nan",  # N12
-    "shape=[{special}],values=special,mul=max,add=max",  # F05: overflow before the sum
-    "shape=[{special}],values=special,mul=0x1,add=0",  # N13
-    "shape=[1100],values=mid,mul=pattern,add=-3.25",  # L02: mul and add differ in every byte
-    "shape=[1100],values=tiny,mul=-3,add=0.0078125",  # N14, F01
-)
-
-_AFFINE_INTEGER: tuple[str, ...] = (
-    "shape=[{special}],values=special,mul=max,add=max",  # N17: wraps
-    "shape=[{special}],values=special,mul=-1,add=0",  # the host makes 0 of -1 for unsigned types
-    "shape=[{special}],values=special,mul=0,add=5",
-    "shape=[{special}],values=special,mul=1,add=min",
-    "shape=[1100],values=wide,mul=pattern,add=1",  # L02, N17
-)
-
-_CAST: tuple[str, ...] = (
-    "shape=[4000],values=mid",  # N15, F01, F05: inside the ranges of the smaller types
-    "shape=[2000],values=wide",  # N15, F06
-    "shape=[{twice}],values=twice",  # N21
-)
-
 
 @lru_cache
 def _unary1_rows(name: str, op: str) -> tuple[Row, ...]:
-    swept = [row.replace("{p}", param) for param in _PARAMETERS.get(op, ("1",)) for row in _UNARY1]
+    swept = [row.replace("{p}", param) for param in _PARAMETERS.get(op, ("1",)) for row in ROWS["unary1"]]
     return parsed(one_operand(name, swept, null_input=True))
 
 
 @lru_cache
 def _affine_rows(name: str) -> tuple[Row, ...]:
-    extra = _AFFINE_FLOAT if dtype(name).kind == "float" else _AFFINE_INTEGER
+    extra = ROWS["affine_float"] if dtype(name).kind == "float" else ROWS["affine_integer"]
     return parsed(one_operand(name, extra, null_input=True))
 
 
 @lru_cache
 def _cast_rows(name: str, to: str) -> tuple[Row, ...]:
-    return parsed(one_operand(name, _CAST, every="f32" in (name, to) or name == "i32"))
+    return parsed(one_operand(name, ROWS["cast"], every="f32" in (name, to) or name == "i32"))
 
 
 @lru_cache
 def _unary_rows(name: str, op: str) -> tuple[Row, ...]:
-    return parsed(one_operand(name, _COPY if op == "copy" else (), null_input=True, every=op in ("copy", "neg")))
+    return parsed(one_operand(name, ROWS["copy"] if op == "copy" else (), null_input=True, every=op in ("copy", "neg")))
 
 
 def build(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:

@@ -21,11 +21,13 @@ from conformance.cases.arguments import MAX_SIZE, Family, Fields, Row, drawn, la
 from conformance.cases.case import Case
 from conformance.cases.launch import Argument, Buffer, Launch
 from conformance.cases.layouts import Layout, info_array, layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import integer_limits
 from conformance.cases.values import RandomStream, repeated, values
 from conformance.dtypes import DType, dtype
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 FAULTING: tuple[str, ...] = ("beyond", "foreign", "negative")
 """The distributions of ids with one that must end in a fault."""
@@ -43,135 +45,6 @@ _GATHER_FIELDS = (*_COMMON, *_SIZES, "numel")
 # Ids that are the largest value of another type, and their neighbours.
 _LIMITS = (0, 1, 126, 127, 128, 253, 254, 255, 256, 257)
 
-# {m}: random ids, with some that mean "none" where the kernel knows that meaning.
-_SELECT: tuple[str, ...] = (
-    "shape=[3,11,5],count=7,ids={m},values={v}",  # I01, I03
-    "shape=[1,9,1],count=1,ids=plain,values={v}",
-    "shape=[1,9,1],count=33,ids={m},values={v}",  # S10
-    "shape=[1,200,1],count=1025,ids=plain,values={v}",  # S10, S11: one element in the second block
-    "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03
-    "shape=[2,5,4],count=9,ids=none,values={v}",  # I01, I02
-    "shape=[2,7,3],count=12,ids=ordered,values={v}",
-    "shape=[4,6,16],count=10,ids={m},values={v}",  # rows of whole 16-byte packs
-    "shape=[3,10,17],count=21,ids={m},values={v},ids_start=3",  # L08, L09
-    "shape=[3,10,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09; 16-byte loads would be misaligned
-    "shape=[3,10,16],count=21,ids={m},values={v},out_start=5",  # L08, L09; 16-byte stores would be misaligned
-    "shape=[2,13,48],count=24,ids={m},values={v},grid=1",  # L10
-    "shape=[2,13,48],count=24,ids={m},values={v},block=64,grid=1",  # L21
-    "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
-    "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
-    "shape=[5,7,9],count=11,ids={m},values={v},block=96,grid=2",  # L10; a block that is not a power of two
-    "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
-    "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11
-    "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
-    "shape=[1,{special},1],count={special},ids=ordered,values=special",
-)
-
-# Of one type of id, as they take long.
-_LARGE: tuple[str, ...] = (
-    "shape=[257,2,257],count=1,ids=plain,values={v}",  # S12: 66,049 threads
-    "shape=[6,4100,3],count=7,ids=plain,values={v}",  # S12: the other tensor has more than 65,536
-    "shape=[1,4500,2],count=4600,ids=ordered,values={v}",  # W11: more ids than shared memory holds as a rule
-)
-
-_FAULTS: tuple[str, ...] = (
-    "shape=[3,11,5],count=7,ids=beyond,values={v}",  # I09: the first id behind the dimension
-    "shape=[2,20,3],count=6,ids=foreign,values={v}",  # I02, I09: the largest value of another type
-    "shape=[1,5,2000],count=3,ids=beyond,values={v}",  # I09: not in the first block
-)
-
-_NEGATIVE_FAULTS: tuple[str, ...] = (
-    "shape=[3,11,5],count=7,ids=negative,values={v},inp_start=8,out_start=8",  # I02, I09
-)
-
-# Sizes of which the ids and the launch reach only the first elements: 2^32 + 5 is 5 where 32 bits are kept. All rows
-# that ids of 8 bits can name are there. Not for what puts elements: a right kernel may go through all rows of dst.
-_TOLD: tuple[str, ...] = ("shape=[1,255,5],count=7,ids={m},values={v},dim_size=4294967301",)
-
-_SELECT_TOLD: tuple[str, ...] = (
-    "shape=[1,255,5],count=7,ids={m},values={v},dim_size=4294967301,ids_size=4294967301",
-    "shape=[1,1,9],count=1,ids=plain,values={v},right_size=4294967301",
-)
-
-_INDEX_SELECT_TOLD: tuple[str, ...] = (
-    "shape=[1,255,4],count=9,layout=scalar,ids={m},values={v},dim_size=4294967301,ids_size=4294967301",  # S03
-)
-
-# More blocks than there are elements: as many as a launch over a large tensor has, with one thread each. {blocks}: 512
-# for each pack of 16 bytes.
-_MANY_BLOCKS: tuple[str, ...] = (
-    "shape=[2,9,16],count=300,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
-    "shape=[2,9,3],count=200,ids={m},values={v},block=1,grid={blocks}",  # S10, L10
-    # The same with one id, and no dimension before the indexed one.
-    "shape=[1,9,9600],count=1,ids=plain,values={v},block=1,grid={blocks}",  # S04, S10, L10
-    "shape=[1,9,1203],count=1,ids=plain,values={v},block=1,grid={blocks}",  # S04, S10, L10
-)
-
-_INDEX_SELECT: tuple[str, ...] = (
-    # The ids are strided: Candle reads them as if they were not, and walks the source with their strides.
-    "shape=[2,8,6],count=4,layout=stepped,ids={m},values={v}",  # S01
-    "shape=[4,9,20],count=6,layout=stepped,ids={m},values={v}",  # S01: rows of whole packs
-    "shape=[3,5,4],count=9,layout=scalar,ids={m},values={v}",  # S03
-    "shape=[3,5,4],count=2,layout=stepped,ids=plain,values={v}",  # S04: two ids
-    "shape=[4,9,20],count=6,layout=stepped_by_2,ids={m},values={v}",  # S04
-    "shape=[3,5,4],count=1,layout=ones,ids={m},values={v}",  # S04: the stride of one id has no meaning
-    # The same with the layout of a source in place of that of the ids, as the recorded launches have it.
-    "shape=[3,11,5],count=7,source=transposed,ids={m},values={v}",  # S01
-    "shape=[4,6,8],count=9,source=permuted,ids={m},values={v}",  # S01
-    "shape=[3,7,8],count=5,source=narrowed,ids={m},values={v},inp_start=3",  # S04, L09
-    "shape=[4,5,8],count=12,source=outer_swapped,ids={m},values={v},grid=1",  # S04: the last stride is 1
-    # One id, and no dimension before the indexed one.
-    "shape=[1,9,1040],count=1,ids=plain,values={v},block=64,grid=1",  # S04, L21: rows of whole packs
-    "shape=[1,9,131],count=1,ids=plain,values={v},block=64,grid=1",  # S04, L21
-)
-
-_GATHER: tuple[str, ...] = (
-    "shape=[3,8,5],count=8,ids=plain,values={v},numel=56",  # ids smaller than the source: numel ids, no more
-    "shape=[2,6,7],count=9,ids=mixed,values={v},numel=126",
-)
-
-_PUT: tuple[str, ...] = (
-    "shape=[3,9,5],count=7,ids={m},values={v}",  # I01, I03, I06
-    "shape=[1,9,1],count=1,ids=plain,values={v}",
-    "shape=[31,4,1],count=6,ids={m},values={v}",  # S10
-    "shape=[1,4,33],count=6,ids={m},values={v}",  # S10
-    "shape=[6,9,1],count=21,ids={m},values={v}",  # I06: columns that lie one behind the other
-    "shape=[5,4,205],count=3,ids={m},values={v}",  # S10, S11: one column in the second block
-    "shape=[2,300,3],count=60,ids=limits,values={v}",  # I02, I03; most places stay
-    "shape=[3,6,7],count=40,ids=few,values={v}",  # I05, I06: duplicates, in order
-    "shape=[2,5,3],count=200,ids=one,values={v}",  # I05, R08: one place takes everything, the others stay
-    "shape=[3,6,4],count=6,ids=ordered,values={v}",
-    "shape=[2,60,9],count=24,ids={m},values={v}",  # I06: as many rows as shared memory holds of nine columns
-    "shape=[3,9,16],count=21,ids={m},values={v},ids_start=3",  # L08, L09
-    "shape=[3,9,16],count=21,ids={m},values={v},inp_start=1",  # L08, L09
-    "shape=[3,9,16],count=21,ids={m},values={v},out_start=5",  # L08, L09
-    "shape=[7,5,300],count=4,ids={m},values={v},grid=1",  # L10
-    "shape=[9,7,30],count=11,ids={m},values={v},block=96,grid=2",  # L10
-    "shape=[300,5,2],count=3,ids=plain,values={v}",  # S12
-    "shape=[4,6,13],count=10,ids={m},values={v},inp_start=16,out_start=16",  # S14
-    "shape=[0,6,4],count=5,ids=plain,values={v}",  # L11
-    "shape=[3,6,4],count=0,ids=plain,values={v}",  # L11: everything stays
-    "shape=[3,6,0],count=5,ids=plain,values={v}",  # L11
-    "shape=[1,{special},1],count={special},ids=ordered,values=special",
-)
-
-# Kernels that know of ids that mean "none"; Candle's f8 additions do not.
-_PUT_NONE: tuple[str, ...] = ("shape=[2,5,4],count=9,ids=none,values={v}",)  # I01, I02: everything stays
-
-_ADD: tuple[str, ...] = (
-    "shape=[2,3,9],count=80,ids=few,values=large",  # I05, N14, F01, F05
-    "shape=[2,3,9],count=80,ids=few,values=mid",  # I05: sums that depend on the order
-    "shape=[3,9,5],count=3,ids=ordered,values=ties",  # N08: -0 and -0 is -0
-    "shape=[4,6,25],count=40,ids=few,values=wide",  # N12, F04: infinities and NaN
-)
-
-_ADD_FLOAT: tuple[str, ...] = (
-    "shape=[2,4,9],count=30,ids=few,values=subnormal",  # N13
-    # Every order of these sums is exact, so that no bound hides what is left out: in f8, and in 16 bits.
-    "shape=[2,3,9],count=18,ids=few,values=ties",  # I05, I06
-    "shape=[2,5,3],count=120,ids=one,values=ties",  # I05, R08
-)
-
 
 def _is_f8_sum(kernel: Kernel) -> bool:
     return kernel.launch in ("index_add", "scatter_add") and kernel.param("inp").dtype == "f8e4m3"
@@ -187,26 +60,26 @@ def _faults(kernel: Kernel) -> tuple[str, ...]:
     if _is_f8_sum(kernel):
         return ()
     signed = dtype(kernel.param("ids").dtype).kind == "int"
-    return (*_FAULTS, *(_NEGATIVE_FAULTS if signed else ()))
+    return (*ROWS["faults"], *(ROWS["negative_faults"] if signed else ()))
 
 
 def _large(kernel: Kernel) -> tuple[str, ...]:
-    return _LARGE if kernel.param("ids").dtype == "u32" else ()
+    return ROWS["large"] if kernel.param("ids").dtype == "u32" else ()
 
 
 def _only_select(kernel: Kernel) -> tuple[str, ...]:
     blocks = 512 * 16 // dtype(kernel.param("inp").dtype).size
-    rows = (*_INDEX_SELECT, *_INDEX_SELECT_TOLD, *_MANY_BLOCKS)
+    rows = (*ROWS["index_select"], *ROWS["index_select_told"], *ROWS["many_blocks"])
     return tuple(row.replace("{blocks}", str(blocks)) for row in rows)
 
 
 def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
     rows = (
-        *_SELECT,
+        *ROWS["select"],
         *_large(kernel),
-        *_TOLD,
-        *_SELECT_TOLD,
-        *(_only_select(kernel) if kernel.launch == "index_select" else _GATHER),
+        *ROWS["told"],
+        *ROWS["select_told"],
+        *(_only_select(kernel) if kernel.launch == "index_select" else ROWS["gather"]),
         *_faults(kernel),
     )
     return _parsed(rows, kernel.param("inp").dtype, "wide", True)
@@ -215,10 +88,12 @@ def _select_rows(kernel: Kernel) -> tuple[Row, ...]:
 def _put_rows(kernel: Kernel) -> tuple[Row, ...]:
     name = kernel.param("inp").dtype
     marked = not _is_f8_sum(kernel)
-    rows = (*_PUT, *_large(kernel), *(_PUT_NONE if marked else ()), *_faults(kernel))
+    rows = (*ROWS["put"], *_large(kernel), *(ROWS["put_none"] if marked else ()), *_faults(kernel))
     if kernel.launch == "scatter":
         return _parsed(rows, name, "wide", marked)
-    return _parsed((*rows, *_ADD, *(_ADD_FLOAT if dtype(name).kind == "float" else ())), name, "unit", marked)
+    return _parsed(
+        (*rows, *ROWS["add"], *(ROWS["add_float"] if dtype(name).kind == "float" else ())), name, "unit", marked
+    )
 
 
 def _spread(words: NDArray[np.uint64], n: int) -> NDArray[np.int64]:

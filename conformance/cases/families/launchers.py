@@ -2,8 +2,6 @@
 
 A launcher chooses its own geometry. Behind rows of weights lies what Candle allocates for 512 more of them, behind
 activations in tiles what it allocates for 128 more blocks: garbage. Scratch is garbage too.
-
-The ids in comments are those of the list of known port bugs.
 """
 
 from __future__ import annotations
@@ -29,10 +27,12 @@ from conformance.cases.families.packed import (
     weights,
 )
 from conformance.cases.launch import POISON_BYTE, Argument, Buffer, Launch, Null, Stream
-from conformance.cases.rows import parsed
+from conformance.cases.rows import parsed, rows_beside
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 FIXUP_BYTES = 256 * 128 * 128 * 4
 """The scratch of a product in tiles: 256 multiprocessors with a tile of 128 x 128 floats each."""
@@ -42,75 +42,7 @@ _BEHIND = 128 * 144
 
 _DEVICE = {"cc": 900, "nsm": 4, "smpbo": 65536, "warp_size": 64}
 
-# {b}: weights of a block, {k}: of a narrow row, no multiple of 512, {w}: of a wide one, of which there are {n}, so many
-# that ports read rows by fewer threads than elsewhere.
-_MMVQ: tuple[str, ...] = (
-    "ncols=512,nrows=1,columns=1,values=random",
-    "ncols={k},nrows=33,columns=1,values=random",  # Q10: padding to 512 columns
-    "ncols=512,nrows=7,columns=2,values=random",  # S10: an odd number of rows
-    "ncols=1280,nrows=6,columns=3,values=random",  # Q10
-    "ncols=1280,nrows=5,columns=3,values=random",  # upstream reads a row behind the last
-    "ncols={k},nrows=6,columns=4,values=random",
-    "ncols=256,nrows=64,columns=5,values=random",
-    "ncols=512,nrows=3,columns=6,values=random",
-    "ncols=768,nrows=10,columns=7,values=random",  # Q10
-    "ncols=768,nrows=9,columns=7,values=random",
-    "ncols={k},nrows=16,columns=8,values=random",
-    "ncols=2304,nrows=4,columns=1,values=random",  # W06: threads with more than one block
-    "ncols=256,nrows=600,columns=1,values=random",  # S12
-    "ncols=4352,nrows=5,columns=1,values=random",  # W06, S10
-    "ncols=512,nrows=6,columns=1,values=zeros",  # N08
-    "ncols=512,nrows=6,columns=4,values=extremes",  # Q02, Q08, Q09
-    "ncols=512,nrows=4,columns=2,values=subnormal",  # N13
-    "ncols=512,nrows=4,columns=2,values=huge",
-    "ncols=256,nrows=5,columns=3,gap=2,values=random",  # the strides of y and dst
-    "ncols=256,nrows=4,columns=9,values=random",  # more columns than there is a kernel for
-)
-
 _MMVQ_LARGE = "ncols=4352,nrows=1025,columns=1,values=random"  # S12, W06, S10: of one type, as it takes long
-
-_MMVQ_QUANTIZE: tuple[str, ...] = (
-    "kx=32,rows=1,values=unit",  # Q10
-    "kx=96,rows=5,values=unit",
-    "kx=256,rows=2,values=large",
-    "kx=512,rows=3,values=unit",
-    "kx=1280,rows=8,values=mid",  # sums that depend on the order
-    "kx=1,rows=2,values=unit",  # S11
-    "kx=513,rows=2,values=unit",  # Q10
-    "kx=256,rows=2,values=halves",  # Q17
-    "kx=256,rows=2,values=zero",  # Q17
-    "kx=256,rows=2,values=subnormal",  # N13
-)
-
-_MMQ_QUANTIZE: tuple[str, ...] = (
-    "ne00=32,columns=1,values=unit",  # Q10
-    "ne00=256,columns=2,values=unit",
-    "ne00=512,columns=9,values=large",
-    "ne00=160,columns=17,values=unit",  # Q10: no whole number of blocks
-    "ne00=1280,columns=5,values=mid",
-    "ne00=256,columns=3,values=halves",  # Q17
-)
-
-_MMQ: tuple[str, ...] = (
-    "ncols=256,nrows=33,columns=1,values=random",
-    "ncols=512,nrows=64,columns=9,values=random",
-    "ncols=256,nrows=128,columns=16,values=random",
-    "ncols=256,nrows=130,columns=33,values=random",  # S10: tails of tiles
-    "ncols={k},nrows=17,columns=24,values=random",  # Q10
-    "ncols=768,nrows=96,columns=10,values=random",  # Q10
-    "ncols=2048,nrows=40,columns=12,nsm=3,values=random",  # tiles that end within a row: the fix-up
-    "ncols=1024,nrows=300,columns=40,nsm=1,values=random",  # more tiles than fit at once
-    "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
-    "ncols=256,nrows=130,columns=290,values=random",  # S10
-    "ncols=768,nrows=70,columns=260,values=random",  # the widest tiles, and rows of several blocks
-    "ncols=256,nrows=20,columns=10,nsm=132,values=random",
-    "ncols=256,nrows=20,columns=10,cc=800,values=random",  # cc must not choose the answer
-    "ncols=256,nrows=20,columns=10,cc=1100,values=random",  # what a gfx1100 says of itself
-    "ncols=512,nrows=31,columns=12,values=zeros",  # N08
-    "ncols=512,nrows=31,columns=12,values=extremes",  # Q02, Q08, Q09
-    "ncols=256,nrows=6,columns=9,gap=3,values=random",  # the stride of dst
-    "ncols=512,nrows=20,columns=10,row_gap=1,values=random",  # the stride of x
-)
 
 _MOE_GGUF: tuple[str, ...] = (
     *(
@@ -174,7 +106,7 @@ def _rows_of(rows: tuple[str, ...], qtype: str) -> tuple[Row, ...]:
 
 
 def _mmvq_rows(kernel: Kernel) -> tuple[Row, ...]:
-    rows = (*_MMVQ, _MMVQ_LARGE) if kernel.variant["dtype"] == "f32" else _MMVQ
+    rows = (*ROWS["mmvq"], _MMVQ_LARGE) if kernel.variant["dtype"] == "f32" else ROWS["mmvq"]
     return _rows_of(rows, _qtype(kernel))
 
 
@@ -357,10 +289,10 @@ def _moe_wmma(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
 
 
 FAMILIES: dict[str, Family] = {
-    "mmvq_quantize_launcher": Family(lambda _: parsed(_MMVQ_QUANTIZE), _mmvq_quantize),
+    "mmvq_quantize_launcher": Family(lambda _: parsed(ROWS["mmvq_quantize"]), _mmvq_quantize),
     "mmvq_launcher": Family(_mmvq_rows, _mmvq),
-    "mmq_quantize_launcher": Family(lambda _: parsed(_MMQ_QUANTIZE), _mmq_quantize),
-    "mmq_launcher": Family(lambda kernel: _rows_of(_MMQ, _qtype(kernel)), _mmq),
+    "mmq_quantize_launcher": Family(lambda _: parsed(ROWS["mmq_quantize"]), _mmq_quantize),
+    "mmq_launcher": Family(lambda kernel: _rows_of(ROWS["mmq"], _qtype(kernel)), _mmq),
     "moe_gemm_gguf_launcher": Family(lambda _: parsed(_MOE_GGUF), _moe_gguf),
     "moe_gemm_gguf_prefill_launcher": Family(lambda _: parsed(_MOE_PREFILL), _moe_prefill),
     "moe_gemm_wmma_launcher": Family(lambda _: parsed(_MOE_WMMA), _moe_wmma),

@@ -11,10 +11,12 @@ from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Buffer, Launch, Null, Scalar
 from conformance.cases.layouts import layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 _LANES = 32
 
@@ -24,83 +26,14 @@ _NORM_FIELDS = (*_SOFTMAX_FIELDS, "eps")
 
 _WEIGHTS = {"rmsnorm": ("alpha",), "layernorm": ("alpha", "beta")}
 
-_SOFTMAX: tuple[str, ...] = (
-    "shape=[3,1],values=unit",
-    "shape=[70,9],values=unit",  # L13: many rows
-    "shape=[3,31],values=unit",
-    "shape=[3,32],values=unit",
-    "shape=[3,33],values=unit",  # W01, W04: lanes with one element and lanes with two
-    "shape=[2,77],values=large",  # M01: exp overflows without the subtraction
-    "shape=[2,128],values=unit",
-    "shape=[2,255],values=mid",
-    "shape=[2,257],values=unit",
-    "shape=[1,1000],values=unit",
-    "shape=[1,2850],values=unit",  # R08
-    "shape=[1,4099],values=unit",  # R08: accumulated in f32
-    "shape=[1,{long}],values=unit",  # W11: as long as a vocabulary
-    "shape=[1,20000],values=unit,mark=equal",  # F09: in f16 the reciprocal of the sum is subnormal
-    "shape=[5,40],values=tiny",
-    "shape=[5,40],values=ties",
-    "shape=[3,40],values=unit,mark=minus_inf",  # M02
-    "shape=[3,100],values=unit,mark=masked",  # M02
-    "shape=[3,40],values=unit,mark=one_inf",
-    "shape=[3,40],values=unit,mark=nan_first",  # R03
-    "shape=[3,40],values=unit,mark=nan_last",  # R03
-    "shape=[3,40],values=unit,mark=high",  # R02: all negative
-    "shape=[3,40],values=unit,mark=far_below",  # R02: below any start but the least
-    "shape=[3,40],values=unit,mark=lowest",  # R01
-    "shape=[{eighth},8],values=special,mark=no_nan",
-    "shape=[3,41],values=unit,start=1",  # L08, L09
-)
-
-_NORM: tuple[str, ...] = (
-    "shape=[3,1],values=unit",
-    "shape=[40,7],values=unit",  # L13
-    "shape=[3,31],values=unit",
-    "shape=[3,32],values=unit",
-    "shape=[3,33],values=unit",  # W01, W03
-    "shape=[2,100],values=unit",
-    "shape=[2,130],values=large",
-    "shape=[1,1023],values=unit",  # 32 threads
-    "shape=[2,1024],values=unit",  # W01, W06: 1024 threads
-    "shape=[2,1500],values=unit",  # W06, R08
-    "shape=[1,4099],values=unit",  # R08
-    "shape=[1,{wide}],values=unit",  # W11: more than registers hold of a row
-    "shape=[5,48],values=tiny",  # M03: eps counts
-    "shape=[5,48],values=tiny,eps=0.5",  # M03
-    "shape=[5,48],values=unit,mark=offset",  # M04
-    "shape=[5,32],values=ties,mark=equal",  # M03: no variance
-    "shape=[3,40],values=unit,mark=zeros",  # M03
-    "shape=[3,40],values=unit,mark=zeros,eps=0",  # 0 times infinity
-    "shape=[5,3],values=unit",  # M04: few columns
-    "shape=[3,40],values=unit,mark=nan_first",
-    "shape=[3,40],values=unit,mark=one_inf",
-    "shape=[3,41],values=unit,start=1",  # L08, L09
-    "shape=[3,31],values=unit,alpha=null",  # M05: one column a thread
-    "shape=[3,40],values=unit,alpha=null",  # M05
-    "shape=[2,1030],values=unit,alpha=null",  # M05
-    "shape=[1,4099],values=unit,alpha=null",  # M05
-)
-
 _LARGE = "shape=[257,257],values=unit"  # S12: of one type, as it takes long
 
 _LONGEST = {"f64": {"{long}": 40000, "{wide}": 20000}, "others": {"{long}": 70000, "{wide}": 40000}}
 
-_LAYERNORM: tuple[str, ...] = (
-    "shape=[3,31],values=unit,beta=null",  # M05
-    "shape=[3,31],values=unit,alpha=null,beta=null",  # M05
-    "shape=[3,40],values=unit,beta=null",  # M05
-    "shape=[3,40],values=unit,alpha=null,beta=null",  # M05
-    "shape=[2,1030],values=unit,beta=null",  # M05
-    "shape=[2,1030],values=unit,alpha=null,beta=null",  # M05
-    "shape=[1,4099],values=unit,beta=null",  # M05
-    "shape=[1,4099],values=unit,alpha=null,beta=null",  # M05
-)
-
 
 @lru_cache
 def _rows(family: str, name: str) -> tuple[Row, ...]:
-    rows = {"softmax": _SOFTMAX, "rmsnorm": _NORM, "layernorm": _NORM + _LAYERNORM}[family]
+    rows = {"softmax": ROWS["softmax"], "rmsnorm": ROWS["norm"], "layernorm": ROWS["norm"] + ROWS["layernorm"]}[family]
     rows += (_LARGE,) if name == "f32" else ()
     numbers = {"{eighth}": len(special(name)) // 8, **_LONGEST["f64" if name == "f64" else "others"]}
     for place, number in numbers.items():

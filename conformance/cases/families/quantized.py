@@ -4,8 +4,6 @@ Weights are random bytes in every field but the float scales, which field ``valu
 what Candle allocates for 512 more weights and does not always clear: garbage with finite scales. Activations are
 random q8_1 blocks whose sum field is independent of their quants, so that a kernel which recomputes it is seen; the
 blocks that fill a column up to a multiple of 512 are zero, as quantize_q8_1 leaves them.
-
-The ids in comments are those of the list of known port bugs.
 """
 
 from __future__ import annotations
@@ -28,141 +26,14 @@ from conformance.cases.families.packed import (
     weights,
 )
 from conformance.cases.launch import Argument, Buffer, Launch
-from conformance.cases.rows import parsed
+from conformance.cases.rows import parsed, rows_beside
 from conformance.cases.values import RandomStream, values
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
 
+ROWS = rows_beside(__file__)
+
 Size = tuple[int, int, int]
-
-# {b}: weights of a block, {m}: the blocks of 66,000, {s}: {b} or 64, {o}: 7 rows, or 6 of several columns.
-_DEQUANTIZE: tuple[str, ...] = (
-    "blocks=1,values=random",
-    "blocks=2,values=extremes",  # Q02, Q03, Q09
-    "blocks=7,values=random",  # Q01, Q03, Q04, Q13, Q16
-    "blocks=9,values=random",  # Q13: one block of 32 in the last thread block
-    "blocks=40,values=random",  # Q13
-    "blocks={m},values=random",  # S12
-    "blocks=11,values=zeros",  # N08: signs of zero
-    "blocks=6,values=subnormal",  # N13
-    "blocks=6,values=huge",  # float16 results overflow
-    "blocks=6,values=infinite",  # Q03: q - 8 and -8 d differ
-    "blocks=9,values=random,y_start=1",  # L09: stores of 16 bytes would be misaligned
-)
-
-_GET_ROWS: tuple[str, ...] = (
-    "hidden={b},rows=1,ids=[0],values=random",
-    "hidden={b},rows=5,ids=[4,0,4,2],values=random",  # Q16: odd blocks
-    "hidden=512,rows=6,ids=[3,3,5],values=random",  # Q01, Q04
-    "hidden=768,rows=4,ids=[2,1,0,3,1],values=random",  # L10, Q13: more than one thread block a row
-    "hidden=256,rows=300,ids=reversed,values=random",  # S12
-    "hidden=256,rows=4,ids=[3,1],values=extremes",  # Q02, Q03
-    "hidden=256,rows=3,ids=[2,0],values=zeros",  # N08
-    "hidden=256,rows=3,ids=[1,2],values=subnormal",  # N13
-    "hidden=256,rows=3,ids=[0,2],values=infinite",
-    "hidden=256,rows=3,ids=[1,0],values=random,dst_start=1",  # L09: stores of 16 bytes would be misaligned
-)
-
-_GET_ROWS_PLAIN: tuple[str, ...] = (
-    "hidden=1,rows=5,ids=[4,0],values=unit",
-    "hidden=33,rows=5,ids=[4,0,4,2],values=wide",
-    "hidden=255,rows=3,ids=[2],values=wide",
-    "hidden=257,rows=3,ids=[0,2,2],values=wide",  # S10: one value in the second thread block
-    "hidden=600,rows=2,ids=[1,0,1],values=subnormal",
-    "hidden=257,rows=300,ids=reversed,values=wide",  # S12
-)
-
-_QUANTIZE: tuple[str, ...] = (
-    "kx=32,rows=1,values=unit",
-    "kx=1,rows=3,values=unit",  # S11
-    "kx=31,rows=2,values=unit",  # S11
-    "kx=33,rows=2,values=large",  # S11
-    "kx=512,rows=2,values=unit",  # Q06
-    "kx=513,rows=2,values=unit",  # Q10
-    "kx=600,rows=3,values=large",  # Q06
-    "kx=512,rows=300,values=unit",  # S12
-    "kx=1024,rows=5,values=mid",  # Q06: sums that depend on the order; scales beyond float16
-    "kx=256,rows=2,values=halves",  # Q17
-    "kx=256,rows=2,values=zero",  # Q17
-    "kx=256,rows=2,values=tiny",
-    "kx=256,rows=2,values=subnormal",  # N13
-    "kx=256,rows=2,values=least",  # a scale that rounds to few bits or to 0: quants beyond a byte
-    "kx=256,rows=2,values=one_inf",
-    "kx=33,rows=2,values=large,output=poison",  # Q10: the blocks that fill the row
-)
-
-_DMMV: tuple[str, ...] = (
-    "ncols={s},nrows=1,values=random",
-    "ncols=512,nrows=5,values=random",  # Q01, Q03, Q04, Q15
-    "ncols=768,nrows=7,values=random",  # W01
-    "ncols=1280,nrows=3,values=random",
-    "ncols=16640,nrows=1,values=random",  # W11: a vector that is longer than shared memory holds as a rule
-    "ncols=256,nrows=33,values=random",  # S10
-    "ncols=256,nrows=600,values=random",  # S12
-    "ncols=512,nrows=4,values=zeros",  # N08
-    "ncols=512,nrows=4,values=extremes",  # Q02
-    "ncols=512,nrows=4,values=subnormal",  # N13
-    "ncols=512,nrows=4,values=huge",
-    "ncols=768,nrows=5,values=random,y_start=1",  # L08, L09: loads of several values would be misaligned
-)
-
-_MMVQ: tuple[str, ...] = (
-    "ncols={b},nrows=2,values=random",
-    "ncols=512,nrows={o},values=random",  # Q01, Q03, Q04, Q06, Q16, W01, W03
-    "ncols=768,nrows=10,values=random",  # Q10
-    "ncols=2304,nrows=4,values=random",  # W06: threads with more than one block
-    "ncols=16640,nrows=2,values=random",  # W11: columns that are longer than shared memory holds as a rule
-    "ncols=512,nrows=6,values=extremes",  # Q02, Q08, Q09
-    "ncols=512,nrows=4,values=subnormal",  # N13
-    "ncols=512,nrows=4,values=huge",
-    "ncols=256,nrows=1,values=random",  # S10: half of a block has no row, of the only one
-    "ncols=256,nrows=33,values=random",  # S10
-    "ncols=512,nrows=4,values=random,output=poison",
-)
-
-# Of one column.
-_MMVQ_ONE: tuple[str, ...] = (
-    "ncols={b},nrows=600,values=random",  # S12: takes long
-    "ncols=512,nrows=6,values=zeros",  # N08
-)
-
-_MMVQ_SMALL: tuple[str, ...] = ("ncols=96,nrows=4,values=random",)  # Q10: blocks of 32 only
-
-
-_MMQ: tuple[str, ...] = (
-    "ncols={b},nrows=1,columns=1,values=random",
-    "ncols=512,nrows=70,columns=9,values=random",  # Q01, Q03, Q04, Q06, Q16
-    "ncols=768,nrows=33,columns=5,values=random",  # Q10
-    "ncols=256,nrows=129,columns=3,values=random",  # S10: one row in another tile
-    "ncols=256,nrows=5,columns=129,values=random",  # S10: one column in another tile
-    "ncols=1280,nrows=40,columns=4,values=random",  # W06
-    "ncols={b},nrows=80,columns=127,values=random",  # S10: a part of a tile of 128 rows
-    "ncols={b},nrows=104,columns=127,values=random",  # S10: a part of a tile of 64 rows
-    "ncols={b},nrows=600,columns=3,values=random",  # S12
-    "ncols=512,nrows=31,columns=8,values=zeros",  # N08
-    "ncols=512,nrows=31,columns=8,values=extremes",  # Q02, Q08, Q09
-    "ncols=512,nrows=6,columns=4,values=subnormal",  # N13
-    "ncols=512,nrows=6,columns=4,values=huge",
-    "ncols=512,nrows=6,columns=4,values=random,output=poison",
-)
-
-_MMQ_SMALL: tuple[str, ...] = ("ncols=160,nrows=11,columns=7,values=random",)  # Q10: no whole number of steps
-
-_MOE: tuple[str, ...] = (
-    "n=6,k=512,batch=3,topk=2,experts=4,values=random",  # Q12
-    "n=1,k={b},batch=1,topk=1,experts=1,values=random",
-    "n=16,k=256,batch=2,topk=3,experts=8,values=random",  # Q12
-    "n=5,k=768,batch=2,topk=2,experts=3,inputs=topk,values=random",  # Q10, Q12
-    "n=4,k=2304,batch=1,topk=2,experts=2,inputs=topk,values=random",  # W06
-    "n=1,k=16640,batch=1,topk=1,experts=2,values=random",  # W11
-    "n=300,k=256,batch=1,topk=1,experts=3,values=random",  # S12
-    "n=8,k=512,batch=2,topk=2,experts=3,values=zeros",  # N08
-    "n=8,k=512,batch=2,topk=2,experts=3,values=extremes",  # Q08
-    "n=8,k=512,batch=2,topk=2,experts=3,values=huge",
-    "n=8,k=512,batch=2,topk=2,experts=3,values=random,output=poison",
-)
-
-_MOE_SMALL: tuple[str, ...] = ("n=6,k=96,batch=2,topk=2,experts=5,values=random",)  # Q12: the distance is rounded down
 
 
 def _qtype(kernel: Kernel) -> str:
@@ -172,22 +43,24 @@ def _qtype(kernel: Kernel) -> str:
 @lru_cache
 def _rows_of(family: str, qtype: str, one_column: bool) -> tuple[Row, ...]:
     if qtype not in FORMATS:
-        return parsed(_GET_ROWS_PLAIN)
+        return parsed(ROWS["get_rows_plain"])
     small = FORMATS[qtype].length == GROUP
-    extra = {"mmvq": _MMVQ_SMALL, "mmq": _MMQ_SMALL, "indexed_moe_forward": _MOE_SMALL}.get(family, ())
+    extra = {"mmvq": ROWS["mmvq_small"], "mmq": ROWS["mmq_small"], "indexed_moe_forward": ROWS["moe_small"]}.get(
+        family, ()
+    )
     rows = [*_WEIGHT_ROWS[family], *(extra if small else ())]
-    rows += _MMVQ_ONE if one_column and family == "mmvq" else ()
+    rows += ROWS["mmvq_one"] if one_column and family == "mmvq" else ()
     block = FORMATS[qtype].length
     return parsed([row.format(b=block, s=max(block, 64), o=7 if one_column else 6, m=66000 // block) for row in rows])
 
 
 _WEIGHT_ROWS: dict[str, tuple[str, ...]] = {
-    "dequantize_block": _DEQUANTIZE,
-    "get_rows": _GET_ROWS,
-    "dmmv": _DMMV,
-    "mmvq": _MMVQ,
-    "mmq": _MMQ,
-    "indexed_moe_forward": _MOE,
+    "dequantize_block": ROWS["dequantize"],
+    "get_rows": ROWS["get_rows"],
+    "dmmv": ROWS["dmmv"],
+    "mmvq": ROWS["mmvq"],
+    "mmq": ROWS["mmq"],
+    "indexed_moe_forward": ROWS["moe"],
 }
 
 
@@ -368,7 +241,7 @@ def _indexed_moe_forward(kernel: Kernel, case: Case, stream: RandomStream) -> La
 FAMILIES: dict[str, Family] = {
     "dequantize_block": Family(_rows, _dequantize_block),
     "get_rows": Family(_rows, _get_rows),
-    "quantize_q8_1": Family(lambda _: parsed(_QUANTIZE), _quantize_q8_1),
+    "quantize_q8_1": Family(lambda _: parsed(ROWS["quantize"]), _quantize_q8_1),
     "dmmv": Family(_rows, _dmmv),
     "mmvq": Family(_rows, _mmvq),
     "mmq": Family(_rows, _mmq),

@@ -10,9 +10,11 @@ from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
 from conformance.cases.launch import Launch
 from conformance.cases.layouts import layout
-from conformance.cases.rows import parsed
+from conformance.cases.rows import parsed, rows_beside
 from conformance.cases.values import RandomStream
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 _FIELDS = ("shape", "tables", "values", "mark", "start", "table_start")
 
@@ -20,30 +22,9 @@ _TABLES = ("shared", "shared_longer", "batched", "longer")
 
 _EXTRA_ROWS = 3
 
-# No product overflows: whether infinity less infinity turns up would depend on which one is fused.
-_ROWS: tuple[Row, ...] = parsed(
-    (
-        "shape=[1,1,1,2],values=unit",
-        "shape=[1,2,3,64],values=unit",  # M06
-        "shape=[2,3,7,16],values=unit",  # M06
-        "shape=[1,2,3,512],values=unit",  # W11: more pairs than a wave or a table of 128 has
-        "shape=[2,3,5,6],values=unit",  # M06: d / 2 is odd
-        "shape=[2,3,7,16],tables=batched,values=unit",  # M06: batches have tables of their own
-        "shape=[3,2,5,10],tables=batched,values=large",
-        "shape=[3,2,5,10],tables=longer,values=unit",  # M06: where upstream begins the tables of a batch
-        "shape=[2,3,5,10],tables=shared_longer,values=unit",
-        "shape=[2,4,33,8],values=unit",  # S10: some pairs in the second block
-        "shape=[2,8,32,4],tables=batched,values=unit",  # exactly one block
-        "shape=[3,5,4,8],values=ties",  # N14: sums that cancel, and the sign of zero
-        "shape=[3,5,4,8],values=unit,mark=one_inf",
-        "shape=[3,5,4,8],values=unit,mark=nan_last",
-        "shape=[3,5,4,8],values=subnormal",  # N13
-        "shape=[2,3,7,10],values=unit,start=1",  # L08, L09; pairs that are not aligned
-        "shape=[2,3,7,10],tables=batched,values=unit,table_start=3",  # L08, L09
-    )
-)
+_ROWS = parsed(ROWS["rows"])
 
-_LARGE: tuple[Row, ...] = parsed(("shape=[3,17,41,32],values=unit",))  # S12: of one type, as it takes long
+_LARGE = parsed(ROWS["large"])
 
 
 def _rows(kernel: Kernel) -> tuple[Row, ...]:

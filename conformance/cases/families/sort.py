@@ -14,11 +14,13 @@ from conformance.cases.case import Case
 from conformance.cases.families.reduce import source
 from conformance.cases.launch import Argument, Launch, Scalar
 from conformance.cases.layouts import layout
-from conformance.cases.rows import filled, parsed
+from conformance.cases.rows import filled, parsed, rows_beside
 from conformance.cases.specials import special
 from conformance.cases.values import RandomStream
 from conformance.dtypes import dtype
 from conformance.spec.kernel import Kernel
+
+ROWS = rows_beside(__file__)
 
 MAX_THREADS = 1024
 
@@ -27,48 +29,15 @@ MAX_COLUMNS = 8192
 
 _FIELDS = ("shape", "values", "mark", "start")
 
-_ROWS: tuple[str, ...] = (
-    "shape=[3,1],values=unit",
-    "shape=[5,2],values=unit",  # R13
-    "shape=[5,3],values=unit",  # R11
-    "shape=[40,7],values=unit",  # R11; many rows
-    "shape=[9,8],values=unit",  # R13
-    "shape=[3,31],values=unit",  # R11
-    "shape=[3,32],values=unit",
-    "shape=[3,33],values=unit",  # R11, W06
-    "shape=[3,64],values=unit",  # W06
-    "shape=[3,65],values=unit",  # R11: nearly half is padding
-    "shape=[2,255],values=unit",  # R11, W06
-    "shape=[2,1000],values=unit",  # R11, W06
-    "shape=[1,1024],values=unit",  # R12
-    "shape=[2,1025],values=unit",  # R11, R12: more columns than threads
-    "shape=[1,3000],values=unit",  # R12, W11
-    "shape=[1,8192],values=unit",  # W11, W12: all the shared memory that Candle can ask for
-    "shape=[3,100],values=ties",  # R13
-    "shape=[1,1500],values=ties",  # R13, R12
-    "shape=[3,70],values=unit,mark=equal",  # R13: nothing but ties
-    "shape=[3,70],values=unit,mark=high",  # R11: padding is not a value
-    "shape=[3,70],values=unit,mark=lowest",  # R11
-    "shape=[3,70],values=unit,mark=greatest",  # R11
-    "shape=[2,90],values=large,start=1",  # L08, L09
-)
-
 _LARGE = "shape=[33000,2],values=unit"  # S12: of one type, as it takes long
 
 _SPECIAL = "shape=[{eighth},8],values=special"
-
-_FLOATS: tuple[str, ...] = (
-    "shape=[3,50],values=unit,mark=minus_inf",  # R11: padding goes last also among the least values
-    "shape=[3,50],values=unit,mark=plus_inf",  # R11
-    "shape=[3,50],values=unit,mark=zeros",  # zeros of both signs are equal
-    "shape=[3,100],values=subnormal",  # N13
-)
 
 
 @lru_cache
 def _rows(name: str) -> tuple[Row, ...]:
     is_float = dtype(name).kind == "float"
-    rows = [*_ROWS, _SPECIAL + (",mark=no_nan" if is_float else ""), *(_FLOATS if is_float else ())]
+    rows = [*ROWS["rows"], _SPECIAL + (",mark=no_nan" if is_float else ""), *(ROWS["floats"] if is_float else ())]
     rows += [_LARGE] if name == "f32" else []
     eighth = str(len(special(name)) // 8)
     return parsed(filled([row.replace("{eighth}", eighth) for row in rows], name))

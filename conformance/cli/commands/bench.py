@@ -7,53 +7,28 @@ import os
 import sys
 from datetime import UTC
 
-from conformance.cli.preparing import print_notes, setup_from, tree_at, tree_from
-from conformance.cli.progressing import progress
-from conformance.cli.selecting import check_cases, select
-from conformance.cli.settings import Settings
+from conformance.cli.progress import progress
+from conformance.cli.selection import check_cases, select
+from conformance.cli.setup import config_from, print_notes, setup_from, tree_at, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import Setup
 from conformance.engine.modes import TimeTrees
 from conformance.engine.timing.bench_run import BenchResult, Interrupted, bench
 from conformance.engine.timing.workload import SIZES
+from conformance.port.config import config_beside
 from conformance.port.digest import tree_digest
 from conformance.record.assemble import shown
 from conformance.record.bench import BenchRecord, BenchRun, Loss, bench_text, count_result, read_bench, workload_result
 from conformance.record.commits import commit_of, harness_commit
 from conformance.report.bench import bench_markdown, how_far, render_bench
 from conformance.runtimes import RuntimeKind, runtime_kind
+from conformance.settings import OPTIONS, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, load_specs
 from conformance.writing import write_text
 
-MEASURING = {
-    "patterns": "PATTERN",
-    "module": "--module",
-    "specs": "--specs",
-    "wave": "--wave",
-    "target": "--arch",
-    "kernels": "--kernels",
-    "include_dirs": "--include-dir",
-    "defines": "--define",
-    "forced": "--include",
-    "undefines": "--undefine",
-    "std": "--std",
-    "config": "--config",
-    "dialect": "--dialect",
-    "no_sandbox": "--no-sandbox",
-    "jobs": "--jobs",
-    "against": "--against",
-    "size": "--size",
-    "json": "--json",
-}
-"""The options that say what to measure, by their names in the parsed arguments."""
-
-DEFAULTED = {
-    "runtime": ("--runtime", Settings.runtime),
-    "compiler": ("--compiler", Settings.compiler),
-    "compile_timeout": ("--compile-timeout", Settings.compile_timeout),
-}
-"""Those of them that have a default."""
+_MEASURING = {"patterns": "PATTERN", "against": "--against", "size": "--size", "json": "--json"}
+"""What says what to measure besides the options of every command that launches, by its name in the arguments."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -72,8 +47,9 @@ def _write(arguments: argparse.Namespace, record: BenchRecord) -> None:
 
 
 def _read(arguments: argparse.Namespace) -> BenchRecord:
-    given = [word for name, word in MEASURING.items() if getattr(arguments, name)]
-    given += [word for name, (word, default) in DEFAULTED.items() if getattr(arguments, name) != default]
+    rows = [row for row in OPTIONS if "bench" in row.commands]
+    given = [row.long for row in rows if getattr(arguments, row.name) not in (None, row.default)]
+    given += [word for name, word in _MEASURING.items() if getattr(arguments, name)]
     if given:
         raise UsageError(f"--from shows a record and measures nothing; leave out {', '.join(given)}")
     return read_bench(arguments.rendered)
@@ -87,8 +63,9 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
     if arguments.size is not None and all(kernel.name in cases for kernel in kernels):
         raise UsageError("--size chooses among the cases of the specs; a full case id has its own")
     settings = Settings.of(vars(arguments))
-    trees = [tree_from(settings, specs)]
-    setup = setup_from(settings, ["candle-parity", "bench"], trees[0])
+    config = config_from(settings)
+    trees = [tree_from(settings, specs, config)]
+    setup = setup_from(settings, ["candle-parity", "bench"], trees[0], config)
     kind = runtime_kind(setup.runtime)
     kernels = of_one_kind(kernels, kind)
     if arguments.wave is not None and not kind.chooses_wave:
@@ -97,7 +74,7 @@ def _measured(arguments: argparse.Namespace) -> BenchRecord:
         raise UsageError(f"--against compares times; the {kind.name} runtime counts instructions: leave it out")
     print_notes(settings, setup)
     if arguments.against is not None:
-        trees.append(tree_at(settings, specs, arguments.against))
+        trees.append(tree_at(arguments.against, settings, specs, config_beside(arguments.against)))
     mode = TimeTrees(tuple(trees))
     sizes = (arguments.size,) if arguments.size else SIZES[1:] if kind.on_host else SIZES
     jobs = arguments.jobs or len(os.sched_getaffinity(0))

@@ -12,10 +12,9 @@ from time import monotonic
 
 from tabulate import tabulate
 
-from conformance.cli.compiling import Job, compile_tree, first_error, missing_header
-from conformance.cli.preparing import tree_from
-from conformance.cli.progressing import progress
-from conformance.cli.settings import Settings
+from conformance.cli.compile import Job, compile_tree, first_error, missing_header
+from conformance.cli.progress import progress
+from conformance.cli.setup import config_from, tree_from
 from conformance.port.amd_cache import Compiled
 from conformance.port.check.findings import Finding
 from conformance.port.check.objects import ObjectFile, check_objects, object_under_candles_names, read_objects
@@ -23,6 +22,7 @@ from conformance.port.declared.names import Names
 from conformance.port.sources import KernelSource, SourceError
 from conformance.record import write_record
 from conformance.record.assemble import build_record
+from conformance.settings import Settings
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, Toolchain, find_toolchain
@@ -34,7 +34,8 @@ def command(arguments: argparse.Namespace) -> int:
     """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installation lacks a header."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
-    tree = tree_from(Settings.of(vars(arguments)), specs)
+    settings = Settings.of(vars(arguments))
+    tree = tree_from(settings, specs, config_from(settings))
     path = tree.path
     sources = [source for source in tree.sources if not source.is_code_object]
     if not sources:

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from conformance.cli.compiling import compile_tree, first_error, missing_header
-from conformance.cli.preparing import tree_from
-from conformance.cli.settings import Settings
+from conformance.cli.compile import compile_tree, first_error, missing_header
+from conformance.cli.setup import config_from, tree_from
 from conformance.engine.modes import Tree
 from conformance.files import shipped_name
 from conformance.port.check.findings import OF_THE_WHOLE, Finding
@@ -23,6 +22,7 @@ from conformance.port.declared.names import Names
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError, find_sources
 from conformance.record import write_text
+from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import one_line, visible
 from conformance.toolchains.amd import CompileFailure, find_toolchain
@@ -36,7 +36,8 @@ def command(arguments: argparse.Namespace) -> int:
     """0 clean (warnings allowed), 1 findings, 2 when a source cannot be read or nothing is there to check."""
     specs = load_specs(arguments.specs)
     wanted = specs.select(arguments.patterns, arguments.module)
-    port = tree_from(Settings.of(vars(arguments)), specs, listed=False)
+    settings = Settings.of(vars(arguments))
+    port = tree_from(settings, specs, config_from(settings), listed=False)
     path, options = port.path, port.options
     targets = [] if arguments.arch is None else targets_of(arguments.arch)
     texts, objects, unread = _read(path)

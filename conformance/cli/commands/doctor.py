@@ -1,22 +1,36 @@
-"""``candle-parity doctor``."""
+"""``candle-parity doctor``: what the machine has for running kernels, row by row, and whether it can.
+
+Nothing is judged but the machine: it compiles, launches and reads back a small kernel, and lets another one fault, on
+the same path as a run.
+"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
-from conformance.cli.doctor.rows import Row, machine_rows
-from conformance.cli.doctor.trying import trial_rows
-from conformance.cli.preparing import setup_from
-from conformance.cli.settings import Settings
+from conformance.cases import cases_for
+from conformance.cli.machine import Row, machine_rows
+from conformance.cli.setup import config_from, setup_from
 from conformance.cli.usage import UsageError
-from conformance.engine.modes import Tree
+from conformance.engine.messages import Setup
+from conformance.engine.modes import JudgeGenerated, Tree
+from conformance.engine.pool import EngineError
+from conformance.engine.run import Result, run
 from conformance.files import kernels_folder
+from conformance.port.sources import SourceError
+from conformance.runtimes import AUTO, runtime_kind
 from conformance.runtimes.kind import Choice
-from conformance.spec.load import load_specs
+from conformance.settings import Settings
+from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 
+KERNELS = Path(__file__).parents[1] / "doctor_kernels"
+KERNEL = "fill_u32"
+_CASES = 4
 _MARKS = {"ok": "ok", "todo": "!!", "none": "--"}
 _WIDTH, _HEAD = 118, 20
 
@@ -34,15 +48,16 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def _rows(arguments: argparse.Namespace) -> Iterator[Row]:
+    settings = Settings.of(vars(arguments))
     try:
-        settings = Settings.of(vars(arguments))
-        setup = setup_from(settings, ["candle-parity", "run"], Tree.at(kernels_folder()))
+        config = config_from(settings)
+        setup = setup_from(settings, ["candle-parity", "run"], Tree.at(kernels_folder()), config)
     except UsageError as error:
-        yield from machine_rows(Choice(arguments.runtime))
-        yield Row("todo", "runtime", f"{arguments.runtime} cannot be used", str(error), decides=True)
+        yield from machine_rows(Choice(settings.runtime))
+        yield Row("todo", "runtime", f"{settings.runtime} cannot be used", str(error), decides=True)
         return
     yield from machine_rows(setup.choice)
-    chosen = f"{setup.runtime}{' (chosen by auto)' if arguments.runtime == 'auto' else ''}"
+    chosen = f"{setup.runtime}{' (chosen by auto)' if settings.runtime == AUTO else ''}"
     yield Row("ok", "runtime", chosen, decides=True)
     yield from trial_rows(setup, load_specs())
 
@@ -56,3 +71,45 @@ def rendered(row: Row) -> str:
         todo = f"-> {one_line(row.todo)}"
         lines += textwrap.wrap(todo, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}   ")
     return "\n".join(lines)
+
+
+def trial_rows(setup: Setup, specs: Specs) -> Iterator[Row]:
+    """A row for each device and each of the two kernels, and one for what confines them."""
+    for number, device in enumerate(setup.choice.devices):
+        on_device = replace(setup, device=device, choice=replace(setup.choice, devices=(device,)))
+        right = _result(on_device, specs, "right.hip")
+        if not isinstance(right, str) and number == 0 and runtime_kind(setup.runtime).on_host:
+            yield _sandbox(right)
+        where = f"on {right.ready.device}" if not isinstance(right, str) else f"on device {device}"
+        yield _judged(right, "pass", "a kernel", f"compiled, launched, read back: right, {where}")
+        faulty = _result(on_device, specs, "faulty.hip")
+        yield _judged(faulty, "crash", "a fault", f"a kernel that faults is a crash and costs nothing else, {where}")
+
+
+def _result(setup: Setup, specs: Specs, file: str) -> Result | str:
+    """The run of one file's kernel, or why there was none."""
+    kernel = specs.kernels[KERNEL]
+    wanted = tuple(case.id for case in cases_for(kernel)[-_CASES:])
+    try:
+        return run(setup, JudgeGenerated(Tree.at(KERNELS / file)), [kernel], {KERNEL: wanted})
+    except (EngineError, SourceError) as error:
+        return str(error)
+
+
+def _judged(result: Result | str, wanted: str, what: str, text: str) -> Row:
+    if isinstance(result, str):
+        return Row("todo", what, "could not be tried", result, decides=True)
+    outcome = result.outcomes[KERNEL]
+    if outcome.status == wanted:
+        return Row("ok", what, text, decides=True)
+    failure = next((f"{one.case}: {one.why}" for one in outcome.failures), outcome.message or "no message")
+    return Row("todo", what, f"{outcome.status} in place of {wanted}", failure, decides=True)
+
+
+def _sandbox(result: Result) -> Row:
+    sandbox = result.ready.sandbox or "none"
+    if sandbox.startswith("none"):
+        return Row(
+            "todo", "sandbox", sandbox, "run trees that you trust; Linux 5.13 or newer with Landlock confines kernels"
+        )
+    return Row("ok", "sandbox", sandbox)

@@ -1,19 +1,31 @@
-"""``candle-parity export``."""
+"""``candle-parity export``: cases as .safetensors files, what goes into a launch and what has to come out."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conformance.cases.case import Case
-from conformance.cli.goldens import golden_bytes
-from conformance.cli.progressing import progress
-from conformance.cli.selecting import check_cases, select
+from conformance.cases.launch import Argument, Buffer, Null, Scalar, Stream
+from conformance.cli.progress import progress
+from conformance.cli.selection import check_cases, select
 from conformance.cli.usage import UsageError
+from conformance.dtypes import dtype
 from conformance.record import write_bytes
+from conformance.settings import Settings
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
-from conformance.verdict.trials import generated, generated_parts
+from conformance.verdict.compare import is_poison
+from conformance.verdict.trials import TrialCase, generated, generated_parts
+from reference.expected import Expected
+
+FORMAT = "candle-parity goldens 2"
+"""The value of ``format`` in the metadata; docs/goldens.md describes it."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -21,6 +33,7 @@ def command(arguments: argparse.Namespace) -> int:
 
     Raises ``UsageError`` where nothing is left to write.
     """
+    salt = Settings.of(vars(arguments)).salt
     specs = load_specs(arguments.specs)
     kernels, chosen = select(specs, arguments.patterns, arguments.module, launchers=True)
     check_cases(specs, chosen)
@@ -29,11 +42,11 @@ def command(arguments: argparse.Namespace) -> int:
         for done, kernel in enumerate(kernels):
             on_progress("writing", done, len(kernels))
             asked = tuple(map(Case.parse, chosen.get(kernel.name, ()))) or generated_parts(kernel).judged
-            made = [case for case in generated(kernel, asked, arguments.seed_salt) if not case.must_fault]
+            made = [case for case in generated(kernel, asked, salt) if not case.must_fault]
             faults += len(asked) - len(made)
             if not made:
                 continue
-            data = golden_bytes(kernel, made, specs.upstream_commit, arguments.seed_salt)
+            data = golden_bytes(kernel, made, specs.upstream_commit, salt)
             write_bytes(arguments.safetensors / kernel.module / f"{kernel.name}.safetensors", data)
             files, cases, size = files + 1, cases + len(made), size + len(data)
     if not files:
@@ -41,3 +54,93 @@ def command(arguments: argparse.Namespace) -> int:
     left_out = f"; {faults} cases whose right end is a fault are left out" if faults else ""
     print(f"wrote {files} files with {cases} cases ({size / 1e6:.1f} MB) to {arguments.safetensors}{left_out}")
     return 0
+
+
+def golden_bytes(kernel: Kernel, cases: Iterable[TrialCase], upstream: str, salt: str = "") -> bytes:
+    """The file of ``cases``, none of which must fault: the same bytes for the same cases.
+
+    ``upstream`` is the commit of Candle. Raises ``UsageError`` where the package that writes the format is not there.
+    """
+    try:
+        from safetensors.numpy import save
+    except ImportError:
+        raise UsageError(
+            "export writes its files with the package safetensors, which is not installed; "
+            "pip install 'candle-parity[export]'"
+        ) from None
+    tensors: dict[str, NDArray[Any]] = {}
+    about = {
+        "format": FORMAT,
+        "entry": kernel.entry,
+        "kernel": kernel.name,
+        "module": kernel.module,
+        "upstream": f"candle-kernels/src/{kernel.upstream} at {upstream}",
+        "parameters": _json([{"name": p.name, "dtype": p.dtype, "role": p.role} for p in kernel.params]),
+        "ulp": str(kernel.tolerance.ulp),
+        "tolerance_source": kernel.tolerance.source,
+        "seed_salt": salt,
+    }
+    count = 0
+    for number, case in enumerate(cases):
+        launch = case.launch
+        arguments = [
+            _argument(f"{number}.{one.name}", one, case.expected.get(one.name), tensors) for one in launch.args
+        ]
+        geometry = {"grid": launch.grid, "block": launch.block, "shared": launch.shared}
+        row = {"id": case.id, **({} if kernel.is_launcher else geometry)}
+        about[f"case.{number}"] = _json({**row, "poison_byte": f"0x{case.case.poison_byte:02x}", "args": arguments})
+        count += 1
+    about["cases"] = str(count)
+    return _sorted(save(tensors, about))
+
+
+def _argument(
+    name: str, argument: Argument, expected: Expected | None, tensors: dict[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """What the metadata say of ``argument``, whose content goes into ``tensors`` under ``name``."""
+    if isinstance(argument, Null):
+        return {"name": argument.name, "kind": "null"}
+    if isinstance(argument, Scalar):
+        tensors[name] = np.asarray(argument.value)
+        value = argument.value.item() if argument.value.dtype.kind in "iub" else repr(float(argument.value))
+        return {"name": argument.name, "kind": "scalar", "dtype": argument.dtype, "value": value}
+    if isinstance(argument, Stream):
+        return {"name": argument.name, "kind": "stream"}
+    if argument.role == "scratch":
+        return {"name": argument.name, "kind": "scratch", "bytes": argument.data.nbytes}
+    tensors[name] = argument.data
+    about = {"name": argument.name, "kind": "buffer", "dtype": argument.dtype, "start": argument.start}
+    if expected is None:
+        return about
+    before, start = argument.data, argument.start
+    for part in ("value", "low", "high", "free"):
+        content = getattr(expected, part)
+        if content is not None:
+            head = np.zeros(start, np.bool_) if part == "free" else before[:start]
+            tensors[f"{name}.{part}"] = np.concatenate([head, content])
+    return {**about, "written": _written(argument, tensors[f"{name}.value"])}
+
+
+def _written(argument: Buffer, value: NDArray[Any]) -> list[list[int]]:
+    """The ranges [first, end) of the elements that a kernel may write: all but those before ``start`` and those that
+    hold the poison before and after, which is the rule of the verdict."""
+    row = dtype(argument.dtype)
+    before, after = argument.data.view(row.bits), np.ascontiguousarray(value).view(row.bits)
+    written = (before != after) | ~is_poison(after, row)
+    written[: argument.start] = False
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], written, [False]]).astype(np.int8)))
+    return [[int(first), int(end)] for first, end in edges.reshape(-1, 2)]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _sorted(data: bytes) -> bytes:
+    """``data`` with the metadata in alphabetical order: the package writes them in another order every time."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]

@@ -11,9 +11,10 @@ from pathlib import Path
 from tabulate import tabulate
 
 from conformance.cases import cases_for
-from conformance.cli.selecting import check_cases, select
-from conformance.cli.streams import screen
-from conformance.cli.usage import STDOUT, UsageError
+from conformance.cli.ending import screen
+from conformance.cli.selection import check_cases, select
+from conformance.cli.usage import UsageError
+from conformance.option import STDOUT
 from conformance.record import write_text
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs

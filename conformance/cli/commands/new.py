@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.cli.selecting import specs_to_edit
+from conformance.cli.selection import specs_to_edit
 from conformance.cli.usage import UsageError
 from conformance.files import installed
 from conformance.port.config import read_config

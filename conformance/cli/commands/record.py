@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.cli.preparing import jobs_for, print_notes, setup_from, tree_from
-from conformance.cli.progressing import progress
-from conformance.cli.selecting import check_cases, select, without_undefined
-from conformance.cli.settings import Settings
+from conformance.cli.progress import progress
+from conformance.cli.selection import check_cases, select, without_undefined
+from conformance.cli.setup import config_from, jobs_for, print_notes, setup_from, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.compiler import NOT_HERE
 from conformance.engine.modes import RecordAnswers
@@ -28,6 +26,7 @@ from conformance.replay.recorder import PART_SUFFIX, pack_parts
 from conformance.report.kernels import explain
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.device import first_error
+from conformance.settings import Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import load_specs
 from conformance.text import visible
@@ -49,14 +48,12 @@ def command(arguments: argparse.Namespace) -> int:
     check_cases(specs, cases)
     # A case named twice is one case: an id must be met once in a recording.
     cases = {kernel: tuple(dict.fromkeys(ids)) for kernel, ids in cases.items()}
-    words = ["candle-parity", "run"]
-    if arguments.seed_salt:
-        words += ["--seed-salt", shlex.quote(arguments.seed_salt)]
     settings = Settings.of(vars(arguments))
-    tree = tree_from(settings, specs)
+    config = config_from(settings)
+    tree = tree_from(settings, specs, config)
     if not arguments.patterns and not arguments.module:
         kernels = without_undefined(kernels, tree)
-    setup = setup_from(settings, words, tree)
+    setup = setup_from(settings, ["candle-parity", "run"], tree, config)
     kernels = recordable(kernels, setup.runtime)
     if runtime_kind(setup.runtime).chooses_orders:
         setup = replace(setup, command=f"{setup.command} --order forward")
@@ -68,7 +65,7 @@ def command(arguments: argparse.Namespace) -> int:
         with progress() as on_progress:
             result = run(one_order, mode, kernels, cases, jobs, on_progress)
         about = assemble(specs, result, arguments.patterns).run.model_dump(mode="json", include=_PROVENANCE)
-        recorded = _pack(kernels, parts, out, about | {"seed_salt": arguments.seed_salt})
+        recorded = _pack(kernels, parts, out, about | {"seed_salt": settings.salt})
     return _finish(kernels, result, recorded, out)
 
 

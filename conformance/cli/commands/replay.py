@@ -7,30 +7,17 @@ import shlex
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from conformance.cli.gating import gating_from
-from conformance.cli.judging import judged
-from conformance.cli.preparing import config_from, print_notes, setup_from, setup_of_reference, tree_from
-from conformance.cli.selecting import without_undefined
-from conformance.cli.settings import Settings
+from conformance.cli.gate import gating_from
+from conformance.cli.judge import judged
+from conformance.cli.selection import without_undefined
+from conformance.cli.setup import config_from, print_notes, setup_from, setup_of_reference, tree_from
 from conformance.cli.usage import UsageError
 from conformance.engine.modes import JudgeRecorded, JudgeReference
 from conformance.files import SHIPPED_TRACES, traces_folder
 from conformance.replay import Traces
+from conformance.settings import Gate, Settings
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs, did_you_mean, load_specs
-
-OF_KERNELS = {
-    "kernels": "--kernels",
-    "config": "--config",
-    "target": "--arch",
-    "std": "--std",
-    "dialect": "--dialect",
-    "include_dirs": "--include-dir",
-    "defines": "--define",
-    "undefines": "--undefine",
-    "forced": "--include",
-}
-"""The options that say which kernels are compiled and how, by their names in the parsed arguments."""
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -44,18 +31,19 @@ def command(arguments: argparse.Namespace) -> int:
     of_port = arguments.subject == "kernels"
     config = config_from(settings) if of_port else None
     count = sum(not kernel.is_launcher for kernel in kernels)
-    gating = gating_from(arguments, config, count == len(specs.kernels) and not cases, recorded=True)
+    whole = count == len(specs.kernels) and not cases
+    gating = gating_from(Gate.of(vars(arguments)), config, whole, recorded=True, shard=arguments.shard)
     mode: JudgeRecorded | JudgeReference
     if not of_port:
-        given = [word for name, word in OF_KERNELS.items() if getattr(arguments, name)]
+        given = [row.long for row in Settings.rows() if row.compiles and getattr(arguments, row.name)]
         if given:
             raise UsageError(f"--subject reference compiles and launches no kernel; leave out {', '.join(given)}")
         mode, setup = JudgeReference(recorded), setup_of_reference(settings, words)
     else:
-        mode = JudgeRecorded(tree_from(settings, specs), recorded)
+        mode = JudgeRecorded(tree_from(settings, specs, config), recorded)
         if not arguments.patterns and not arguments.module:
             kernels = without_undefined(kernels, mode.tree)
-        setup = setup_from(settings, words, mode.tree)
+        setup = setup_from(settings, words, mode.tree, config)
     if not arguments.quiet:
         print_notes(settings, setup)
     return judged(arguments, specs, setup, mode, kernels, cases, gating, traces.recordings)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from conformance.cli.finishing import write_reports
-from conformance.cli.gate import BAD_INPUT, MET
-from conformance.cli.gating import Gating, conclude, gating_from
-from conformance.cli.streams import screen
+from conformance.cli.ending import screen
+from conformance.cli.gate import BAD_INPUT, MET, Gating, conclude, gating_from
+from conformance.cli.judge import write_reports
 from conformance.cli.usage import UsageError
 from conformance.port.config import read_config
 from conformance.reading import read_json, shortened
@@ -20,6 +19,7 @@ from conformance.record.merge import contradictions, gaps
 from conformance.record.model import BUILD
 from conformance.report import render_terminal
 from conformance.report.ci import render_annotations, render_badge
+from conformance.settings import Gate
 from conformance.spec.load import Specs, load_specs
 from conformance.text import one_line
 
@@ -48,7 +48,7 @@ class _Wiring(BaseModel):
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     config = None if arguments.config is None else read_config(arguments.config)
-    gating = gating_from(arguments, config)
+    gating = gating_from(Gate.of(vars(arguments)), config)
     given = [_read(path, specs) for path in arguments.records]
     for sentence in kept_apart(given):
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
@@ -73,7 +73,7 @@ def command(arguments: argparse.Namespace) -> int:
     for sentence in missing:
         print(f"candle-parity: {one_line(sentence)}", file=sys.stderr)
     code = BAD_INPUT if missing else MET
-    return _gated(gating, one, specs, missing) if gating.asked else code
+    return _gated(gating, one, specs, missing) if gating.anything else code
 
 
 def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Record]) -> Record:
@@ -81,7 +81,7 @@ def _of_one_run(arguments: argparse.Namespace, gating: Gating, records: list[Rec
     runs = [record for record in records if record.run.runtime != BUILD]
     names = ("json", "fail_under", "fail_under_launchers", "baseline", "strict")
     asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
-    asked += ["[gate] of --config"] if gating.asked and not asked else []
+    asked += ["[gate] of --config"] if gating.anything and not asked else []
     if asked and len(runs) != 1:
         raise UsageError(
             f"{asked[0]} is for the records of one run, and these are of {len(runs)}: shards of other selections, "

@@ -15,7 +15,6 @@ from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.port.compiling.in_child import Unsupported, compile_in_child
 from conformance.port.compiling.partly import PARTS, Broken, Refused, compile_partly
 from conformance.port.compiling.target import (
-    CompilerChoice,
     Limits,
     Target,
     refused_by_both,
@@ -28,6 +27,7 @@ from conformance.port.sources import HEADER_SUFFIXES, KernelSource, SourceError
 from conformance.processes import InfrastructureError, Supervisor
 from conformance.runtimes import runtime_kind
 from conformance.runtimes.hip.errors import CompileError
+from conformance.settings import CompilerChoice
 from conformance.toolchains.targets import wave_macros
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from conformance.port.compiling.diagnostics import COMPILER_LOST
 from conformance.runtimes import runtime_kind
@@ -65,10 +65,6 @@ class Limits:
         if text.isdigit():
             here = min(here, int(text))
         return min(self.memory, int(here * _SHARE))
-
-
-CompilerChoice = Literal["auto", "hiprtc", "hipcc"]
-CHOICES: tuple[CompilerChoice, ...] = get_args(CompilerChoice)
 
 
 class NoHipcc(RuntimeError):

@@ -238,7 +238,7 @@ class _Reader:
 
     def _behind_templates(self, position: int) -> int:
         """The position behind ``template <...>``, as often as it stands there: its ``class`` declares no class."""
-        while self.tokens[position].text == "template":
+        while position < len(self.tokens) and self.tokens[position].text == "template":
             position = self._behind_angles(position + 1)
         return position
 

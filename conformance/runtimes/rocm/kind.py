@@ -13,7 +13,9 @@ def _find() -> Choice:
     found = installations()
     answer = probed()
     if not answer.devices:
-        signs = [f"there is {found[0].hip}"] if found else []
+        signs = (
+            [f"there is {found[0].hip}"] if found and found[0].rtc is not None else []
+        )  # else: headers to compile with
         signs += [f"there is {node}" for node in nodes() if node.path.name == "kfd"]
         raise NoRuntime(
             f"no AMD GPU can be used: {answer.why}; --runtime cpu runs the kernels on the host",

@@ -1,6 +1,6 @@
 """``--shard I/N``: a part of the selected kernels, so that N machines judge all of them.
 
-``python -m conformance.cli.sharding RECORD...`` writes the costs that they are split by, from records of runs of
+``python -m conformance.cli.shards RECORD...`` writes the costs that they are split by, from records of runs of
 everything: of each kernel and launcher the least, since what else the machine does only adds to it.
 """
 
@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from conformance.cli.usage import Shard, UsageError
+from conformance.cli.usage import UsageError
 from conformance.files import spec_folder
+from conformance.option import Shard
 from conformance.record import Record, read_record, write_text
 from conformance.spec.kernel import Kernel
 

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.cli.settings import Settings
 from conformance.cli.usage import UsageError
 from conformance.engine.messages import ORDERS, Setup
 from conformance.engine.modes import Tree
 from conformance.files import kernels_folder
-from conformance.port.compiling.target import CompilerChoice, NoHipcc, require_hipcc
+from conformance.port.compiling.target import NoHipcc, require_hipcc
 from conformance.port.config import Config, config_beside, config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.port.options import is_cuda, options_for
 from conformance.port.sources import SourceError, find_sources
 from conformance.processes import InfrastructureError
-from conformance.runtimes import AUTO, NAMES, NoRuntime, RuntimeKind, choose, known_kind, runtime_kind
+from conformance.runtimes import NAMES, NoRuntime, RuntimeKind, choose, known_kind, runtime_kind
 from conformance.runtimes.cpu.build import BuildError
 from conformance.runtimes.kind import NOTHING_RUNS, Choice
+from conformance.settings import CompilerChoice, Settings
 from conformance.spec.load import Specs
 from conformance.toolchains.host import NoCompiler
-from conformance.toolchains.targets import target
+from conformance.toolchains.targets import given_target, target
 
 DEFAULT_WAVE = 64
 CUDA_WAVE = 32
@@ -43,48 +42,43 @@ def config_from(settings: Settings) -> Config | None:
     if settings.kernels is not None:
         return config_beside(settings.kernels) if settings.config is None else read_config(settings.config)
     file = settings.config or config_file_in(Path())
-    config = None if file is None else read_config(file)
-    if config is not None and config.kernels is not None:
-        try:
-            find_sources(config.kernels)
-        except SourceError as error:
-            raise SourceError(f"{file}: kernels: {error}") from None
+    config = None if file is None else checked(read_config(file), file)
+    if config is not None and (config.settings.kernels is not None or settings.config is not None):
         return config
-    return config if settings.config is not None else config_beside(kernels_folder())
+    return config_beside(kernels_folder())
 
 
-def tree_from(settings: Settings, specs: Specs, listed: bool = True) -> Tree:
+def checked(config: Config, file: Path | None = None) -> Config:
+    """``config``, whose kernels are there; raises ``SourceError``, which calls it as ``file`` does."""
+    if config.settings.kernels is not None:
+        try:
+            find_sources(config.settings.kernels)
+        except SourceError as error:
+            raise SourceError(f"{file or config.file}: kernels: {error}") from None
+    return config
+
+
+def tree_from(settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
     """The tree of kernels under trial, with its options and what it declares: that of ``--kernels``, else the one that
-    the file of ``config_from`` names, else the shipped one; ``listed`` with its sources. Raises ``SourceError``."""
-    config = config_from(settings)
-    path = settings.kernels or (None if config is None else config.kernels) or kernels_folder()
-    return tree_at(settings, specs, path, config, listed)
+    the port's file names, else the shipped one; ``listed`` with its sources. Raises ``SourceError``."""
+    path = settings.kernels or (None if config is None else config.settings.kernels) or kernels_folder()
+    return tree_at(path, settings, specs, config, listed)
 
 
-def tree_at(settings: Settings, specs: Specs, path: Path, config: Config | None = None, listed: bool = True) -> Tree:
-    """The tree at ``path``, with what the settings and ``config``, else its own file, say; raises ``SourceError``."""
-    config = config or config_beside(path)
-    options = options_for(
-        path,
-        settings.include_dirs,
-        settings.defines,
-        settings.forced,
-        settings.dialect,
-        settings.undefines,
-        settings.std,
-        config,
+def tree_at(path: Path, settings: Settings, specs: Specs, config: Config | None, listed: bool = True) -> Tree:
+    """The tree at ``path``, with what the settings and its file say; raises ``SourceError``."""
+    return (Tree.at if listed else Tree)(
+        path, options_for(settings, config), declared_in(config, specs.kernels, specs.launchers)
     )
-    return (Tree.at if listed else Tree)(path, options, declared_in(config, specs.kernels, specs.launchers))
 
 
-def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
-    """The setup of a run of ``tree``; raises ``UsageError``, and ``SourceError`` as ``config_from``, ``find_sources``.
+def setup_from(settings: Settings, words: Sequence[str], tree: Tree, config: Config | None = None) -> Setup:
+    """The setup of a run of ``tree``; raises ``UsageError``.
 
     ``words`` begin the command that reproduces a failure; options that matter follow.
     """
-    config = config_from(settings) if settings.runtime == AUTO else None
-    if config is not None and config.runtime is not None:
-        settings = replace(settings, runtime=config.runtime)
+    if config is not None:
+        settings = settings.filled(config.settings)
     _set_arch(settings)
     _set_perturb(settings)
     choice = _choice(settings.runtime)
@@ -92,30 +86,18 @@ def setup_from(settings: Settings, words: Sequence[str], tree: Tree) -> Setup:
     wave = (settings.wave or _wave_of(settings) or default_wave(tree)) if kind.chooses_wave else settings.wave
     _check_target(settings, kind, wave)
     setup = _setup(settings, choice, wave)
-    command = [*words, "--runtime", setup.runtime]
-    if kind.chooses_wave:
-        command += ["--wave", str(wave)]
-    if settings.target is not None:
-        command += ["--arch", settings.target]
-    if settings.perturb:
-        command += ["--perturb", str(settings.perturb)]
-    if setup.compiler != "auto":
-        command += ["--compiler", setup.compiler]
-    if settings.kernels:
-        command += ["--kernels", shlex.quote(str(settings.kernels))]
-    command += map(shlex.quote, option_words(settings))
-    if settings.order and len(setup.orders) == 1:  # of several, a failure's own order is added
-        command += ["--order", setup.orders[0]]
-    return replace(setup, command=_with_specs(command, settings))
+    # Of several orders, a failure's own is added.
+    orders = setup.orders if settings.orders and len(setup.orders) == 1 else ()
+    wave = wave if kind.chooses_wave else None
+    told = replace(settings, runtime=setup.runtime, wave=wave, compiler=setup.compiler, orders=orders)
+    return replace(setup, command=told.repeated(words))
 
 
 def setup_of_reference(settings: Settings, words: Sequence[str]) -> Setup:
     """The setup of a run in which no kernel runs. Raises ``UsageError``."""
-    return replace(_setup(settings, NOTHING_RUNS, settings.wave), command=_with_specs(words, settings))
-
-
-def _with_specs(words: Sequence[str], settings: Settings) -> str:
-    return " ".join([*words, *(["--specs", shlex.quote(str(settings.specs))] if settings.specs is not None else [])])
+    return replace(
+        _setup(settings, NOTHING_RUNS, settings.wave), command=Settings(specs=settings.specs).repeated(words)
+    )
 
 
 def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
@@ -123,7 +105,7 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     runtime, kind = choice.name, known_kind(choice.name)
     sees_target = kind is None or kind.arch_variable is None
     compiler = compiler_for(settings.compiler, kind)
-    asked = settings.order
+    asked = settings.orders
     chooses_orders = kind is not None and kind.chooses_orders
     orders = tuple(asked or (kind.default_orders if kind else DEFAULT_ORDERS)) if chooses_orders else ("forward",)
     for order in orders:
@@ -132,31 +114,18 @@ def _setup(settings: Settings, choice: Choice, wave: int | None) -> Setup:
     if asked and not chooses_orders:
         here = "nothing is executed here" if kind is None else f"{runtime} schedules threads itself"
         raise UsageError(f"--order is for the cpu runtime; {here}")
-    return Setup(
-        runtime=runtime,
-        wave=wave,
-        orders=orders,
-        threads=1,
-        device=choice.devices[0],
-        salt=settings.seed_salt,
-        specs=settings.specs,
-        command="",
-        compile_seconds=settings.compile_timeout,
-        sandbox=not settings.no_sandbox,
-        choice=choice,
-        compiler=compiler,
-        arch=settings.target if sees_target else None,
-        perturb=settings.perturb,
-    )
+    resolved = {"runtime": runtime, "wave": wave, "orders": orders, "compiler": compiler}
+    resolved |= {} if sees_target else {"arch": None}
+    return Setup(**{**vars(settings), **resolved}, device=choice.devices[0], choice=choice)
 
 
 def _set_arch(settings: Settings) -> None:
     """Have the runtime be of the architecture that ``--arch`` names, where it takes one; raises ``AmdError``."""
     kind = known_kind(settings.runtime)
-    if settings.target is not None:
-        target(settings.target)
-    if settings.target is not None and kind is not None and kind.arch_variable is not None:
-        os.environ[kind.arch_variable] = settings.target
+    if settings.arch is not None:
+        given_target(settings.arch)
+    if settings.arch is not None and kind is not None and kind.arch_variable is not None:
+        os.environ[kind.arch_variable] = settings.arch
 
 
 def _set_perturb(settings: Settings) -> None:
@@ -171,18 +140,18 @@ def _set_perturb(settings: Settings) -> None:
 
 def _wave_of(settings: Settings) -> int | None:
     """The size of waves that the target has by default; raises ``AmdError``."""
-    return None if settings.target is None else target(settings.target).default_wave
+    return None if settings.arch is None else target(settings.arch).default_wave
 
 
 def _check_target(settings: Settings, kind: RuntimeKind, wave: int | None) -> None:
     """Raises ``UsageError`` for a target that the runtime cannot stand in for, ``AmdError`` for an unknown one."""
-    if settings.target is None or kind.arch_variable is not None:
+    if settings.arch is None or kind.arch_variable is not None:
         return
     if not kind.on_host:
         taking = " and ".join(name for name in NAMES if runtime_kind(name).on_host)
         raise UsageError(f"--arch is for --runtime {taking}; on {kind.name} the device says what it is: leave it out")
-    if wave == 32 and target(settings.target).default_wave == 64:
-        raise UsageError(f"--wave 32: {settings.target} has waves of 64 lanes; name another --arch, or leave one out")
+    if wave == 32 and target(settings.arch).default_wave == 64:
+        raise UsageError(f"--wave 32: {settings.arch} has waves of 64 lanes; name another --arch, or leave one out")
 
 
 def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerChoice:
@@ -203,17 +172,6 @@ def compiler_for(asked: CompilerChoice, kind: RuntimeKind | None) -> CompilerCho
     return asked
 
 
-def option_words(settings: Settings) -> list[str]:
-    """The compiling options, as they were given."""
-    words = [word for folder in settings.include_dirs for word in ("-I", str(folder))]
-    words += [word for define in settings.defines for word in ("-D", define)]
-    words += [word for name in settings.undefines for word in ("-U", name)]
-    words += [word for header in settings.forced for word in ("--include", str(header))]
-    words += ["--std", settings.std] if settings.std else []
-    words += ["--config", str(settings.config)] if settings.config else []
-    return [*words, "--dialect", settings.dialect] if settings.dialect else words
-
-
 def default_wave(tree: Tree) -> int:
     """64, AMD's data centre GPUs'; 32 for a tree of CUDA sources, whose masks have 32 bits."""
     if tree.options.dialect == "hip":
@@ -230,7 +188,7 @@ def print_notes(settings: Settings, setup: Setup) -> None:
     lines = [f"the kernels run on the host: {choice.fallback}"] if choice.fallback is not None else []
     lines += [f"device {device} is left out, as it is of another architecture" for device in choice.left_out]
     kind = known_kind(setup.runtime)
-    chosen = kind is not None and kind.chooses_wave and settings.wave is None and settings.target is None
+    chosen = kind is not None and kind.chooses_wave and settings.wave is None and settings.arch is None
     if chosen and setup.wave != DEFAULT_WAVE:
         lines.append(
             f"CUDA sources, whose masks have 32 bits: they run in waves of {setup.wave}; --wave 64 runs them as AMD's "

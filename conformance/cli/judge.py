@@ -1,18 +1,31 @@
-"""The end of ``run`` and ``replay``: write what was asked for, print the table, decide the exit code."""
+"""What ``run`` and ``replay`` share: judge, keep a journal on the way, write what was asked for, print, decide."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from conformance.cli.gate import FAILURES
-from conformance.cli.gating import Gating, conclude
-from conformance.cli.streams import screen
-from conformance.engine.run import Result
+from conformance.cli.ending import screen
+from conformance.cli.gate import FAILURES, Gating, conclude
+from conformance.cli.progress import progress
+from conformance.cli.setup import jobs_for
+from conformance.cli.shards import shards_of
+from conformance.engine.journal import Journal
+from conformance.engine.messages import Setup, to_map
+from conformance.engine.modes import CaseMode, Mode, PortMode
+from conformance.engine.run import Interrupted, Result, run
+from conformance.files import PACKAGE, REFERENCE, cache_folder
+from conformance.option import Shard
+from conformance.port.digest import tree_digest
 from conformance.record import KernelResult, Record, write_record
+from conformance.record.assemble import assemble
 from conformance.report import (
     render_html,
     render_junit,
@@ -25,7 +38,8 @@ from conformance.report.causes import find_causes
 from conformance.report.kernels import explain
 from conformance.report.terminal import verdict_line
 from conformance.runtimes.hip.errors import first_error
-from conformance.spec.load import Specs
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import SPEC_FOLDER, Specs
 from conformance.text import one_line, visible
 from conformance.writing import FileError
 
@@ -34,6 +48,86 @@ _PRINTED = 20
 _LINE = 200
 _EXPLAINED_STATUSES = tuple(status for status in FAILURES if status != "missing")
 """Failures of which there is more to say than the kernel's name."""
+
+
+def judged(
+    arguments: argparse.Namespace,
+    specs: Specs,
+    setup: Setup,
+    mode: CaseMode,
+    kernels: Sequence[Kernel],
+    cases: Mapping[str, tuple[str, ...]],
+    gating: Gating,
+    recordings: Sequence[Mapping[str, Any]] = (),
+) -> int:
+    """Judge ``kernels``, or the shard of them, and finish; the exit code. ``recordings`` is what trace files say of
+    themselves. Raises ``UsageError`` for more shards than kernels."""
+    shard: Shard | None = arguments.shard
+    parts = {} if shard is None else shards_of(kernels, shard.of)
+    others = {name: str(its) for name, its in parts.items() if its != shard}
+    mine = [kernel for kernel in kernels if kernel.name not in others]
+    jobs = jobs_for(arguments.jobs, setup, len(mine))
+    journal = journal_of(setup, mode, arguments)
+
+    def recorded(result: Result) -> Record:
+        return assemble(specs, result, arguments.patterns, recordings, None if shard is None else str(shard), others)
+
+    with resumable(arguments, recorded, journal), progress(arguments.quiet) as on_progress:
+        result = run(setup, mode, mine, cases, jobs, on_progress, journal)
+    return finish(arguments, specs, recorded(result), result, gating)
+
+
+def journal_of(setup: Setup, mode: Mode, arguments: argparse.Namespace) -> Journal:
+    """The journal of a run with this setup and mode; says so where ``--resume`` finds nothing to go on with."""
+    if isinstance(mode, PortMode):
+        mode = replace(mode, tree=replace(mode.tree, sources=()))  # other files: the same run of other kernels
+    asked = {
+        "setup": to_map(setup)["data"],
+        "mode": to_map(mode),
+        "patterns": list(arguments.patterns),
+        "module": arguments.module,
+        "shard": str(getattr(arguments, "shard", None)),
+        "where": str(Path.cwd()),
+    }
+    judged_by = {
+        "the harness": _digest(PACKAGE, REFERENCE),
+        "the specs": _digest(setup.specs or SPEC_FOLDER),
+        "the kernels": [tree_digest(tree.path, tree.options) for tree in mode.trees],
+        "the traces": None if mode.traces is None else _digest(mode.traces),
+    }
+    journal = Journal(cache_folder() / "journal", asked, judged_by)
+    why = journal.resume() if arguments.resume else None
+    if why is not None:
+        print(f"candle-parity: --resume: {why}; the run starts from the beginning", file=sys.stderr)
+    return journal
+
+
+@contextmanager
+def resumable(arguments: argparse.Namespace, recorded: Callable[[Result], Record], journal: Journal) -> Iterator[None]:
+    """Writes the partial record of a run that is stopped, and says how to go on."""
+    try:
+        yield
+    except Interrupted as stop:
+        result = stop.result
+        record = recorded(result)
+        if arguments.json is not None:
+            write_record(record, arguments.json)
+        called = {row.name for row in record.launchers}
+        parts = (("kernels", set(result.selected) - called), ("launchers", called.intersection(result.selected)))
+        counts = [f"{len(names & result.outcomes.keys())} of {len(names)} {what}" for what, names in parts if names]
+        judged = f"{' and '.join(counts)} are judged"
+        how = "no journal could be kept" if journal.warning else "the same command with --resume goes on from there"
+        print(f"candle-parity: stopped; {judged}; {how}", file=sys.stderr)
+        raise stop.cause from None
+
+
+def _digest(*folders: Path) -> str:
+    """A hash over names and content of the files under ``folders``, but for what Python itself keeps there."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+            digest.update(f"{file.relative_to(folder)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def finish(arguments: argparse.Namespace, specs: Specs, record: Record, result: Result, gating: Gating) -> int:

@@ -1,4 +1,4 @@
-"""The table ``runtime/opcodes.inc``, derived from llvm-mc: ``python -m conformance.runtimes.isa.opcodes``.
+"""The isa runtime's table ``opcodes.inc``, derived from llvm-mc: ``python -m tests.isa_runtime.opcodes``.
 
 For each encoding every opcode is written as words and disassembled; what comes out as an instruction is in the table:
 a row for an encoding and a mnemonic, with its opcode on each target. Nothing of the project needs llvm-mc but this.
@@ -17,9 +17,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from conformance.files import PACKAGE
 from conformance.runtimes.isa.kind import TARGETS
 
-TABLE = Path(__file__).resolve().parent / "runtime" / "opcodes.inc"
+TABLE = PACKAGE / "runtimes" / "isa" / "runtime" / "opcodes.inc"
 
 _THREE, _TWO, _ONE = 0x04120D04, 0x00020D04, 0x00000104
 """The second word of VOP3: v4, v6, v4, or fewer."""
@@ -247,7 +248,7 @@ def table_text() -> str:
         f'{{{encoding}, "{mnemonic}", {{{", ".join(str(found.get(target, -1)) for target in TARGETS)}}}}},\n'
         for (encoding, mnemonic, _), found in sorted(columns.items(), key=lambda row: list(_CDNA).index(row[0][0]))
     ]
-    head = "// Made by conformance/runtimes/isa/opcodes.py. Encoding, mnemonic, and the opcode on each target, or -1:\n"
+    head = "// Made by tests/isa_runtime/opcodes.py. Encoding, mnemonic, and the opcode on each target, or -1:\n"
     return "".join([head, f"// {', '.join(TARGETS)}\n", *lines])
 
 

@@ -1,0 +1,210 @@
+"""From the patterns of a command line to kernels and cases.
+
+A pattern over cases, ``uexp_*(layout=transposed;*)``, is KERNEL(field=value;...;*): KERNEL is a glob; ``*`` and ``?``
+in a value match any text; fields are separated by ``;`` or ``,`` and have no order; a last ``*`` stands for all other
+fields, and without it there are no others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.cases import FAMILIES, cases_for, has_cases, launch_for
+from conformance.cases.case import MOST_CHARACTERS, Case
+from conformance.cli.usage import UsageError
+from conformance.engine.modes import Tree
+from conformance.files import installed, spec_folder
+from conformance.port.launchers import may_define
+from conformance.port.sources import find_sources
+from conformance.reading import shortened
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import Specs, did_you_mean
+from conformance.verdict.trials import generated_parts
+from reference import has_module
+
+_PART = re.compile(r"(?P<key>\w+)=(?P<value>\[[^\]]*\]|[^,;\[\]]*)(?:[,;]\s*|$)")
+_REST = re.compile(r"\*[,;]?\s*$")
+_GRAMMAR = "expected KERNEL(field=value;...;*), as uexp_*(layout=transposed;*)"
+
+
+def specs_to_edit(arguments: argparse.Namespace) -> Path:
+    """The folder of the specs that a command reads and, with ``--write``, changes: ``--specs``, else the shipped ones.
+
+    Raises ``UsageError`` where those of an installation would be changed.
+    """
+    if arguments.specs is None and arguments.write and installed():
+        raise UsageError(
+            f"--write does not change an installation; copy {spec_folder()} (or take the specs of a checkout), and "
+            "name that folder with --specs"
+        )
+    folder: Path = arguments.specs or spec_folder()
+    return folder
+
+
+def select(
+    specs: Specs, patterns: Sequence[str], modules: Sequence[str] | None, launchers: bool = False
+) -> tuple[list[Kernel], dict[str, tuple[str, ...]]]:
+    """The kernels that ``patterns`` name, and the case ids asked for by kernel (absent: all its cases). With
+    ``launchers`` those too, behind the kernels.
+
+    A pattern is a kernel glob, a full case id, or a pattern over cases (as above). Raises
+    ``SelectionError`` when one matches no kernel, and ``UsageError`` when one matches no case, and for kernels that no
+    case can be made or judged for.
+    """
+    modules = modules or ()
+    cases: dict[str, list[str]] = {}
+    globs: list[str] = []
+    for pattern in patterns:
+        if is_case_pattern(pattern):
+            for kernel, ids in matching(specs, pattern, modules, launchers).items():
+                cases.setdefault(kernel, []).extend(ids)
+        elif "(" in pattern:
+            cases.setdefault(pattern.split("(", 1)[0], []).append(pattern)
+        else:
+            globs.append(pattern)
+    kernels = specs.select([*globs, *cases], modules, launchers)
+    _check_complete([kernel for kernel in kernels if not kernel.is_launcher])
+    whole = {kernel.name for kernel in specs.select(globs, modules, launchers)} if globs else set()
+    return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
+
+
+def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
+    """``kernels`` without the launchers where no source of ``tree`` may define one: nobody asked for them by name."""
+    names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
+    found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
+    return [kernel for kernel in kernels if found or not kernel.is_launcher]
+
+
+def _check_complete(kernels: Sequence[Kernel]) -> None:
+    """Raises ``UsageError`` for a kernel whose spec stands alone: without a launch family, or a reference module."""
+    for kernel in kernels:
+        if not has_cases(kernel):
+            known = ", ".join(FAMILIES)
+            raise UsageError(
+                f"kernel {kernel.name} (specs/{kernel.module}.yaml): there is no launch family {kernel.launch!r} that "
+                f"makes cases for it; name one of {known} with `launch:` in the spec, or add it in "
+                "conformance/cases/families"
+            )
+        if not has_module(kernel.module):
+            raise UsageError(
+                f"kernel {kernel.name} (specs/{kernel.module}.yaml): its module has no reference; add "
+                f"reference/{kernel.module}.py with a function for each kernel family"
+            )
+
+
+def check_cases(specs: Specs, cases: dict[str, tuple[str, ...]]) -> None:
+    """Raises ``UsageError`` for a case id that cannot be built."""
+    for name, ids in cases.items():
+        kernel = specs.entry(name)
+        for case_id in ids:
+            try:
+                if not has_cases(kernel):
+                    raise ValueError(f"{name} has no cases yet")
+                launch_for(kernel, Case.parse(case_id))
+            except (ValueError, KeyError, MemoryError) as error:
+                why = str(error).removeprefix(f"case {case_id}: ")
+                raise UsageError(f"case {shortened(case_id)}: {shortened(why, 400)}{_near(kernel, case_id)}") from None
+
+
+def _near(kernel: Kernel, case_id: str) -> str:
+    """The case that may have been meant, else how to list them."""
+    ids = [case.id for case in cases_for(kernel)] if has_cases(kernel) else []
+    return did_you_mean(case_id, ids, cutoff=0.8) or f"; `candle-parity list {kernel.name} --cases` prints its cases"
+
+
+@dataclass(frozen=True)
+class CasePattern:
+    """``kernel`` is a glob, ``fields`` have the pattern of a value by field, ``open`` says that others may be there."""
+
+    text: str
+    kernel: str
+    fields: dict[str, str]
+    open: bool
+
+    def matches(self, case: Case) -> bool:
+        """Whether ``case``, of a kernel that matches, has the fields."""
+        fields = dict(case.fields)
+        if not self.open and fields.keys() != self.fields.keys():
+            return False
+        return all(key in fields and _glob(value).fullmatch(fields[key]) for key, value in self.fields.items())
+
+
+def is_case_pattern(text: str) -> bool:
+    """Whether ``text`` is a pattern over cases, and neither a kernel glob nor the id of one case."""
+    kernel, bracket, inner = text.partition("(")
+    return bool(bracket) and (bool(set(kernel) & set("*?[")) or bool(set(inner) & set("*?;")))
+
+
+def parse_case_pattern(text: str) -> CasePattern:
+    """The pattern that ``text`` is; raises ``UsageError``."""
+    kernel, _, inner = text.partition("(")
+    if not text.endswith(")") or len(text) > MOST_CHARACTERS:
+        raise UsageError(f"{shortened(text)!r} is not a pattern over cases; {_GRAMMAR}")
+    rest, position = inner[:-1], 0
+    fields: dict[str, str] = {}
+    opened = False
+    while position < len(rest):
+        if _REST.match(rest, position):
+            opened = True
+            break
+        part = _PART.match(rest, position)
+        if part is None or part["key"] in fields:
+            what = "a field is given twice" if part is not None else f"cannot read {rest[position:]!r} as field=value"
+            raise UsageError(f"{shortened(text)!r} is not a pattern over cases: {shortened(what)}; {_GRAMMAR}")
+        fields[part["key"]] = part["value"]
+        position = part.end()
+    return CasePattern(text, kernel, fields, opened)
+
+
+def matching(specs: Specs, text: str, modules: Sequence[str], launchers: bool = False) -> dict[str, tuple[str, ...]]:
+    """The ids of the cases that the pattern ``text`` names, by kernel: those that have a part in the verdict, and the
+    others only where there is none of these.
+
+    Raises ``SelectionError`` where no kernel matches and ``UsageError`` where no case does, with what is near.
+    """
+    pattern = parse_case_pattern(text)
+    kernels = [kernel for kernel in specs.select([pattern.kernel], modules, launchers) if has_cases(kernel)]
+    judged: dict[str, tuple[str, ...]] = {}
+    others: dict[str, tuple[str, ...]] = {}
+    for kernel in kernels:
+        parts = generated_parts(kernel)
+        for cases, chosen in ((parts.judged, judged), (parts.others, others)):
+            mine = tuple(case.id for case in cases if pattern.matches(case))
+            if mine:
+                chosen[kernel.name] = mine
+    if not judged and not others:
+        raise UsageError(_nothing(pattern, kernels))
+    return judged or others
+
+
+def _nothing(pattern: CasePattern, kernels: Sequence[Kernel]) -> str:
+    said = f"pattern {shortened(pattern.text)!r} matches no case of {_counted(kernels)}"
+    values: dict[str, set[str]] = {}
+    for kernel in kernels:
+        for case in cases_for(kernel):
+            for key, value in case.fields:
+                values.setdefault(key, set()).add(value)
+    for key, value in pattern.fields.items():
+        if key not in values:
+            near = did_you_mean(key, values)
+            return f"{said}: none has a field {key!r}{near}; their fields are {', '.join(sorted(values))}"
+        if not any(_glob(value).fullmatch(one) for one in values[key]):
+            near = did_you_mean(value, sorted(values[key]), most=3, cutoff=0.5)
+            some = ", ".join(sorted(values[key], key=lambda one: (len(one), one))[:8])
+            return f"{said}: none has {key}={shortened(value)}{near or f'; there are {some}'}"
+    if pattern.open:
+        return f"{said}: none has all of these fields at once"
+    return f"{said}; end it with ;* where a case may have other fields too"
+
+
+def _counted(kernels: Sequence[Kernel]) -> str:
+    return kernels[0].name if len(kernels) == 1 else f"{len(kernels)} kernels"
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """``pattern`` with ``*`` and ``?``; brackets are those of a list."""
+    return re.compile("".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern), re.DOTALL)
