@@ -107,7 +107,7 @@ class Settings(Options):
         "--compile-timeout",
         read=seconds,
         metavar="S",
-        help=f"seconds for a file ({COMPILE_SECONDS:g})",
+        help=f"seconds of CPU time for a file ({COMPILE_SECONDS:g})",
         pytest=True,
     )
     sandbox: bool = launching(

@@ -14,8 +14,10 @@ from conformance.port.compiling.driver import lacked
 from conformance.port.options import BuildOptions
 from conformance.port.sources import KernelSource, SourceError
 from conformance.processes.supervisor import stop_all
+from conformance.runtimes.rocm.hiprtc import NEWER
 from conformance.text import one_line
 from conformance.toolchains.amd import CompileFailure, Toolchain
+from conformance.toolchains.headers import lacks_function
 from conformance.toolchains.targets import Target
 
 
@@ -66,8 +68,11 @@ def compile_tree(
 
 
 def missing_header(job: Job, toolchain: Toolchain) -> str | None:
-    """Which header of HIP's a source was not compiled for, because the installation lacks it, in words."""
-    return lacked(toolchain, job.result.log) if isinstance(job.result, CompileFailure) else None
+    """What of a newer HIP, a header or functions, is all that is wrong with a source or its kernels, in words."""
+    if isinstance(job.result, CompileFailure):
+        return lacked(toolchain, job.result.log)
+    whys = [broken.why for broken in job.result.broken.values()]
+    return f"{whys[0]}; {NEWER}" if whys and all(map(lacks_function, whys)) else None
 
 
 def first_error(failure: CompileFailure, folder: Path) -> str:

@@ -20,6 +20,7 @@ from conformance.runtimes.kind import Choice, CodeFormat
 from conformance.runtimes.rocm.devices import groups, nodes, probed, visible
 from conformance.runtimes.rocm.search import installations
 from conformance.toolchains.amd import find_toolchain as find_amd_compiler
+from conformance.toolchains.headers import hip_in
 from conformance.toolchains.host import NoCompiler, find_toolchain
 from conformance.toolchains.targets import AmdError, target
 
@@ -88,7 +89,7 @@ def _rocm(choice: Choice) -> Iterator[Row]:
     if not libraries:
         yield Row(wanted, "ROCm", "no libamdhip64.so found", "install ROCm, or set ROCM_PATH to where it is")
     for number, one in enumerate(libraries):
-        headers = f"headers in {one.include}" if one.include else "no headers (hip/hip_runtime.h)"
+        headers = f"headers of {hip_in(one.include)}" if one.include else "no headers (hip/hip_runtime.h)"
         yield Row("ok" if one.rtc else "none", "ROCm, used" if number == 0 else "ROCm, not used", f"{one}, {headers}")
     answer = probed()
     if answer.devices:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from conformance.outcome import Status
 
 BROKEN: frozenset[Status] = frozenset({"compile_error"})
+ENDED: frozenset[Status] = frozenset({"compile_error", "not_run"})
+"""For what takes more memory than a compiler may have, or more time, which says nothing of the source."""
 HANDLED: frozenset[Status] = frozenset({"pass", "compile_error"})
 """For text that a harness may read as it is or refuse by name."""
 RIGHT: frozenset[Status] = frozenset({"pass"})
@@ -26,6 +28,11 @@ class BrokenFile:
     expected: frozenset[Status] = BROKEN
     bomb: bool = False
     forbidden: bool = False
+
+    @property
+    def statuses(self) -> frozenset[Status]:
+        """What a kernel of it may be."""
+        return ENDED if self.bomb else self.expected
 
 
 def _constructor(name: str, code: str, *, forbidden: bool = False) -> BrokenFile:

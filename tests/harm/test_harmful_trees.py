@@ -14,8 +14,8 @@ from conformance.files import cache_folder
 from tests.harm.running import Place, cli, differences, read_record
 from tests.harm.trees import ROOT, Tree, build
 
-COMPILE_SECONDS = 10
-"""Enough for the small files of the tree; the large ones are compiled before, without this limit."""
+COMPILE_SECONDS = 6
+"""CPU time, enough for the small files of the tree; the large ones are compiled before, without this limit."""
 
 WAYS = ("run -j 1", "run -j 2", "pytest", "pytest -n 2")
 
@@ -87,7 +87,7 @@ def trial(tmp_path: Path) -> Iterator[Any]:
         trials.records[way] = found = read_record(record)
         mistakes = trials.tree.mistakes(found)
         assert not mistakes, f"{len(mistakes)} verdicts are wrong:\n" + "\n".join(mistakes)
-        assert code == 1
+        assert code == (2 if any(row["status"] == "not_run" for row in found["kernels"]) else 1)
         assert place.left_behind() == []
         assert [path.name for path in trials.tree.markers.iterdir()] == []
         assert kept.read_text() == "as it was"

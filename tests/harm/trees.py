@@ -153,7 +153,7 @@ class _Builder:
         runs = "pass" in file.expected
         fills = (row for row in _kernels() if row["family"] == "fill" and row["name"] not in self._tree.harm)
         row = next(fills) if runs else self._free.pop()
-        self._harm(row, file.name, file.expected)
+        self._harm(row, file.name, file.statuses)
         name = f"broken_{number:02}.hip"
         text = file.text.replace("SUPPORT", self._support).replace("FILE", name)
         text = text.replace("MARKERS", str(self._tree.markers)).replace("NAME", row["name"])

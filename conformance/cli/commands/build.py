@@ -31,7 +31,7 @@ from conformance.writing import write_bytes
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installation lacks a header."""
+    """0 when everything compiles with the specs' arguments, 1 when not, 2 when the installed HIP is too old."""
     specs = load_specs(arguments.specs)
     targets = targets_of(arguments.arch)
     settings = Settings.of(vars(arguments))
@@ -116,7 +116,8 @@ def _failed(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[s
 
 def _lacking(jobs: Sequence[Job], target: Target, toolchain: Toolchain) -> dict[str, str]:
     """The sources that nobody has judged, each with the header that the installation lacks."""
-    absent = {job.source.label: missing_header(job, toolchain) for job in jobs if job.target == target}
+    unjudged = [job for job in jobs if job.target == target and isinstance(job.result, CompileFailure)]
+    absent = {job.source.label: missing_header(job, toolchain) for job in unjudged}
     return {label: said for label, said in absent.items() if said is not None}
 
 
