@@ -6,9 +6,7 @@ it; a cause is named only where each failing case that is counted under it fits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from conformance.outcome import Evidence
+from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_BLOCKS, Cause
 from conformance.report.causes.traits import NOT_CONTIGUOUS
 
 _NAN = ("NaN for number", "number for NaN", "inf for NaN")
@@ -18,59 +16,6 @@ _WRITES = ("write past the end", "write before the start", "canary overwritten")
 _PUT = ("index_add", "scatter", "scatter_add")
 _INDEXED = ("index_select", "gather", *_PUT)
 _ROWS = ("fast_reduce", "softmax", "rmsnorm", "layernorm")
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A cause and the evidence that it takes.
-
-    Of a failing case: one of ``faults``; one of ``answers`` (a name that ends in a blank stands for all that begin so);
-    no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``
-    and ``dtypes``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain some of
-    a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed.
-    """
-
-    id: str
-    bug_class: str
-    title: str
-    advice: str
-    faults: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    elements: tuple[str, ...] = ()
-    has: tuple[str, ...] = ()
-    traits: tuple[str, ...] = ()
-    launches: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    holds: tuple[str, ...] = ()
-    part: bool = False
-
-    def fits(self, evidence: Evidence, traits: frozenset[str], launch: str, dtype: str) -> bool:
-        """Whether a failing case is as this cause makes it."""
-        return (
-            (not self.launches or launch in self.launches)
-            and (not self.dtypes or dtype in self.dtypes)
-            and (evidence.fault in self.faults if self.faults else evidence.fault is None or not self._by_values)
-            and (not self.answers or bool(self.matching(evidence)))
-            and (not self.elements or (bool(evidence.elements) and set(evidence.elements) <= set(self.elements)))
-            and (not self.has or not set(self.has).isdisjoint(evidence.elements))
-            and (not self.traits or not traits.isdisjoint(self.traits))
-        )
-
-    @property
-    def _by_values(self) -> bool:
-        """Whether it is recognised by what the kernel has written; a fault may be by its answers or traits alone."""
-        return bool(self.elements or self.has)
-
-    def matching(self, evidence: Evidence) -> frozenset[str]:
-        """Those of the evidence's answers that the row asks for."""
-        return frozenset(filter(self._answers, evidence.answers))
-
-    def _answers(self, name: str) -> bool:
-        return any(name == known or (known.endswith(" ") and name.startswith(known)) for known in self.answers)
-
-
-FIXES_UPSTREAM = "fixes-upstream"
-"""The cause whose detail is a line of candle-parity.toml."""
 
 # fmt: off
 _FAULTS: tuple[Cause, ...] = (
@@ -131,9 +76,12 @@ _FAULTS: tuple[Cause, ...] = (
     Cause("divergence", "W09", "Threads of a block do not meet at the same barriers",
           "no return or branch before __syncthreads() that only some threads of the block take",
           faults=("barrier divergence",), part=True),
-    Cause("lanes", "W02", "Lanes are missing from a wave operation",
-          "the mask has to name the lanes that call it: 64 bits wide for waves of 64",
+    Cause("lanes", "W02", "A wave operation's mask names lanes that do not call it",
+          "name no others: in a block of 32 the mask is 0xffffffff, also on waves of 64; or ask __activemask()",
           faults=("lanes missing",), part=True),
+    Cause("lane-left-out", "W02", "A lane calls a wave operation whose mask does not name it",
+          "name every lane that calls it: all 64 bits where a block fills waves of 64",
+          faults=("lane left out",), part=True),
     Cause("missing-wait", "", "A register is used before the load into it has arrived",
           "put the s_waitcnt that the message names behind the load, into the same assembly",
           faults=("missing wait",), part=True),
@@ -246,13 +194,17 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("double-rounding", "R10", "The conversion goes through float: it rounds twice",
           "round once, from the source's own value; a 32-bit integer is exact in double",
           answers=("rounded to float first",), launches=("cast",)),
+    Cause("rounds-twice", "R10", "Results are rounded to float first, then to the type: twice",
+          "make the float's last bit odd where it is not exact (round to odd), then round once to the type",
+          answers=("rounded to float first",)),
     Cause("ties", "F01", "Numbers halfway between two are rounded otherwise than to even",
           "round to nearest, ties to even", answers=("halfway between",), launches=("cast",)),
     Cause("float-to-integer", "N15", "NaN and floats beyond the integer's range are converted otherwise",
-          "a plain cast leaves these to the compiler: hold them at the ends of the range, as Candle's does",
+          "hold at the ends of u32, i32, i64 (u8: low byte of u32); NaN is 0, in i64 and f64 to u32 the top bit",
           answers=("source out of range",), launches=("cast",)),
     Cause("not-fused", "N14", "Product and sum are rounded each; Candle's compiler fuses them",
-          "use fma, or compute in float and round once", answers=("product and sum rounded each",)),
+          "use fma; of bf16 in float, made odd in its last bit where it is not exact, before it is rounded",
+          answers=("product and sum rounded each",)),
     Cause("fp8-format", "F03", "Bytes are read as the other 8-bit format: every value is off by a factor of 2",
           "OCP's E4M3, not FNUZ", answers=("factor 2", "factor 0.5"), dtypes=("f8e4m3",),
           holds=("one answer", "several cases")),
@@ -271,7 +223,7 @@ _NUMBERS: tuple[Cause, ...] = (
           answers=("row with NaN",), launches=_ROWS),
     Cause("nan-rule", "N01", "NaN is answered by another rule",
           "max and min of f16 and bf16 keep a NaN, those of other floats take the number, as fmax does",
-          answers=("NaN only from NaN",), elements=_NAN),
+          answers=("NaN only from NaN", "NaN by the rule of f32"), elements=_NAN),
     Cause("nan-and-zero", "N01", "NaN, and zeros of two signs, are answered by another rule",
           "use fmax and fmin, of 16-bit floats __hmax_nan and __hmin_nan, not a comparison",
           answers=("NaN only from NaN", "operand NaN", "row with NaN"), holds=("both kinds",)),
@@ -291,7 +243,7 @@ _NUMBERS: tuple[Cause, ...] = (
     Cause("part-of-row", "W01", "The extremum is that of a part of the row: lanes are missing from the reduction",
           "reduce over all lanes of a wave (warpSize, 64 on CDNA), then over all waves of the block",
           answers=("another value of the row",), elements=("other", "close", "other sign", "zero for number",
-          "number for zero"), launches=("fast_reduce",)),
+          "number for zero", "number for limit"), launches=("fast_reduce",)),
     Cause("subnormals", "N13", "Subnormal numbers are flushed to zero", "compile without denormal flushing",
           elements=("zero for subnormal",)),
     Cause("subnormal-operands", "N13", "Operands that are subnormal are taken for zero",
@@ -309,11 +261,17 @@ _NUMBERS: tuple[Cause, ...] = (
           answers=("value of another lane",)),
     Cause("other-sign", "M06", "All wrong values have the other sign", "check the signs of the formula",
           elements=("other sign", "sign of zero"), has=("other sign",)),
+    Cause("im2col1d-count", "L02", "Only as many elements are written as the first parameter says: it counts threads",
+          "each thread writes l_k elements, one for each tap, of its position and channel",
+          elements=("unwritten",), launches=("im2col1d",)),
     Cause("unwritten", "", "Elements are never written",
           "check the index that each thread writes to, and that all lanes are active where they store",
           elements=("unwritten",)),
     Cause("permuted", "R13", "The right values stand in another order", "check the comparison and the padding",
           answers=("other order",)),
+    Cause("other-gelu", "N02", "This is the other GELU: ugelu is by tanh, ugelu_erf by the normal distribution",
+          "ugelu: x/2 (1 + tanh(0.79788456 (x + 0.044715 x^3))); ugelu_erf: x normcdf(x)",
+          answers=("the other GELU",), holds=("several cases", "spreads"), part=True),
     Cause("in-float", "N11", "Intermediate results stay in float: Candle rounds each to the type of the operands",
           "round to the type wherever Candle's formula does: a power that overflows f16 is inf there",
           answers=("computed in f32",)),
@@ -328,8 +286,8 @@ _NUMBERS: tuple[Cause, ...] = (
           answers=("precision of f32",), dtypes=("f64",), part=True),
     Cause("cancellation", "N04",
           "Errors are small against the operand, not against the result: digits cancel or leave the range",
-          "use the function that subtracts nothing: erfc for 1 + erf, expm1 for exp - 1",
-          answers=("error small against the operand",)),
+          "subtract nothing: x * normcdf(x) for 1 + erf, expm1 for exp - 1; a tail of erfc needs its own precision",
+          answers=("error small against the operand",), dtypes=("bf16", "f16", "f32", "f64")),
     Cause("short-constant", "N11", "Results in f64 have 9 to 13 digits: a constant is cut short",
           "write constants of double with 17 digits",
           answers=("fewer digits than f64", "error small against the operand"), dtypes=("f64",)),
@@ -358,7 +316,6 @@ _WHERE: tuple[tuple[str, str, str], ...] = (
     ("a start offset", "L08", "Only launches from a start offset are wrong"),
     ("NaN in rows", "R03", "Only rows with NaN are wrong"),
     ("rows of infinities", "R01", "Only rows of infinities are wrong"),
-    ("rows of values far from 0", "R02", "Only rows without small values are wrong: the search starts from 0"),
     ("equal values", "R05", "Only rows of equal values are wrong"),
     ("several dimensions summed", "L05", "Only sums over several dimensions are wrong"),
     ("over 65,536 elements", "S09", "Only launches of over 65,536 elements are wrong"),
@@ -380,8 +337,17 @@ CAUSES: tuple[Cause, ...] = (
             title,
             "compare the code for this with Candle's",
             traits=(trait,),
-            holds=("all with the trait", "all that fail"),
+            holds=("all with the trait", "all that fail", "not by chance"),
         )
         for trait, bug_class, title in _WHERE
+    ),
+    Cause(
+        OTHER_BLOCKS,
+        "L13",
+        "In blocks of another size than Candle's it is right",
+        "if your Rust side launches such blocks, put this under [[launch]] in candle-parity.toml, with its kernels",
+        answers=("right in blocks of ",),
+        holds=("spreads",),
+        part=True,
     ),
 )
