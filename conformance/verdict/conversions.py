@@ -54,7 +54,7 @@ def _through_f32(buffer: WrongBuffer) -> bool:
     if source is None or not buffer.elements.is_float:
         return False
     twice = _rounded(source.astype(np.float32).astype(np.float64), kind)
-    return _equal(buffer.elements.wrong.got, twice, kind)
+    return equal(buffer.elements.wrong.got, twice, kind)
 
 
 def _ties(buffer: WrongBuffer) -> bool:
@@ -93,10 +93,11 @@ def _two_roundings(buffer: WrongBuffer) -> bool:
     a = ARITHMETIC[kind.name]
     factor, term = (np.asarray(scalars[name], kind.numpy).reshape(1) for name in ("mul", "add"))
     twice = a.store(a.add(a.mul(a.load(buffer.operands[0].values), a.load(factor)), a.load(term)))
-    return _equal(buffer.elements.wrong.got, twice, kind)
+    return equal(buffer.elements.wrong.got, twice, kind)
 
 
-def _equal(got: NDArray[Any], other: NDArray[Any], kind: DType) -> bool:
+def equal(got: NDArray[Any], other: NDArray[Any], kind: DType) -> bool:
+    """Whether each element has the same bits, or both are NaN."""
     same = (got.view(kind.bits) == other.view(kind.bits)) | (is_nan(got, kind) & is_nan(other, kind))
     return bool(same.all())
 

@@ -31,6 +31,10 @@ INFO_IN_32_BITS = "info in 32-bit words"
 RIGHT_WITH_NARROW_INFO = "right with info in 32-bit words"
 """What holds of a case that the kernel answers right once it gets dimensions and strides so."""
 
+RIGHT_IN_BLOCKS = "right in blocks of "
+"""How what holds of a case begins that the kernel answers right in blocks of another size, as candle-parity.toml has
+it."""
+
 _ADDRESS_FAULTS = ("read past the end", "write past the end", "wild address", "illegal address", "canary overwritten")
 
 IMPOSSIBLE_GEOMETRY = "impossible geometry"
@@ -67,7 +71,8 @@ _FAULTS: tuple[tuple[str, str], ...] = (
     (r"trap instruction|abort\(\)|hipErrorIllegalInstruction", "trap"),
     (r"stack overflow", "stack overflow"),
     (r"barrier divergence", "barrier divergence"),
-    (r"lanes are missing from a collective|calls a collective .* which does not include it", "lanes missing"),
+    (r"lanes are missing from a collective", "lanes missing"),
+    (r"calls a collective .* which does not include it", "lane left out"),
     (r"division by zero", "integer division"),
     (r"assertion failed|hipErrorAssert", "assertion"),
     (r"still running after|no answer within|hipErrorLaunchTimeOut", "no end"),

@@ -18,8 +18,14 @@ from conformance.processes import InfrastructureError
 from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
-from conformance.verdict.evidence import RIGHT_WITH_NARROW_INFO, evidence_of_fault, in_one_order_only, with_unwritten
-from conformance.verdict.mistakes import with_narrow_info
+from conformance.verdict.evidence import (
+    RIGHT_IN_BLOCKS,
+    RIGHT_WITH_NARROW_INFO,
+    evidence_of_fault,
+    in_one_order_only,
+    with_unwritten,
+)
+from conformance.verdict.mistakes import with_narrow_info, with_other_blocks
 from conformance.verdict.trials import TrialCase
 
 KEPT_FAILURES = 20
@@ -27,6 +33,9 @@ KEPT_FAILURES = 20
 
 TIMEOUTS_BEFORE_GIVING_UP = 3
 """Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
+
+_TRIED_IN_BLOCKS = 3
+"""Failing cases of a kernel that are launched again in blocks of another size."""
 
 Buffers = dict[str, NDArray[Any]]
 """Every buffer's whole content after a launch, by parameter name."""
@@ -207,7 +216,7 @@ class _Loop:
                 evidence = evidence_of_fault(self.kernel, case.launch, str(error))
                 evidence = in_one_order_only(evidence) if right is not None else evidence
                 unwritten = () if error.is_timeout else self._unwritten(case, order, None)
-                evidence = evidence if error.is_timeout else self._of_info(case, order, evidence)
+                evidence = evidence if error.is_timeout else self._if_launched_otherwise(case, order, evidence)
                 why, evidence = with_unwritten(str(error), evidence, unwritten, "that it faults")
                 return Failure(case.id, why, reproduce=again, evidence=evidence)
             except Damage as error:
@@ -221,7 +230,7 @@ class _Loop:
             differs = right is not None or self._right_later(case, order, buffers)
             evidence = in_one_order_only(mismatch.evidence) if differs else mismatch.evidence
             unwritten = self._unwritten(case, order, wrong)
-            evidence = self._of_info(case, order, evidence)
+            evidence = self._if_launched_otherwise(case, order, evidence)
             why, evidence = with_unwritten(why, evidence, unwritten, "the answer")
             return Failure(case.id, why, mismatch.index, mismatch.got, mismatch.expected, mismatch.ulp, again, evidence)
         return None
@@ -255,14 +264,18 @@ class _Loop:
             found += [] if same else [what]
         return tuple(found)
 
-    def _of_info(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
-        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it."""
+    def _if_launched_otherwise(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
+        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, or in blocks of
+        another size; the latter is tried of its first failing cases."""
         if self.answers.instead is None or case.must_fault:
             return evidence
-        for launch in with_narrow_info(self.kernel, case.launch):
+        others = [(RIGHT_WITH_NARROW_INFO, launch) for launch in with_narrow_info(self.kernel, case.launch)]
+        if self.counts.failed < _TRIED_IN_BLOCKS:
+            others += [(f"{RIGHT_IN_BLOCKS}{block}", launch) for block, launch in with_other_blocks(case.launch)]
+        for answer, launch in others:
             buffers = self.answers.instead(launch, order)
             if buffers is not None and self.handler.is_right(replace(case, launch=launch), buffers):
-                return replace(evidence, answers=(RIGHT_WITH_NARROW_INFO, *evidence.answers))
+                return replace(evidence, answers=(answer, *evidence.answers))
         return evidence
 
     def _reproduce(self, case: TrialCase, order: str | None = None) -> str:

@@ -6,6 +6,7 @@ parameters in each other's slot. Where the reference then gives what the kernel 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -73,6 +74,9 @@ _SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
     (("src_s", "dst_s"),),
 )
 
+_OTHER_WAVE = {32: 64, 64: 32}
+_MOST_THREADS = 1024
+
 _NULLED = ("alpha", "beta")
 
 
@@ -136,6 +140,21 @@ def with_narrow_info(kernel: Kernel, launch: Launch) -> Iterator[Launch]:
             for arg in launch.args
         )
         yield replace(launch, args=args)
+
+
+def with_other_blocks(launch: Launch) -> Iterator[tuple[str, Launch]]:
+    """``launch`` in blocks of one wave of the other size where Candle's have one along x or y, along x also with twice
+    as many waves, each with that block as candle-parity.toml has it; none where the geometry is the port's already."""
+    x, y, z = (0, 0, 0) if launch.own_geometry else launch.block
+    others = []
+    if x in _OTHER_WAVE:
+        others += [(_OTHER_WAVE[x], y, (f"{_OTHER_WAVE[x]}", "block_y", "block_z"))]
+        others += [(_OTHER_WAVE[x], 2 * y, (f"{_OTHER_WAVE[x]}", "block_y * 2", "block_z"))]
+    if y in _OTHER_WAVE:
+        others += [(x, _OTHER_WAVE[y], ("block_x", f"{_OTHER_WAVE[y]}", "block_z"))]
+    for wide, high, words in others:
+        if wide * high * z <= _MOST_THREADS:
+            yield json.dumps(words), replace(launch, block=(wide, high, z))
 
 
 def _narrow(info: Buffer, rank: int, lists: Sequence[int], step: int) -> NDArray[Any]:

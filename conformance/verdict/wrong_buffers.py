@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 import reference
 from conformance.cases.launch import Buffer, Launch
+from conformance.dtypes import dtype
 from conformance.verdict.compare import is_nan, judge
-from conformance.verdict.conversions import CONVERSIONS
+from conformance.verdict.conversions import CONVERSIONS, equal
 from conformance.verdict.mistakes import INFO, mistakes
 from conformance.verdict.operands import Operand
 from conformance.verdict.wrong_elements import WrongBuffer
@@ -34,6 +35,9 @@ _SOME_SINGLE = 2.0**-30
 
 _CANCELLING = 8
 """Units of the operand's last place: what subtracting near values leaves as an error."""
+
+_GELUS = {"gelu": "gelu_erf", "gelu_erf": "gelu"}
+"""Each with the one that it is mistaken for."""
 
 _WAVE = 64
 _FEW = 8
@@ -211,6 +215,61 @@ def _short(buffer: WrongBuffer) -> bool:
     return bool((errors <= _SOME_SINGLE).all() and (errors > _CANCELLING * 2.0**-52).any())
 
 
+def _otherwise(buffer: WrongBuffer, **other: str) -> NDArray[Any] | None:
+    """What the formula of another variant of the kernel, such as ``dtype``, gives at the wrong elements; ``None`` where
+    there is none."""
+    e, kernel = buffer.elements, buffer.kernel
+    kind = dtype(other.get("dtype", e.dtype.name)).numpy
+    if not e.is_float or kernel.variant.get("dtype") != e.dtype.name or kernel.variant.items() >= other.items():
+        return None
+    given = {
+        name: value.astype(kind) if value is not None and value.dtype == e.dtype.numpy else value
+        for name, value in buffer.launch.reference_arguments().items()
+    }
+    variant, library_ulp = {**kernel.variant, **other}, kernel.tolerance.library_ulp
+    try:
+        found = reference.evaluate(kernel.module, kernel.family, variant, library_ulp, given)[buffer.name]
+    except Exception:
+        return None  # the family has no such formula
+    return np.asarray(found.value[e.wrong.at])
+
+
+def _nan_as_in_f32(buffer: WrongBuffer) -> bool:
+    """Whether a NaN is missing, or has come, at every wrong element, and float32's formula of the operands, of which
+    some are NaN, gives what is there."""
+    e = buffer.elements
+    inputs = [arg for arg in buffer.launch.args if isinstance(arg, Buffer) and arg.dtype == e.dtype.name]
+    if e.dtype.size != 2 or not (e.nan_got != e.nan_expected).all():
+        return False
+    found = _otherwise(buffer, dtype="f32") if any(is_nan(arg.data, e.dtype).any() for arg in inputs) else None
+    return found is not None and equal(e.wrong.got, found.astype(e.dtype.numpy), e.dtype)
+
+
+def _rounded_twice(buffer: WrongBuffer) -> bool:
+    """Whether the formula's value, as float32 has it, lies halfway between each wrong element and the expected one, and
+    goes to the wrong one: float64 may be halfway as well, where digits are far apart."""
+    e, found = buffer.elements, _otherwise(buffer, dtype="f64") if buffer.dtype.size == 2 else None
+    if found is None:
+        return False
+    once = found.astype(np.float32)
+    halfway = np.abs(once - e.got) == np.abs(once - e.expected)
+    return bool(halfway.all()) and equal(e.wrong.got, once.astype(e.dtype.numpy), e.dtype)
+
+
+def _other_gelu(buffer: WrongBuffer) -> bool:
+    """Whether each wrong element is what the other GELU gives, to a few units of the operand, of which digits may
+    cancel, or in 16 bits, where float leaves enough, of the result; and one of them is far from the own GELU."""
+    e, op = buffer.elements, buffer.kernel.variant.get("op", "")
+    found = _otherwise(buffer, op=_GELUS[op]) if op in _GELUS else None
+    if found is None or not buffer.operands:
+        return False
+    error = np.abs(found.astype(np.float64) - e.got)
+    scale = e.got if e.dtype.size == 2 else buffer.operands[0].values.astype(np.float64)
+    unit = 2.0**-e.dtype.floating.mantissa * np.abs(scale) + e.least_normal
+    near = (error <= _CANCELLING * unit) | (np.isnan(found.astype(np.float64)) & e.nan_got)
+    return bool(near.all() and (np.abs(e.got - e.expected) > 4 * _CANCELLING * unit).any())
+
+
 def _ends_of_8_bits(buffer: WrongBuffer) -> bool:
     """Whether an 8-bit float was to be 0 wherever another number stands, or the largest one where a NaN stands."""
     e = buffer.elements
@@ -250,6 +309,9 @@ _WHOLE: tuple[tuple[str, Callable[[WrongBuffer], bool]], ...] = (
     ("ends of 8-bit floats", _ends_of_8_bits),
     ("precision of f32", _single),
     ("fewer digits than f64", _short),
+    ("rounded to float first", _rounded_twice),
+    ("NaN by the rule of f32", _nan_as_in_f32),
+    ("the other GELU", _other_gelu),
     ("error small against the operand", _cancelled),
 )
 

@@ -10,7 +10,9 @@ import pytest
 from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
-from conformance.report.causes.table import CAUSES, Cause
+from conformance.report.causes.cause import Cause
+from conformance.report.causes.older_candle import changes
+from conformance.report.causes.table import CAUSES
 from conformance.report.causes.text import SCREEN, WIDTH
 from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
@@ -98,8 +100,12 @@ def test_an_id_that_is_used_as_an_index_may_write_before_the_output() -> None:
 
 
 def test_what_only_some_launches_have_is_told_as_that() -> None:
-    row = failing((OTHER, ("shape=[1,2,9],k=[3],dilation=2",)), passed=("shape=[1,2,9],k=[3]",), name="conv1d_f32")
+    dilated = tuple(f"shape=[1,2,{n}],k=[3],dilation=2" for n in range(9, 12))
+    plain = tuple(f"shape=[1,2,{n}],k=[3]" for n in range(9, 20))
+    row = failing((OTHER, dilated), passed=plain, name="conv1d_f32")
     assert named(row) == [("only a dilation", ["conv1d_f32"])]
+    by_chance = failing((OTHER, dilated[:1]), passed=plain, name="conv1d_f32")
+    assert named(by_chance) == [("not recognised", ["conv1d_f32"])]
 
 
 def test_parameters_that_differ_in_their_type_only_are_one_cause() -> None:
@@ -108,6 +114,29 @@ def test_parameters_that_differ_in_their_type_only_are_one_cause() -> None:
         for name, kind in (("f32", "float"), ("f64", "double"))
     ]
     assert named(*rows) == [("signature", ["uelu_f32", "uelu_f64"])]
+    (finding,) = find_causes(rows, SPECS_LOADED)
+    assert finding.detail == "parameter 4 is float const*, Candle's is f32 param, in uelu_f32"
+
+
+def test_a_port_that_has_followed_none_of_a_change_of_candles_is_told_its_age() -> None:
+    rows = [failing((NULL, ("shape=[3]",)), name=name) for name in ("uneg_f32", "uabs_f32", "affine_f32")]
+    said = "follows Candle before b219903d0 (2024-03-20; since then info is null for contiguous operands): 3 kernels"
+    assert any(said in line for line in cause_lines(find_causes(rows, SPECS_LOADED)))
+    followed = find_causes([*rows, row("uneg_f64", status="pass", cases=1)], SPECS_LOADED)
+    assert not any("follows Candle" in line for line in cause_lines(followed))
+
+
+def test_the_changes_of_candle_name_causes_and_launches_that_there_are() -> None:
+    launches = {kernel.launch for kernel in SPECS_LOADED.kernels.values()}
+    for change in changes():
+        assert set(change["causes"]) <= {cause.id for cause in CAUSES}
+        assert set(change["launches"]) <= launches
+
+
+def test_blocks_in_which_a_kernel_is_right_are_named_as_a_row_of_the_toml() -> None:
+    right = Evidence(elements=("other",), answers=('right in blocks of ["64", "block_y", "block_z"]',))
+    (finding,) = find_causes([failing((right, ("shape=[3]",)), (OTHER, ("shape=[4]",)))], SPECS_LOADED)
+    assert (finding.cause.id, finding.detail) == ("other-blocks", 'block = ["64", "block_y", "block_z"]')
 
 
 def test_a_record_without_observations_is_told_by_its_failures() -> None:
@@ -178,7 +207,9 @@ def told(failed: int, others: int) -> str:
 
 def test_what_failing_cases_share_is_told_unless_chance_would_give_as_much() -> None:
     assert "; 1 case fails, 35 pass" in told(1, 15)
-    assert "; the one case with operands that are not contiguous fails, the other 20 pass" in told(1, 0)
+    assert "; 1 case fails, 20 pass" in told(1, 0)
+    assert "; all 3 cases with operands that are not contiguous fail, the other 20 pass" in told(3, 0)
+    assert "; 12 cases fail, 33 pass" in told(12, 13)
     assert "; 12 cases fail, all with operands that are not contiguous; with it 8 pass, without 20" in told(12, 8)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.record import KernelResult
-from conformance.report.causes.table import Cause
+from conformance.report.causes.cause import Cause
 from conformance.text import some
 
 CAUSE = Cause("compile error", "", "Does not compile", "mend the line; all that needs it is lost")

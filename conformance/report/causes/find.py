@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import comb
 
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
+from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_BLOCKS, Cause
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
-from conformance.report.causes.table import CAUSES, FIXES_UPSTREAM, Cause
+from conformance.report.causes.older_candle import older_candle
+from conformance.report.causes.table import CAUSES
 from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
+from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
+from conformance.verdict.evidence import RIGHT_IN_BLOCKS
 
 MIXED = Cause("mixed", "", "Several causes in one kernel, not told apart", "take the failing cases one by one")
 UNKNOWN = Cause("not recognised", "", "Not recognised", "the evidence fits no known cause: see the first case")
+
+SIGNATURE = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
+
+_CHANCE = 5e-3
+"""How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
 
 _JUDGED: tuple[Status, ...] = ("fail", "crash", "timeout")
 _TYPES = re.compile(
@@ -47,7 +57,8 @@ class Finding:
     """A cause and the kernels, or launchers, that have it.
 
     ``detail`` tells causes of one row apart, such as compile errors; ``places`` are where the compiler saw these.
-    ``what`` is what has the cause: "kernel" or "launcher".
+    ``what`` is what has the cause: "kernel" or "launcher". ``age`` says which of Candle's changes the port has not
+    followed, if the cause shows that.
     """
 
     cause: Cause
@@ -55,6 +66,7 @@ class Finding:
     detail: str = ""
     places: list[str] = field(default_factory=list)
     what: str = "kernel"
+    age: str = ""
 
     @property
     def place(self) -> str:
@@ -77,7 +89,7 @@ class Finding:
         return sum(len(share.cases) for share in self.shares)
 
 
-def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
+def find_causes(rows: Sequence[KernelResult], specs: Specs) -> list[Finding]:
     """The causes of all failing kernels, or launchers, among ``rows``, that of most kernels first; what is not
     recognised is last.
 
@@ -96,8 +108,17 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
             finding.places += [error.place] if error.place and error.place not in finding.places else []
             continue
         for cause, detail, share in _causes_of(row, specs):
-            found.setdefault((cause.id, detail), Finding(cause, detail=detail, what=what)).shares.append(share)
+            key = _TYPES.sub("T", detail) if cause is SIGNATURE else detail
+            text = detail if key == detail else f"{detail}, in {row.name}"
+            found.setdefault((cause.id, key), Finding(cause, detail=text, what=what)).shares.append(share)
     last = (MIXED.id, UNKNOWN.id)
+    ages = older_candle(
+        {key[0]: {share.kernel.name for share in finding.shares} for key, finding in found.items()},
+        {row.name for row in rows if row.status == "pass"},
+        specs,
+    )
+    for finding in found.values():
+        finding.age = ages.get(finding.cause.id, "")
     order = {key: number for number, key in enumerate(found)}
     return [
         found[key]
@@ -110,18 +131,26 @@ def find_causes(rows: Iterable[KernelResult], specs: Specs) -> list[Finding]:
 def _causes_of(row: KernelResult, specs: Specs) -> Iterable[tuple[Cause, str, Share]]:
     if row.status == "signature":
         text = re.sub(r" \(.*", "", row.message or "other parameters than Candle's")
-        cause = Cause("signature", "L05", "Other parameters than Candle's", "take Candle's parameters in its order")
-        yield cause, _TYPES.sub("T", text), Share(row, (), ())
+        yield SIGNATURE, text, Share(row, (), ())
     elif row.status in _JUDGED:
         kernel = specs.entry(row.name)
         failing = _failing(row)
         passed = tuple(traits_of(text) for text in row.passed)
         variant = kernel.variant
-        line = "" if kernel.fix is None else f'fixes = ["{kernel.fix.name}"]'
         for cause, detail, cases in _assigned(failing, passed, kernel.launch, variant.get("dtype", "")):
-            yield cause, line if cause.id == FIXES_UPSTREAM else detail, Share(row, cases, passed)
+            yield cause, _toml_line(cause, kernel, cases) or detail, Share(row, cases, passed)
         if not failing:
             yield UNKNOWN, "", Share(row, (), ())
+
+
+def _toml_line(cause: Cause, kernel: Kernel, cases: Sequence[Case]) -> str:
+    """What candle-parity.toml has to say of ``kernel``; empty for other causes."""
+    if cause.id == FIXES_UPSTREAM and kernel.fix is not None:
+        return f'fixes = ["{kernel.fix.name}"]'
+    if cause.id == OTHER_BLOCKS:
+        named = sorted(name for case in cases for name in cause.matching(case.evidence))
+        return f"block = {named[0].removeprefix(RIGHT_IN_BLOCKS)}"
+    return ""
 
 
 def _failing(row: KernelResult) -> tuple[Case, ...]:
@@ -203,6 +232,19 @@ def _most_strided(_: Cause, fitting: Sequence[Case], cases: Sequence[Case], __: 
     return bool(strided) and 2 * sum(case in fitting for case in strided) >= len(strided)
 
 
+def _bears_out(failed: int, with_it: int, without: int) -> bool:
+    """Whether ``failed`` cases, all with a trait, and those that pass, some ``with_it`` and some ``without``, show that
+    the trait decides: most with it fail, and that many drawn from all would hardly all have it by chance."""
+    chance = comb(failed + with_it, failed) / comb(failed + with_it + without, failed)
+    return with_it <= failed and chance <= _CHANCE
+
+
+def _not_by_chance(cause: Cause, fitting: Sequence[Case], _: Sequence[Case], passed: Passed) -> bool:
+    judged = [case for case in passed if EMPTY not in case]
+    with_it = sum(not case.isdisjoint(cause.traits) for case in judged)
+    return _bears_out(len(fitting), with_it, len(judged) - with_it)
+
+
 _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool]] = {
     "all that are not contiguous": lambda _, __, ___, passed: _none_passes(passed, (NOT_CONTIGUOUS,)),
     "all with the trait": lambda cause, _, __, passed: _none_passes(passed, cause.traits),
@@ -215,20 +257,17 @@ _HOLDS: dict[str, Callable[[Cause, Sequence[Case], Sequence[Case], Passed], bool
     "one answer": _one_answer,
     "not always all": lambda _, fitting, __, ___: any("all elements" not in case.evidence.answers for case in fitting),
     "all that fail": lambda _, fitting, cases, __: len(fitting) == len(cases),
+    "not by chance": _not_by_chance,
     "spreads": lambda *_: True,
     "spreads to the trait": lambda *_: True,
 }
 """Conditions on all cases of a kernel, by the names that the table has."""
 
 
-_CHANCE = 1e-3
-"""How likely it may be, for a trait to be named, that as many cases drawn from all of them have it."""
-
-
 def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     """What all failing cases of ``finding`` have and fewest others: the trait, cases that fail and that pass with it.
 
-    ``None`` where nothing tells them from the cases that pass, or where chance would give as many a trait in common.
+    ``None`` where the cases do not bear it out.
     """
     failing = [case.traits for share in finding.shares for case in share.cases]
     passed = [case for share in finding.shares for case in share.passed if EMPTY not in case]
@@ -239,7 +278,4 @@ def deciding_trait(finding: Finding) -> tuple[str, int, int] | None:
     if not ranked:
         return None
     with_it = sum(ranked[0] in case for case in passed)
-    share = (with_it + len(failing)) / (len(passed) + len(failing))
-    if with_it == len(passed) or (with_it and share ** len(failing) > _CHANCE):
-        return None
-    return ranked[0], len(failing), with_it
+    return (ranked[0], len(failing), with_it) if _bears_out(len(failing), with_it, len(passed) - with_it) else None

@@ -74,7 +74,7 @@ def described(finding: Finding) -> list[str]:
     marked = f" [{cause.bug_class}]" if cause.bug_class else ""
     lines = [f"{title(finding)}{marked}", f"{kernels(finding)}{_first_place(finding)}"]
     found = evidence(finding)
-    lines += [found] if found else []
+    lines += [text for text in (found, finding.age) if text]
     if cause is UNKNOWN:
         first = finding.shares[0]
         case = next((failure for failure in first.kernel.failures if _is_of(failure, first)), None)

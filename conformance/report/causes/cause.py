@@ -1,0 +1,61 @@
+"""A cause: what is recognised, by which evidence, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.outcome import Evidence
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause and the evidence that it takes.
+
+    Of a failing case: one of ``faults``; one of ``answers`` (a name that ends in a blank stands for all that begin so);
+    no other ``elements`` than these, and one of ``has`` among them; one of ``traits``; a kernel of one of ``launches``
+    and ``dtypes``. ``holds`` lists conditions on all cases of the kernel, by name. With ``part`` it may explain some of
+    a kernel's failing cases and leave the rest to others. ``title`` and ``advice`` are what is printed.
+    """
+
+    id: str
+    bug_class: str
+    title: str
+    advice: str
+    faults: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    elements: tuple[str, ...] = ()
+    has: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    launches: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    part: bool = False
+
+    def fits(self, evidence: Evidence, traits: frozenset[str], launch: str, dtype: str) -> bool:
+        """Whether a failing case is as this cause makes it."""
+        return (
+            (not self.launches or launch in self.launches)
+            and (not self.dtypes or dtype in self.dtypes)
+            and (evidence.fault in self.faults if self.faults else evidence.fault is None or not self._by_values)
+            and (not self.answers or bool(self.matching(evidence)))
+            and (not self.elements or (bool(evidence.elements) and set(evidence.elements) <= set(self.elements)))
+            and (not self.has or not set(self.has).isdisjoint(evidence.elements))
+            and (not self.traits or not traits.isdisjoint(self.traits))
+        )
+
+    @property
+    def _by_values(self) -> bool:
+        """Whether it is recognised by what the kernel has written; a fault may be by its answers or traits alone."""
+        return bool(self.elements or self.has)
+
+    def matching(self, evidence: Evidence) -> frozenset[str]:
+        """Those of the evidence's answers that the row asks for."""
+        return frozenset(filter(self._answers, evidence.answers))
+
+    def _answers(self, name: str) -> bool:
+        return any(name == known or (known.endswith(" ") and name.startswith(known)) for known in self.answers)
+
+
+FIXES_UPSTREAM = "fixes-upstream"
+OTHER_BLOCKS = "other-blocks"
+"""The causes whose detail is a line of candle-parity.toml."""
