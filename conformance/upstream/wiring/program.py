@@ -61,7 +61,8 @@ class Program:
             if around.owner.type is None:
                 return around.owner.trait == owner.trait
             return owner.type is None or owner.type.name in (around.owner.type.name, *owner.generics)
-        if given != wanted + function.has_self:
+        # A function without an owner is known by its name alone: a call that does not fit it is not compiled, but asks.
+        if owner is not None and given != wanted + function.has_self:
             return False
         if parent is not None and parent.type == "scoped_identifier":
             kind = path_of(parent)[-2]
