@@ -71,15 +71,16 @@ def requests(program: Program, call: Node, function: Function) -> list[Request]:
         script = way.next_script()
     if not found and not nobodys:  # nothing that was followed leads to it
         found[None,] = Request(Str((None,)), at, asked_at={at: None}, words=words)
-    patterns = [
-        request.text.expression()
-        for request in found.values()
-        if request.text.known is None and request.text.parts != (None,)
+    # A number without a limit stands for those that were tried one by one.
+    unlimited = [
+        re.compile("".join("[0-9]+" if part is None else re.escape(part) for part in parts))
+        for parts in found
+        if None in parts
     ]
     return [
         request
         for request in found.values()
-        if request.text.known is None or not any(pattern.fullmatch(request.text.known) for pattern in patterns)
+        if request.text.known is None or not any(one.fullmatch(request.text.known) for one in unlimited)
     ]
 
 
