@@ -19,7 +19,7 @@ from conformance.replay import Traces
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.runtimes import runtime_kind
 from conformance.spec.load import load_specs
-from conformance.upstream.wiring.launchers import launcher_calls
+from conformance.upstream.wiring.sources import launcher_calls
 from tests.commands import answer
 
 TREE = Path(__file__).parent / "tree"

@@ -278,6 +278,32 @@ CONSTRUCTS = {
         'fn go(d: &Dev) { d.get_or_load_func("a", &M); }',
         {"a"},
     ),
+    "a match on two enums, in a macro's arms, behind a check that they differ": (
+        "macro_rules! launch { ($d:expr, $n:expr) => {{ load($d, &$n) }}; }\n"
+        "fn load(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }\n"
+        "impl Storage { fn dtype(&self) -> DType { match &self.slice { S::U8(_) => DType::U8, S::F32(_) => DType::F32,"
+        " S::F64(_) => DType::F64, S::F8E4M3(_) => DType::F8E4M3, S::Raw(_) => DType::U8 } }\n"
+        " fn cast(&self, d: &Dev, to: DType) -> Result<()> { if self.dtype() == to { return self.copy() }\n"
+        '  let n = format!("cast_{}_{}", self.dtype().as_str(), to.as_str());\n'
+        "  match (&self.slice, to) { (S::F32(_), DType::U8) => launch!(d, n), (S::F32(_), DType::F32) => launch!(d, n),"
+        " (S::F64(_), DType::F32) => launch!(d, n), _ => return Err(E) }; Ok(()) } }",
+        {"cast_f32_u8", "cast_f64_f32"},
+    ),
+    "a struct in a function, and another one of its name": (
+        "fn a(d: &Dev) { struct Op { n: &'static str }\n"
+        " impl Op { fn run(&self, d: &Dev) { d.get_or_load_func(self.n, &M); } }"
+        ' Op { n: "x" }.run(d) }\n'
+        "fn b(d: &Dev) { struct Op { n: &'static str }\n"
+        ' impl Op { fn run(&self, d: &Dev) { d.get_or_load_func(&format!("b{}", self.n), &M); } }'
+        ' Op { n: "y" }.run(d) }',
+        {"x", "by"},
+    ),
+    "the same condition for the name and for its end": (
+        "fn go(d: &Dev, t: DType, n: usize) -> Result<()> { if n == 0 || n > 2 { bail!() }\n"
+        ' let name = if n == 1 && matches!(t, DType::U8) { "one".to_string() } else { format!("{}{n}", t.as_str()) };'
+        " match t { DType::U8 | DType::F32 => {}, _ => return Err(E) }\n d.get_or_load_func(&name, &M)?; Ok(()) }",
+        {"one", "u82", "f321", "f322"},
+    ),
     "tests do not count": (
         'fn go(d: &Dev) { d.get_or_load_func("a", &M); }\n'
         '#[cfg(test)]\nmod tests { fn t(d: &Dev) { d.get_or_load_func("b", &M); } }',
@@ -304,8 +330,17 @@ def test_evidence(tmp_path: Path) -> None:
         (f"{file}:{LINE + 5}",),
         (f"{file}:{LINE + 6}",),
     )
-    assert wiring.wired_at("toy_f32") == [f"{file}:{LINE + 2}"]
+    assert wiring.wired_at("toy_f32") == [f"{file}:{LINE + 5}"]
     assert wiring.wired_at("toy_u8") == []
+
+
+def test_a_load_with_too_many_ways_is_reported(tmp_path: Path) -> None:
+    flags = ", ".join(f"f{number}: bool" for number in range(14))
+    name = ", ".join(f'if f{number} {{ "a" }} else {{ "b" }}' for number in range(14))
+    wiring = analyse(tmp_path, f"fn go(d: &Dev, {flags}) {{ d.get_or_load_func(&[{name}].concat(), &M); }}")
+    (one,) = wiring.unresolved
+    assert one.why == "it can be reached in more than 10000 ways"
+    assert asked(wiring) == set()
 
 
 def test_another_spelling_is_never_asked_for_and_missing(tmp_path: Path) -> None:
@@ -322,6 +357,7 @@ def test_another_spelling_is_never_asked_for_and_missing(tmp_path: Path) -> None
         ("fn go(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }", "*"),
         ('fn go(d: &Dev, n: &str) { d.get_or_load_func(&format!("other_{n}"), &M); }', "other_*"),
         ('macro_rules! unused { ($d:expr) => { $d.get_or_load_func("x", &M) } }', "*"),
+        ('fn go(d: &Dev) { let n = bail!("no"); d.get_or_load_func(n, &M); }', "*"),
         ('const F: Loader = |d: &Dev| d.get_or_load_func("x", &M);', "*"),
         ("fn go(d: &Dev) { each(d, load) }\npub fn load(d: &Dev, n: &str) { d.get_or_load_func(n, &M); }", "*"),
         ('fn go(d: &Dev) { d.get_or_load_func(&format!("{}_{}", outside::root(), outside::tag()), &M); }', "*_*"),

@@ -10,8 +10,8 @@ from conformance.port.declared.declared import declared_in
 from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.upstream.wiring.judge import wire
-from conformance.upstream.wiring.launchers import launcher_calls
 from conformance.upstream.wiring.report import as_json, as_text, summary
+from conformance.upstream.wiring.sources import launcher_calls
 from conformance.writing import write_text
 
 

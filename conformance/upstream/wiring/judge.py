@@ -13,10 +13,10 @@ from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.upstream.wiring.beyond import defined_here
-from conformance.upstream.wiring.machine import Machine, Request
-from conformance.upstream.wiring.plan import live_functions, loaders
-from conformance.upstream.wiring.reach import LOADS, backend_folder, read_sources
+from conformance.upstream.wiring.paths import TooMany
+from conformance.upstream.wiring.program import Program
+from conformance.upstream.wiring.search import Request, requests
+from conformance.upstream.wiring.sources import LOADS, backend_folder, defined_here, read_sources
 from conformance.upstream.wiring.syntax import RustError
 
 _SPELLED = re.compile("|".join(SPELLINGS))
@@ -27,10 +27,12 @@ _DTYPE = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, DTYPES))})(?![a-
 class Ask:
     """Evidence of a request, all as ``file:line``.
 
+    ``asked_at`` are the places that ask: the calls that hand the name over, or the load where it makes the name itself.
     ``at`` is the load, ``spelled`` the literals that the name is made of, ``callers`` the calls that hand it over.
     ``pattern`` is set where a part of the name is not known.
     """
 
+    asked_at: tuple[str, ...]
     at: str
     spelled: tuple[str, ...]
     callers: tuple[str, ...]
@@ -88,8 +90,8 @@ class Wiring:
     partial: tuple[str, ...] = ()
 
     def wired_at(self, kernel: str) -> list[str]:
-        """``file:line`` of each load that can ask for ``kernel``; empty for one that is never asked for."""
-        return list(dict.fromkeys(ask.at for ask in self.kernels.get(kernel, ())))
+        """``file:line`` of each place that can ask for ``kernel``; empty for one that is never asked for."""
+        return list(dict.fromkeys(place for ask in self.kernels.get(kernel, ()) for place in ask.asked_at))
 
 
 def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), called: Names = OWN_NAMES) -> Wiring:
@@ -99,18 +101,21 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
     kernels.
     """
     folder = backend_folder(candle, backend)
-    names = frozenset((*LOADS, *loads))
-    reach = read_sources(candle, folder, names)
-    machine = Machine(reach.index, names, live_functions(reach.index, reach.functions, names))
+    sources = read_sources(candle, folder, frozenset((*LOADS, *loads)))
+    program = Program(sources.index, sources.loads, sources.serves)
+    found: list[Request] = []
+    unresolved: list[Unresolved] = []
     try:
-        machine.run()
+        for call, function in sources.calls:
+            try:
+                found += requests(program, call, function)
+            except TooMany as cause:
+                unresolved.append(Unresolved(function.scope.place(call), "*", str(cause)))
     except RecursionError:
         raise RustError(candle, None, "holds Rust nested too deep to be analysed; check it out anew") from None
-    requests = list(machine.requests.values())
     asked: dict[str, list[Ask]] = defaultdict(list)
     strange: dict[str, list[Ask]] = defaultdict(list)  # what is no kernel's name, or not in this port
-    unresolved: list[Unresolved] = []
-    for request in requests:
+    for request in found:
         known = request.text.known
         if known is not None:
             name = called.candle(known)
@@ -123,11 +128,8 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
             why = "a part of the name is not known" if request.text.pattern != "*" else "the name is not known"
             unresolved.append(Unresolved(request.at, request.text.pattern, why, _module(request, specs)))
     unresolved += [
-        Unresolved(
-            place, "*", f"no analysed call reaches it{f' in {function}' if function else ', outside any function'}"
-        )
-        for place, function in reach.mentions(loaders(machine, reach.index)).items()
-        if place not in machine.reached
+        Unresolved(place, "*", f"no analysed call reaches it {within}")
+        for place, within in (*sources.others, *program.unfollowed.items())
     ]
     kernels = {name: tuple(asked.get(name, ())) for name in specs.kernels}
     idle = [kernel for name, kernel in specs.kernels.items() if not kernels[name]]
@@ -144,12 +146,12 @@ def wire(candle: Path, backend: str, specs: Specs, loads: Sequence[str] = (), ca
         for kernel in idle
     }
     not_told = {name: places for name, places in not_told.items() if places}
-    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, beyond, reach.partial)
+    return Wiring(candle, folder.name, kernels, missing, tuple(unresolved), not_told, beyond, sources.partial)
 
 
 def _ask(request: Request) -> Ask:
     pattern = None if request.text.known is not None else request.text.pattern
-    return Ask(request.at, request.text.places, request.callers, pattern)
+    return Ask(tuple(request.asked_at), request.at, tuple(request.places), tuple(request.callers), pattern)
 
 
 def _fitting(request: Request, specs: Specs, called: Names) -> list[str]:

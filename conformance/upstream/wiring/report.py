@@ -13,10 +13,11 @@ The JSON, schema 1 (every place is ``file:line``, the file relative to the check
      "unresolved": [{"at": "...", "pattern": "*", "why": "...", "module": null}],
      "partial": ["..."]}
 
-``kernels`` are all of the specs, in their order. An ask's ``at`` is the call that loads the kernel, ``spelled`` the
-literals that the name is made of, ``callers`` the calls that hand it over, and ``pattern`` the name with ``*`` for a
-part that the analysis does not know (null where all of it is known). ``not_told`` are the unresolved loads that may
-ask for a kernel which no other load asks for: whether it is wired is then not known.
+``kernels`` are all of the specs, in their order. ``wired_at`` and ``asked_at`` are the places that ask: the call that
+hands the name to a function which loads what it is given, else the load itself. An ask's ``at`` is the call that loads
+the kernel, ``spelled`` the literals that the name is made of, ``callers`` the calls that hand it over, and ``pattern``
+the name with ``*`` for a part that the analysis does not know (null where all of it is known). ``not_told`` are the
+unresolved loads that may ask for a kernel which no other load asks for: whether it is wired is then not known.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _shown(asks: Sequence[Ask]) -> str:
 
 
 def _places(asks: Sequence[Ask]) -> list[str]:
-    return list(dict.fromkeys(ask.at for ask in asks))
+    return list(dict.fromkeys(place for ask in asks for place in ask.asked_at))
 
 
 def _ask(ask: Ask) -> dict[str, object]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import tree_sitter_rust
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from conformance.reading import read_bytes
 
-_PARSER = Parser(Language(tree_sitter_rust.language()))
+_LANGUAGE = Language(tree_sitter_rust.language())
+_PARSER = Parser(_LANGUAGE)
 
 
 class RustError(ValueError):
@@ -28,6 +31,17 @@ class RustError(ValueError):
 def parse(source: bytes) -> Node:
     """The root of the tree of ``source``; parts that are not Rust are nodes of type ERROR in it."""
     return _PARSER.parse(source).root_node
+
+
+def query(pattern: str) -> Query:
+    """A tree-sitter query over Rust."""
+    return Query(_LANGUAGE, pattern)
+
+
+def matches(pattern: Query, root: Node) -> list[Node]:
+    """The nodes that ``pattern`` captures, in the order of the text, an outer one before those in it."""
+    found = [node for nodes in QueryCursor(pattern).captures(root).values() for node in nodes]
+    return sorted(found, key=lambda node: (node.start_byte, -node.end_byte))
 
 
 def read_rust(path: Path) -> bytes:
@@ -81,3 +95,65 @@ def walk(node: Node) -> Iterator[Node]:
         current = waiting.pop()
         yield current
         waiting.extend(reversed(current.named_children))
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type without references, lifetimes and paths: ``CudaSlice<u8>`` is ``Type("CudaSlice", (Type("u8"),))``."""
+
+    name: str
+    args: tuple[Type, ...] = ()
+
+
+def type_of(node: Node | None) -> Type | None:
+    """A type node as a ``Type``; ``None`` for what is not a named type."""
+    if node is None:
+        return None
+    if node.type in ("type_identifier", "primitive_type", "identifier", "self"):
+        return Type(text_of(node))
+    if node.type in ("scoped_type_identifier", "scoped_identifier"):
+        name = text_of(field_of(node, "name"))
+        owner = field_of(node, "path")
+        # T::Item is not Item; a module's path is left out.
+        return Type(name) if owner is None or text_of(owner)[:1].islower() else Type(text_of(node))
+    if node.type in ("reference_type", "pointer_type"):
+        return type_of(field_of(node, "type"))
+    if node.type == "generic_type":
+        base = type_of(field_of(node, "type"))
+        args = field_of(node, "type_arguments")
+        kinds = [type_of(child) for child in children(args) if child.type != "lifetime"]
+        return None if base is None else Type(base.name, tuple(kind or Type("_") for kind in kinds))
+    return None
+
+
+def field_of(node: Node | None, field: str) -> Node | None:
+    """The child of ``node`` that is its ``field``; ``None`` below none."""
+    return None if node is None else node.child_by_field_name(field)
+
+
+def children(node: Node | None) -> list[Node]:
+    """The named nodes directly below ``node`` without comments; none below none."""
+    return [] if node is None else [child for child in node.named_children if "comment" not in child.type]
+
+
+def path_of(node: Node) -> tuple[str, ...]:
+    """The parts of ``a::b::c``, without type arguments."""
+    return tuple(re.sub(r"<.*", "", part.strip()) for part in text_of(node).split("::"))
+
+
+def ancestors(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Each node round ``node``, from the innermost, with the child of it on the way."""
+    outer = node.parent
+    while outer is not None:
+        yield outer, node
+        node, outer = outer, outer.parent
+
+
+def attributes_of(node: Node) -> list[str]:
+    """The ``#[...]`` before ``node``."""
+    found = []
+    sibling = node.prev_named_sibling
+    while sibling is not None and (sibling.type == "attribute_item" or "comment" in sibling.type):
+        found += [text_of(sibling)] if sibling.type == "attribute_item" else []
+        sibling = sibling.prev_named_sibling
+    return found
