@@ -121,7 +121,7 @@ def _bad_input() -> tuple[type[Exception], ...]:
     from conformance.spec import SelectionError, SpecError
     from conformance.toolchains.targets import AmdError
     from conformance.upstream.checkout import CheckoutError
-    from conformance.upstream.wiring.syntax import RustError
+    from conformance.upstream.rust import RustError
 
     return (
         AmdError,

@@ -12,7 +12,7 @@ from conformance.port.definitions.preprocess import CUDA_DEFINES
 from conformance.port.definitions.scan import Definition, in_parallel, scan_file
 from conformance.port.definitions.source_text import ScanError
 from conformance.reading import read_bytes
-from conformance.upstream.wiring.syntax import line_of, parse_file, text_of, walk
+from conformance.upstream.rust import line_of, parse_file, text_of, walk
 
 KERNEL_FOLDER = Path("candle-kernels/src")
 LAUNCHERS = "ffi.rs"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from candle_wiring.sources import launcher_calls
 from conformance.cases import cases_for, launch_for
 from conformance.cli.commands.record import recordable
 from conformance.cli.usage import UsageError
@@ -19,7 +20,6 @@ from conformance.replay import Traces
 from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.runtimes import runtime_kind
 from conformance.spec.load import load_specs
-from conformance.upstream.wiring.sources import launcher_calls
 from tests.commands import answer
 
 TREE = Path(__file__).parent / "tree"

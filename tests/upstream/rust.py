@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from candle_wiring.judge import Wiring, wire
 from conformance.spec.load import load_specs
-from conformance.upstream.wiring.judge import Wiring, wire
 
 DTYPES = """\
 pub enum DType { U8, F32, F64, F8E4M3 }

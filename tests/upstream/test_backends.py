@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from candle_wiring.judge import wire
 from conformance.cli.main import main
 from conformance.port.declared.names import names_of
 from conformance.spec.load import load_specs
-from conformance.upstream.wiring.judge import wire
-from conformance.upstream.wiring.syntax import RustError
+from conformance.upstream.rust import RustError
 from tests.upstream.rust import BACKEND, LINE, analyse, asked, make_specs, make_tree
 
 GO = 'fn go(d: &Dev) { d.get_or_load_func("toy_u8", &M); }\n'

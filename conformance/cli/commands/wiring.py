@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 
+from candle_wiring.judge import wire
+from candle_wiring.report import as_json, as_text, summary
+from candle_wiring.sources import launcher_calls
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
 from conformance.spec.load import load_specs
 from conformance.text import visible
-from conformance.upstream.wiring.judge import wire
-from conformance.upstream.wiring.report import as_json, as_text, summary
-from conformance.upstream.wiring.sources import launcher_calls
 from conformance.writing import write_text
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.index import Function, Index, Kind
-from conformance.upstream.wiring.paths import UNKNOWN
-from conformance.upstream.wiring.sources import called_by
-from conformance.upstream.wiring.syntax import Type, ancestors, children, field_of, path_of, text_of
+from candle_wiring.index import Function, Index, Kind
+from candle_wiring.paths import UNKNOWN
+from candle_wiring.sources import called_by
+from conformance.upstream.rust import Type, ancestors, children, field_of, path_of, text_of
 
 _CRATES = frozenset(("crate", "self", "super", "candle", "candle_core"))
 _TEXT = re.compile(r"\b(str|String|Cow)\b")

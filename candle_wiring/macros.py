@@ -12,7 +12,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.syntax import ancestors, field_of, matches, parse, path_of, query, text_of
+from conformance.upstream.rust import ancestors, field_of, matches, parse, path_of, query, text_of
 
 _TOKEN = re.compile(
     r"""

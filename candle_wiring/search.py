@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.evaluate import Evaluator
-from conformance.upstream.wiring.index import Function
-from conformance.upstream.wiring.paths import (
+from candle_wiring.evaluate import Evaluator
+from candle_wiring.index import Function
+from candle_wiring.paths import (
     MOST_WAYS,
     Dead,
     Frame,
@@ -21,8 +21,8 @@ from conformance.upstream.wiring.paths import (
     Undecided,
     Way,
 )
-from conformance.upstream.wiring.program import Program
-from conformance.upstream.wiring.syntax import ancestors, children, field_of, text_of
+from candle_wiring.program import Program
+from conformance.upstream.rust import ancestors, children, field_of, text_of
 
 
 @dataclass

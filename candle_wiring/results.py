@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.callers import DEEPEST, Calls
-from conformance.upstream.wiring.index import Function
-from conformance.upstream.wiring.paths import (
+from candle_wiring.callers import DEEPEST, Calls
+from candle_wiring.index import Function
+from candle_wiring.paths import (
     ERROR,
     NONE,
     UNKNOWN,
@@ -26,7 +26,7 @@ from conformance.upstream.wiring.paths import (
     Value,
     Variant,
 )
-from conformance.upstream.wiring.syntax import Type, children, field_of, path_of, text_of, type_of
+from conformance.upstream.rust import Type, children, field_of, path_of, text_of, type_of
 
 _POINTERS = frozenset(("Arc", "Box", "Rc", "Result", "Option"))
 _WRAPPERS = frozenset(("String", "Cow", "Box", "Arc", "Rc", "CString", "Some", "Ok"))

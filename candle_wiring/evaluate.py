@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.index import Constant
-from conformance.upstream.wiring.paths import (
+from candle_wiring.index import Constant
+from candle_wiring.paths import (
     ERROR,
     NONE,
     UNIT,
@@ -25,8 +25,8 @@ from conformance.upstream.wiring.paths import (
     Value,
     Variant,
 )
-from conformance.upstream.wiring.patterns import Patterns
-from conformance.upstream.wiring.syntax import (
+from candle_wiring.patterns import Patterns
+from conformance.upstream.rust import (
     Type,
     ancestors,
     attributes_of,

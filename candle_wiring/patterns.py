@@ -8,7 +8,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.paths import (
+from candle_wiring.paths import (
     ANY_NUMBER,
     ERROR,
     NONE,
@@ -24,8 +24,8 @@ from conformance.upstream.wiring.paths import (
     Value,
     Variant,
 )
-from conformance.upstream.wiring.results import Results
-from conformance.upstream.wiring.syntax import ancestors, children, field_of, path_of, text_of
+from candle_wiring.results import Results
+from conformance.upstream.rust import ancestors, children, field_of, path_of, text_of
 
 _NUMBERS = frozenset(("usize", "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "isize"))
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {

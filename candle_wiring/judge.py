@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from candle_wiring.paths import TooMany
+from candle_wiring.program import Program
+from candle_wiring.search import Request, requests
+from candle_wiring.sources import LOADS, backend_folder, defined_here, read_sources
 from conformance.dtypes import DTYPES, SPELLINGS
 from conformance.port.declared.names import OWN_NAMES, Names
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
-from conformance.upstream.wiring.paths import TooMany
-from conformance.upstream.wiring.program import Program
-from conformance.upstream.wiring.search import Request, requests
-from conformance.upstream.wiring.sources import LOADS, backend_folder, defined_here, read_sources
-from conformance.upstream.wiring.syntax import RustError
+from conformance.upstream.rust import RustError
 
 _SPELLED = re.compile("|".join(SPELLINGS))
 _DTYPE = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, DTYPES))})(?![a-z0-9])")

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.index import Function, parameters_of
-from conformance.upstream.wiring.paths import (
+from candle_wiring.index import Function, parameters_of
+from candle_wiring.paths import (
     UNKNOWN,
     Bound,
     Frame,
@@ -20,9 +20,9 @@ from conformance.upstream.wiring.paths import (
     Value,
     Way,
 )
-from conformance.upstream.wiring.program import Program
-from conformance.upstream.wiring.sources import called_by
-from conformance.upstream.wiring.syntax import Type, children, field_of, text_of, type_of
+from candle_wiring.program import Program
+from candle_wiring.sources import called_by
+from conformance.upstream.rust import Type, children, field_of, text_of, type_of
 
 _NEAR = 2  # callers that are asked for a type
 DEEPEST = 12

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.syntax import (
+from conformance.upstream.rust import (
     Type,
     children,
     field_of,

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 from tree_sitter import Node
 
-from conformance.upstream.wiring.index import Function, Scope
-from conformance.upstream.wiring.syntax import Type
+from candle_wiring.index import Function, Scope
+from conformance.upstream.rust import Type
 
 ANY_NUMBER = 1 << 40
 """Stands for every number above those that are tried one by one."""

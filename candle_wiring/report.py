@@ -25,8 +25,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from candle_wiring.judge import Ask, Missing, Wiring
 from conformance.spec.load import Specs
-from conformance.upstream.wiring.judge import Ask, Missing, Wiring
 
 _SHOWN = 3  # places of evidence per line of the text
 

@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 
 from tree_sitter import Node
 
+from candle_wiring.index import Function, Index
+from candle_wiring.macros import Macro, definitions, expanded
 from conformance.reading import read_bytes
 from conformance.spec.kernel import Kernel
 from conformance.upstream.checkout import CheckoutError
-from conformance.upstream.wiring.index import Function, Index
-from conformance.upstream.wiring.macros import Macro, definitions, expanded
-from conformance.upstream.wiring.syntax import (
+from conformance.upstream.rust import (
     RustError,
     ancestors,
     attributes_of,
