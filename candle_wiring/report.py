@@ -11,19 +11,20 @@ The JSON, schema 1 (every place is ``file:line``, the file relative to the check
      "missing": [{"name": "uexp_f8e4m3", "near": "uexp_fp8_e4m3", "asked_at": ["..."], "asks": [...]}],
      "beyond": [{"name": "own_f32", "defined_at": "...", "asked_at": ["..."]}],
      "unresolved": [{"at": "...", "pattern": "*", "why": "...", "module": null}],
-     "partial": ["..."]}
+     "partial": ["..."], "missing_in_port": [{"name": "uexp_f32", "asked_at": ["..."]}]}
 
 ``kernels`` are all of the specs, in their order. ``wired_at`` and ``asked_at`` are the places that ask: the call that
 hands the name to a function which loads what it is given, else the load itself. An ask's ``at`` is the call that loads
 the kernel, ``spelled`` the literals that the name is made of, ``callers`` the calls that hand it over, and ``pattern``
 the name with ``*`` for a part that the analysis does not know (null where all of it is known). ``not_told`` are the
 unresolved loads that may ask for a kernel which no other load asks for: whether it is wired is then not known.
+``missing_in_port`` is there where kernels of a port were given: what is asked for, and no source of theirs defines.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from candle_wiring.judge import Ask, Missing, Wiring
 from conformance.spec.load import Specs
@@ -31,8 +32,13 @@ from conformance.spec.load import Specs
 _SHOWN = 3  # places of evidence per line of the text
 
 
-def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
+Absent = Mapping[str, Sequence[Ask]]
+"""What is asked for and a port does not define, by name."""
+
+
+def as_json(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> dict[str, object]:
     """The wiring as JSON data; see the head of this module."""
+    in_port = [{"name": name, "asked_at": _places(asks)} for name, asks in (absent or {}).items()]
     return {
         "schema": 1,
         "candle": str(wiring.candle),
@@ -62,6 +68,7 @@ def as_json(wiring: Wiring, specs: Specs) -> dict[str, object]:
             {"at": one.at, "pattern": one.pattern, "why": one.why, "module": one.module} for one in wiring.unresolved
         ],
         "partial": list(wiring.partial),
+        **({} if absent is None else {"missing_in_port": in_port}),
     }
 
 
@@ -81,7 +88,7 @@ def summary(wiring: Wiring) -> dict[str, int]:
     }
 
 
-def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
+def as_text(wiring: Wiring, specs: Specs, absent: Absent | None = None) -> Iterator[str]:
     """The lines of the text report: the counts, then each kernel and each name with its evidence."""
     counts = summary(wiring)
     yield f"{wiring.candle}, {wiring.backend}: {counts['total']} kernels of the specs"
@@ -91,6 +98,11 @@ def as_text(wiring: Wiring, specs: Specs) -> Iterator[str]:
     yield f"  asked for but missing  {counts['missing']}"
     yield f"  beyond Candle's        {counts['beyond']}"
     yield f"  not resolved           {counts['unresolved']}"
+    if absent is not None:
+        yield f"  missing in this port   {len(absent)}"
+        yield from _section(
+            "asked for, missing in this port", [f"{name}  {_shown(asks)}" for name, asks in absent.items()]
+        )
     yield from _section("wired", [f"{name}  {_shown(asks)}" for name, asks in wiring.kernels.items() if asks])
     yield from _section(
         "never asked for",

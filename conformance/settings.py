@@ -113,12 +113,15 @@ class Settings(Options):
     sandbox: bool = launching(
         True, "--no-sandbox", read=bool, help="cpu runtime: do not confine what runs kernels", pytest=True
     )
-    kernels: Path | None = compiling(
+    kernels: Path | None = option(
         None,
         "--kernels",
         read=Path,
         metavar="PATH",
         help="a folder or file of .hip, .cu or .hsaco",
+        commands=(*COMPILING, "wiring"),
+        compiles=True,
+        repeated=True,
         in_file=True,
         pytest=True,
     )

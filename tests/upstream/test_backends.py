@@ -124,6 +124,22 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert data["missing"][0]["asked_at"] == [at]
 
 
+def test_what_a_port_does_not_define_is_missing_there_whatever_candle_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = 'fn go<T: WithDType>(d: &Dev) { d.get_or_load_func(&kernel_name::<T>("toy"), &M); }'
+    candle, specs, out = make_tree(tmp_path, code), make_specs(tmp_path), tmp_path / "wiring.json"
+    (tmp_path / "port").mkdir()
+    (tmp_path / "port" / "toy.hip").write_text('extern "C" __global__ void toy_u8() {}\n')
+    words = ["wiring", "--candle", str(candle), "--specs", str(specs), "--kernels", str(tmp_path / "port")]
+    assert main([*words, "--json", str(out)]) == 1
+    at = f"candle-core/src/cuda_backend/mod.rs:{LINE + 1}"
+    shown = capsys.readouterr().out.partition("asked for, missing in this port: 3\n")[2].splitlines()
+    assert shown[:3] == [f"  {name}  {at}" for name in ("toy_f32", "toy_f64", "toy_f8e4m3")]
+    names = [row["name"] for row in json.loads(out.read_text())["missing_in_port"]]
+    assert names == ["toy_f32", "toy_f64", "toy_f8e4m3"]
+
+
 def test_a_kernel_of_the_checkouts_own_is_not_missing(tmp_path: Path) -> None:
     code = 'fn more(d: &Dev) { d.get_or_load_func("own_u8", &M); d.get_or_load_func("gone_u8", &M); }'
     candle = make_tree(tmp_path, GO + code)

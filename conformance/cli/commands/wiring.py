@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 
-from candle_wiring.judge import wire
+from candle_wiring.judge import Ask, Wiring, wire
 from candle_wiring.report import as_json, as_text, summary
 from candle_wiring.sources import launcher_calls
+from conformance.cli.setup import tree_at
+from conformance.engine.modes import Tree
+from conformance.port.check.objects import object_under_candles_names, read_objects
+from conformance.port.check.source import read_tree, under_candles_names
 from conformance.port.config import config_file_in, read_config
 from conformance.port.declared.declared import declared_in
+from conformance.settings import Settings
 from conformance.spec.load import load_specs
 from conformance.text import visible
 from conformance.writing import write_text
@@ -18,14 +23,17 @@ from conformance.writing import write_text
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     file = arguments.config or config_file_in(arguments.candle)
-    names = declared_in(None if file is None else read_config(file), specs.kernels, specs.launchers).names
+    config = None if file is None else read_config(file)
+    names = declared_in(config, specs.kernels, specs.launchers).names
     wiring = wire(arguments.candle, arguments.backend, specs, arguments.load or (), names)
+    settings = Settings.of(vars(arguments))
+    absent = None if settings.kernels is None else _absent(wiring, tree_at(settings.kernels, settings, specs, config))
     called = launcher_calls(arguments.candle, specs.launchers)
     if arguments.json is not None:
         rows = [{"name": name, "wired_at": list(places)} for name, places in called.items()]
-        text = json.dumps({**as_json(wiring, specs), "launchers": rows}, indent=1, ensure_ascii=False) + "\n"
-        write_text(arguments.json, text)
-    for line in as_text(wiring, specs):
+        data = {**as_json(wiring, specs, absent), "launchers": rows}
+        write_text(arguments.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    for line in as_text(wiring, specs, absent):
         print(visible(line))
     if called:
         idle = [name for name, places in called.items() if not places]
@@ -33,4 +41,18 @@ def command(arguments: argparse.Namespace) -> int:
         named = f"{len(called) - len(idle)} of {len(called)} linked launchers"
         print(f"{named} are named by its Rust, of whatever backend{more}")
     counts = summary(wiring)
-    return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"]))
+    return int(counts["wired"] < counts["total"] or bool(counts["missing"] or counts["unresolved"] or absent))
+
+
+def _absent(wiring: Wiring, tree: Tree) -> dict[str, tuple[Ask, ...]]:
+    """What is asked for by name and defined in no source of ``tree``, with who asks."""
+    texts = [source for source in tree.sources if not source.is_code_object]
+    found = under_candles_names(read_tree(texts, tree.options), tree.declared.names).definitions.values()
+    defined = {definition.name for definitions in found for definition in definitions}
+    objects = [
+        one for source in tree.sources if source.is_code_object for one in read_objects(source.path, source.label)
+    ]
+    for one in objects:
+        defined |= object_under_candles_names(one, tree.declared.names).code.kernels.keys()
+    asked = {**wiring.kernels, **{one.name: one.asks for one in (*wiring.missing, *wiring.beyond)}}
+    return {name: tuple(asks) for name, asks in asked.items() if asks and name not in defined}
