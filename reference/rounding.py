@@ -19,7 +19,8 @@ Array = NDArray[Any]
 
 def f32_odd(x: F64) -> F32:
     """float64 -> float32, rounded to odd. Beyond the largest float32 that is the largest float32, not infinity."""
-    nearest = x.astype(np.float32)
+    with np.errstate(over="ignore"):
+        nearest = x.astype(np.float32)
     return _to_odd(nearest, x - nearest, np.dtype(np.int32))
 
 

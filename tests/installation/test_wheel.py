@@ -11,6 +11,7 @@ from tests.installation.environment import ROOT
 
 FOLDERS = {
     "conformance": "conformance",
+    "candle_wiring": "candle_wiring",
     "reference": "reference",
     "kernels": "conformance/_data/kernels",
     "specs": "conformance/_data/specs",
@@ -48,7 +49,7 @@ def test_every_kind_of_data_is_in_it(names: list[str]) -> None:
 def test_nothing_else_is_in_it(names: list[str]) -> None:
     tops = {name.split("/")[0] for name in names}
     (about,) = (name for name in tops if name.endswith(".dist-info"))
-    assert tops == {"conformance", "reference", about}
+    assert tops == {"conformance", "candle_wiring", "reference", about}
     assert {f"{about}/licenses/LICENSE-{name}" for name in ("MIT", "APACHE")} <= set(names)
     assert [name for name in names if {"tests", "__pycache__"} & set(Path(name).parts)] == []
     assert [name for name in names if Path(name).name.startswith(("test_", "conftest"))] == []
