@@ -1,6 +1,7 @@
-// Activations and rotary embedding in other forms than Candle's, computed in COMPUTE and rounded once (-D COMPUTE=f64, or
-// f32 for what is not wider). -D FORM=stable: no power above 1; product: x * sigmoid(x), and the cube inside gelu as
-// x * (1 + c x^2), unfused. Mistakes: -D MISTAKE=truncated, other_gelu, linear (a power of a small number as 1 + x), naive.
+// Activations and rotary embedding in other forms than Candle's, computed in COMPUTE and rounded once (-D COMPUTE=f64,
+// or f32 for what is not wider). -D FORM=stable: no power above 1; product: x * sigmoid(x), and the cube inside gelu as
+// x * (1 + c x^2), unfused. Mistakes: -D MISTAKE=truncated, other_gelu, linear (a power of a small number as 1 + x),
+// naive.
 #include "arithmetic.h"
 #include "elementwise.h"
 
@@ -84,11 +85,11 @@ struct Of {
   static __device__ W elu(W x, W alpha) { return x > W(0) ? x : alpha * (power(x) - W(1)); }
 };
 
-#define ACTIVATION(name)                                                                    \
-  template <class T>                                                                        \
-  struct name {                                                                             \
-    static constexpr int max_per_thread = 1;                                                \
-    __device__ T operator()(T x) const { return Of<T>::rounded(Of<T>::name(widen(x))); }    \
+#define ACTIVATION(name)                                                                 \
+  template <class T>                                                                     \
+  struct name {                                                                          \
+    static constexpr int max_per_thread = 1;                                             \
+    __device__ T operator()(T x) const { return Of<T>::rounded(Of<T>::name(widen(x))); } \
   };
 ACTIVATION(silu)
 ACTIVATION(sigmoid)
@@ -119,22 +120,22 @@ __device__ void rotate(const T *src, const T *cos, const T *sin, T *dst, u32 bh,
 
 }  // namespace
 
-#define UNARY(name, T)                                                                                  \
+#define UNARY(name, T)                                                                                    \
   extern "C" __global__ void u##name##_##T(const size_t numel, const size_t num_dims, const size_t *info, \
-                                           const T *inp, T *out) {                                      \
-    run(numel, num_dims, info, name<T>{}, inp, out);                                                    \
+                                           const T *inp, T *out) {                                        \
+    run(numel, num_dims, info, name<T>{}, inp, out);                                                      \
   }
-#define KERNELS(T)                                                                                            \
-  UNARY(silu, T)                                                                                              \
-  UNARY(sigmoid, T)                                                                                           \
-  UNARY(gelu, T)                                                                                              \
-  extern "C" __global__ void uelu_##T(const size_t numel, const size_t num_dims, const size_t *info,          \
-                                      const T alpha, const T *inp, T *out) {                                  \
-    run(numel, num_dims, info, elu<T>{alpha}, inp, out);                                                      \
-  }                                                                                                           \
-  extern "C" __global__ void rope_i_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 bh,       \
-                                        const u32 td, const u32 stride_b) {                                   \
-    rotate(src, cos, sin, dst, bh, td, stride_b);                                                             \
+#define KERNELS(T)                                                                                                    \
+  UNARY(silu, T)                                                                                                      \
+  UNARY(sigmoid, T)                                                                                                   \
+  UNARY(gelu, T)                                                                                                      \
+  extern "C" __global__ void uelu_##T(const size_t numel, const size_t num_dims, const size_t *info, const T alpha,   \
+                                      const T *inp, T *out) {                                                         \
+    run(numel, num_dims, info, elu<T>{alpha}, inp, out);                                                              \
+  }                                                                                                                   \
+  extern "C" __global__ void rope_i_##T(const T *src, const T *cos, const T *sin, T *dst, const u32 bh, const u32 td, \
+                                        const u32 stride_b) {                                                         \
+    rotate(src, cos, sin, dst, bh, td, stride_b);                                                                     \
   }
 
 KERNELS(bf16)
