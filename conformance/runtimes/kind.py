@@ -60,6 +60,9 @@ class Runtime(Protocol):
     def set_order(self, order: str) -> None:
         """The thread order of the next launches, where the kind ``chooses_orders``."""
 
+    def order_matters(self) -> bool:
+        """Whether another order of threads may show what the last launch, and one in the opposite order, did not."""
+
     def message(self) -> str: ...
 
     def confine(self) -> str:
@@ -118,6 +121,9 @@ class OnDevice:
 
     def set_order(self, order: str) -> None:
         """A GPU schedules its threads itself."""
+
+    def order_matters(self) -> bool:
+        return True
 
     def confine(self) -> str:
         raise RuntimeError("kernels run on the GPU")

@@ -89,6 +89,39 @@ def test_an_addition_that_is_not_atomic_is_seen_in_shuffled_orders(machine: Remo
     assert wrong == [(order.startswith("shuffle"),) * 2 for order in ORDERS]
 
 
+def _order_matters(machine: Machine) -> bool:
+    return machine.runtime.order_matters()
+
+
+OUT = np.zeros(64, np.uint32)
+INTERACTING = {
+    "a barrier": ("late_first_barrier", [OUT], 0),
+    "a collective": ("ballots", [np.zeros(64, np.uint64)], 0),
+    "an atomic operation": ("order_of_threads", [OUT, OUT], 0),
+    "an atomic operation of single threads": ("order_of_blocks", [OUT, OUT], 0),
+    "a compare-and-swap": ("sums_by_swaps", [OUT, ctypes.c_int(0)], 0),
+    "an addition that is not atomic": ("sums_by_addition", [np.zeros(66, np.uint32)], 0),
+    "shared memory": ("broadcast_without_barrier", [OUT], 0),
+    "dynamic shared memory": ("indices", [np.zeros(4096, np.uint32)], 4),
+}
+
+
+@pytest.mark.parametrize("kind", INTERACTING)
+def test_other_orders_matter_where_threads_interact(machine: Remote, kind: str) -> None:
+    kernel, arguments, shared = INTERACTING[kind]
+    machine.set(order="reverse")
+    threads = 1 if kind.endswith("single threads") else 32
+    machine.good(kernel, arguments, (2,), (threads,), shared)
+    assert machine.do(_order_matters)
+
+
+def test_other_orders_do_not_matter_where_no_thread_has_to_do_with_another(machine: Remote) -> None:
+    for order in ORDERS:
+        machine.set(order=order)
+        machine.good("indices", [np.zeros(4096, np.uint32)], (2,), (32,))
+        assert machine.do(_order_matters) == (order != "reverse")
+
+
 def test_poison_can_be_turned_off(machine: Remote) -> None:
     machine.set(poison=0, threads=1)
     (out,) = machine.good("read_unwritten_shared", [np.zeros(2 * 50, np.uint32)], (50,), (1,), 256)

@@ -69,6 +69,10 @@ class WatchedCalls:
         library.hipcpuLive.restype = None
         self._watching = library
 
+    def order_matters(self) -> bool:
+        """See ``Runtime``."""
+        return True
+
     def begin_call(self, stream: int, pointers: Sequence[int | None] = ()) -> None:
         """See ``LauncherRuntime``."""
         self._watching.hipcpuBeginCall(stream)
@@ -129,6 +133,10 @@ class CpuRuntime(WatchedCalls):
         """Thread order of the next launches: ``forward``, ``reverse`` or ``shuffle:SEED``."""
         if order != self._order:
             self.set_option("order", order)
+
+    def order_matters(self) -> bool:
+        """See ``Runtime``."""
+        return bool(self._library.hipcpuOrderMatters())
 
     def confine(self, limits: Limits | None = None) -> str:
         """Confine this process for good, before it loads a stranger's kernels; what guards: ``seccomp and Landlock 7``.

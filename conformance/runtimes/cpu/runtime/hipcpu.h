@@ -31,6 +31,10 @@ const char *hipcpuOptions(void);
 // Message of the last HIP call on this thread that failed: kernel, block, thread, cause. Never null.
 const char *hipcpuLastMessage(void);
 
+// 0 where the last launch was in reverse order, and no thread waited for another, used shared memory or an atomic
+// operation, or read what it stored to afterwards: what any order of threads may change, forward and reverse show.
+int hipcpuOrderMatters(void);
+
 // The kernels of a loaded module (hipModule_t) as JSON, valid while it is loaded; null for an unknown module:
 //   [{"name": "k", "file": "k.hip", "line": 3, "params": [{"type": "float const*", "size": 8, "align": 8}]}]
 const char *hipcpuModuleKernels(void *module);

@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -114,6 +115,14 @@ Error check_shared(const Function &function) {
   return Success;
 }
 
+std::atomic<bool> interacted{true};  // in the last launch
+
+bool shares_memory(const Function &function, unsigned dynamic_bytes) {
+  if (dynamic_bytes) return true;
+  if (function.module->compiled_by_clang()) return function.shared && function.shared->count;
+  return function.module->thread_local_bytes() != 0;
+}
+
 // Pointers to the arguments, and aligned copies of packed ones.
 class Arguments {
  public:
@@ -183,6 +192,8 @@ class Arguments {
 
 }  // namespace
 
+bool order_matters() { return options().order() != Order::Reverse || interacted; }
+
 std::unique_lock<std::mutex> lock_launches() { return std::unique_lock(launch_mutex()); }
 
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
@@ -217,6 +228,9 @@ Error launch(const Function &function, simt_index grid, simt_index block, unsign
   plan.poison = settings.poison();
   plan.poison_byte = poison_byte(order, seed);
   plan.switch_at_atomics = order == Order::Shuffle && plan.threads > 1;
+  plan.watch_atomics = order == Order::Reverse;
+  plan.interacted = &interacted;
+  interacted = shares_memory(function, dynamic_bytes);
   orders.apply(plan, order, seed);
 
   Job job;

@@ -13,6 +13,9 @@ namespace simt {
 Error launch(const Function &function, simt_index grid, simt_index block, unsigned dynamic_bytes, void **params,
              void **extra);
 
+// See hipcpuOrderMatters.
+bool order_matters();
+
 // Keeps launches from running while modules or memory that kernels may use are freed.
 std::unique_lock<std::mutex> lock_launches();
 

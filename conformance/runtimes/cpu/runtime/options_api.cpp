@@ -31,4 +31,5 @@ SIMT_API const char *hipcpuOptions() {
   text = options().json();
   return text.c_str();
 }
+SIMT_API int hipcpuOrderMatters() { return order_matters(); }
 SIMT_API const char *hipcpuLastMessage() { return last_message(); }

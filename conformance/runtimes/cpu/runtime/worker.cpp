@@ -70,7 +70,8 @@ bool Worker::begin(const Plan &plan) {
   gridDim = plan.grid;
   threads = plan.threads;
   wave_size = plan.wave;
-  switch_at_atomics = plan.switch_at_atomics;
+  switch_at_atomics = plan.switch_at_atomics || plan.watch_atomics;
+  interacted_ = false;
   const Module &module = *plan.function->module;
   if (!shared_memory_.lay_out(module.shared_variables(), module.shared_variable_count(), plan.function->shared,
                               plan.dynamic_bytes)) {
@@ -265,6 +266,10 @@ Resume Worker::dispatch() {
 // Threads that retry a compare-and-swap on one word would switch once for each of the others: a few times show as much.
 Resume Worker::on_switch(void *sp) {
   constexpr unsigned char most_switches = 4;  // of a thread in a block
+  if (plan_->watch_atomics) {
+    switch_at_atomics = 0;
+    return {sp, 0};
+  }
   Thread &thread = threads_[current_];
   if (thread.switches == most_switches) return {sp, 0};
   ++thread.switches;
@@ -279,6 +284,7 @@ Resume Worker::on_switch(void *sp) {
 
 Resume Worker::on_barrier(const char *file, int location, void *sp) {
   if (!fiber_mode) enter_fiber_mode();
+  interact();
   Thread &thread = threads_[current_];
   thread.sp = sp;
   thread.file = file;

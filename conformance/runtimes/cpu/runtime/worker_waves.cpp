@@ -8,6 +8,7 @@ namespace simt {
 Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int source, const char *file, int location,
                        void *sp) {
   if (!fiber_mode) enter_fiber_mode();
+  interact();
   if (op == SIMT_SWITCH) return on_switch(sp);
   if (op & SIMT_NAMED && wave_size < SIMT_MAX_WAVE) mask &= (std::uint64_t{1} << wave_size) - 1;
   const unsigned shift = static_cast<unsigned>(std::countr_zero(wave_size));
