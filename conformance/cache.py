@@ -1,6 +1,6 @@
-"""Folders of compiled objects: each with its digest, written whole or not at all, checked whenever it is read.
+"""Folders of what took long to make: each with its digest, written whole or not at all, checked whenever it is read.
 
-Nothing in an ``ObjectFolder`` raises for a folder that is damaged, full or read-only: the object is compiled again, and
+Nothing in an ``ObjectFolder`` raises for a folder that is damaged, full or read-only: the object is made again, and
 ``take_warnings`` says why. ``locked`` is how processes wait for the one that makes what they need.
 """
 
@@ -50,10 +50,15 @@ def locked(path: Path, seconds: float) -> Iterator[bool]:
 
 
 class ObjectFolder:
-    """Objects by key. An object is a line with its SHA-256, then its bytes."""
+    """Objects by key. An object is a line with its SHA-256, then its bytes.
 
-    def __init__(self, folder: Path) -> None:
+    Messages say that objects are ``made``. Where they would have more than ``most_bytes``, the oldest go.
+    """
+
+    def __init__(self, folder: Path, made: str = "compiled", most_bytes: int | None = None) -> None:
         self._folder = folder
+        self._made = made
+        self._most_bytes = most_bytes
 
     def path(self, key: str) -> Path:
         return self._folder / (key + SUFFIX)
@@ -69,7 +74,7 @@ class ObjectFolder:
             if kind_of(entry) is not None:
                 self._throw_away(entry, "it is not a file")
                 return None
-            warn(f"{entry} cannot be read ({error.strerror}): it is compiled again")
+            warn(f"{entry} cannot be read ({error.strerror}): it is {self._made} again")
             return None
         digest, code = content[len(_MAGIC) : _HEADER - 1], content[_HEADER:]
         if content.startswith(_MAGIC) and digest == _digest(key, code):
@@ -99,6 +104,8 @@ class ObjectFolder:
         try:
             part.write_bytes(_MAGIC + _digest(key, code) + b"\n" + code)
             os.replace(part, self.path(key))
+            if self._most_bytes is not None:
+                self._trim(self._most_bytes)
         except OSError as error:
             with suppress(OSError):
                 part.unlink()
@@ -118,8 +125,17 @@ class ObjectFolder:
                     path.unlink(missing_ok=True)
                     os.close(lock)
 
+    def _trim(self, most_bytes: int) -> None:
+        """Remove the oldest objects beyond ``most_bytes``; another process may be doing the same."""
+        with suppress(OSError):
+            found = [(entry.stat(), entry) for entry in self._folder.glob(f"*{SUFFIX}")]
+            for status, entry in sorted(found, key=lambda one: one[0].st_mtime, reverse=True):
+                most_bytes -= status.st_size
+                if most_bytes < 0:
+                    entry.unlink(missing_ok=True)
+
     def _throw_away(self, entry: Path, what: str) -> None:
-        warn(f"{entry} is damaged ({what}): it is thrown away and compiled again")
+        warn(f"{entry} is damaged ({what}): it is thrown away and {self._made} again")
         try:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -128,12 +144,12 @@ class ObjectFolder:
         except FileNotFoundError:
             pass  # another process was faster
         except OSError as error:
-            warn(f"{entry} cannot be removed ({error.strerror}); remove it, or it is compiled again in every run")
+            warn(f"{entry} cannot be removed ({error.strerror}); remove it, or it is {self._made} again in every run")
 
     def _cannot_keep(self, error: OSError) -> None:
         warn(
-            f"the cache folder {self._folder} cannot be written ({error.strerror}): what is compiled is not kept; make "
-            "room there, or name another folder in CANDLE_PARITY_CACHE"
+            f"the cache folder {self._folder} cannot be written ({error.strerror}): what is {self._made} is not kept; "
+            "make room there, or name another folder in CANDLE_PARITY_CACHE"
         )
 
     def _path(self, key: str, suffix: str) -> Path:

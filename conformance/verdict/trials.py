@@ -28,6 +28,7 @@ from conformance.replay.traces import Trace, Traces
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import is_poison, judge_argument
 from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
+from conformance.verdict.kept_answers import KeptAnswers
 from reference.expected import Expected
 
 Subject = Literal["kernels", "reference"]
@@ -94,12 +95,15 @@ def generated(kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterat
     """
     if cases is None:
         cases = cases_for(kernel) if has_cases(kernel) else ()
+    cases = tuple(cases)
+    answers = KeptAnswers(kernel, cases, salt, _reference)
     for case in cases:
         launch = launch_for(kernel, case, salt)
         try:
-            yield TrialCase(case, launch, _reference(kernel, launch))
+            yield TrialCase(case, launch, answers.of(case, launch))
         except reference.Faults as fault:
             yield TrialCase(case, launch, {}, must_fault=str(fault))
+    answers.keep()
 
 
 def with_geometry(cases: Iterable[TrialCase], declared: Declared, kernel: str, wave: int) -> Iterator[TrialCase]:
