@@ -1,7 +1,7 @@
 """Expected answers that took long to compute, kept in the cache folder from run to run.
 
 They depend on the kernel's spec, the cases' ids, the salt, the sources of ``reference/`` and ``conformance/cases/``,
-and the numpy and processor that compute them: all that is in the key. A damaged object is computed again (``cache.py``).
+and the numpy and processor that compute them: all that is in the key. A damaged object is computed again.
 """
 
 from __future__ import annotations

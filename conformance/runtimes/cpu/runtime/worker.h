@@ -30,8 +30,8 @@ struct Plan {
   bool poison;
   unsigned char poison_byte;  // of shared memory
   bool switch_at_atomics;
-  bool watch_atomics;             // see hipcpuOrderMatters
-  std::atomic<bool> *interacted;  // set where a thread waits for others or might change what they read
+  bool watch_atomics;               // see hipcpuOrderMatters
+  std::atomic<bool> *interacted;    // set where a thread waits for others or might change what they read
   const std::uint32_t *order;       // linear thread number at each position; null for forward
   const unsigned char *lane_order;  // likewise for the lanes of a wave; null for forward
 };
@@ -136,7 +136,7 @@ class Worker : public simt_context {
   unsigned at_barrier_ = 0;
   unsigned released_ = 0, release_end_ = 0;  // positions still to be resumed after a barrier
   bool locations_differ_ = false;
-  bool interacted_ = false;  // in this launch
+  bool interacted_ = false;              // in this launch
   bool returned_after_barrier_ = false;  // a thread that had passed a barrier has returned
   SourceLocation barrier_location_;      // of the first thread that waits
   std::uint32_t barrier_call_ = 0;       // likewise
