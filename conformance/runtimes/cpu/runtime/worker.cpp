@@ -263,23 +263,6 @@ Resume Worker::dispatch() {
   }
 }
 
-// Threads that retry a compare-and-swap on one word would switch once for each of the others: a few times show as much.
-Resume Worker::on_switch(void *sp) {
-  constexpr unsigned char most_switches = 4;  // of a thread in a block
-  if (plan_->watch_atomics) {
-    switch_at_atomics = 0;
-    return {sp, 0};
-  }
-  Thread &thread = threads_[current_];
-  if (thread.switches == most_switches) return {sp, 0};
-  ++thread.switches;
-  thread.sp = sp;
-  thread.result = 0;
-  thread.state = Switched;
-  switched_[switched_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(current_);
-  return dispatch();
-}
-
 // ---- barriers
 
 Resume Worker::on_barrier(const char *file, int location, void *sp) {

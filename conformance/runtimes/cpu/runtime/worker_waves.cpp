@@ -48,6 +48,23 @@ Resume Worker::on_wave(int op, std::uint64_t mask, std::uint64_t value, int sour
   return dispatch();
 }
 
+// Threads that retry a compare-and-swap on one word would switch once for each of the others: a few times show as much.
+Resume Worker::on_switch(void *sp) {
+  constexpr unsigned char most_switches = 4;  // of a thread in a block
+  if (plan_->watch_atomics) {
+    switch_at_atomics = 0;
+    return {sp, 0};
+  }
+  Thread &thread = threads_[current_];
+  if (thread.switches == most_switches) return {sp, 0};
+  ++thread.switches;
+  thread.sp = sp;
+  thread.result = 0;
+  thread.state = Switched;
+  switched_[switched_tail_++ % SIMT_MAX_THREADS] = static_cast<std::uint16_t>(current_);
+  return dispatch();
+}
+
 void Worker::complete_wave(unsigned w, std::uint64_t group) {
   Thread *lanes = threads_.get() + w * wave_size;
   const auto each = [group, lanes](auto &&action) {
