@@ -1,4 +1,5 @@
 // Branches, calls, barriers, traps, and what has no effect on an interpreter: caches, priorities.
+#include "hostcalls.h"
 #include "machine.h"
 
 namespace isa {
@@ -25,7 +26,7 @@ u64 next_address(const Wave &w, const Inst &i) { return w.launch->code->address_
 u64 register_value(const Wave &w, u32 number) {
   const u32 generation = w.launch->code->generation;
   const bool has_xcc = w.launch->code->target.starts_with("gfx94") || w.launch->code->target.starts_with("gfx95");
-  if (number == 1) return 0xf0 | 1u << 9 | 1u << 8;  // MODE: every subnormal kept, IEEE, DX10 clamp
+  if (number == 1) return 0xf0 | 1u << 9 | 1u << 8;    // MODE: every subnormal kept, IEEE, DX10 clamp
   if (number == (generation == 9 ? 4 : 23)) return 0;  // HW_ID
   if (number == 20 && has_xcc) return 0;               // XCC_ID
   if (number == 29 && generation > 9) return w.executed & (generation == 12 ? 0xffffffff : 0xfffff);  // SHADER_CYCLES
@@ -39,8 +40,8 @@ void get_register(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, static_cast<u32>(value >> offset & ((u64{1} << size) - 1)));
 }
 
-// s_set_gpr_idx_on of Vega and CDNA: until s_set_gpr_idx_off, M0 counts from the sources and destinations that `i` names
-// on. LLVM puts moves between the two, which are executed here.
+// s_set_gpr_idx_on of Vega and CDNA: until s_set_gpr_idx_off, M0 counts from the sources and destinations that `i`
+// names on. LLVM puts moves between the two, which are executed here.
 void index_registers(Wave &w, const Inst &i) {
   const Code &code = *w.launch->code;
   const u32 by = w.scalar(i.src[0], i) & 255, what = i.src[1] & 15;
@@ -81,7 +82,7 @@ void counted(Wave &w, const Inst &i) {
 
 constexpr Semantics control_rows[] = {
     {"s_nop", nothing},
-    {"s_sleep", nothing},
+    {"s_sleep", [](Wave &, const Inst &) { serve_hostcalls(); }},
     {"s_setprio", nothing},
     {"s_icache_inv", nothing},
     {"s_dcache_inv", nothing},
@@ -157,7 +158,7 @@ constexpr Semantics control_rows[] = {
        const i64 words = static_cast<i16>(i.constant);
        w.pc = w.launch->code->index_at(back + static_cast<u64>(4 * words));
      }},
-    {"s_sendmsg_rtn_b32", &answers<1, [](const Wave &) { return u64{0}; }>},  // asked for before a trap
+    {"s_sendmsg_rtn_b32", &answers<1, [](const Wave &) { return u64{0}; }>},       // asked for before a trap
     {"s_sendmsg_rtn_b64", &answers<2, [](const Wave &w) { return w.executed; }>},  // the clock
     {"s_memtime", &answers<2, [](const Wave &w) { return w.executed; }>},
     {"s_memrealtime", &answers<2, [](const Wave &w) { return w.executed; }>},

@@ -185,11 +185,9 @@ void permute(Wave &w, const Inst &i) {
 
 #define ATOMIC(name, suffix, T, f) \
   {"ds_" name "_" suffix, &atomic<T, f<T>, false>}, { "ds_" name "_rtn_" suffix, &atomic<T, f<T>, true> }
-#define PAIR(name, suffix, function, ...)                           \
-  {"ds_" name "_" suffix, &function<__VA_ARGS__, false>}, {         \
-    "ds_" name "_rtn_" suffix, &function<__VA_ARGS__, true>         \
-  }
-#define WORDS(bits)                                                                                        \
+#define PAIR(name, suffix, function, ...) \
+  {"ds_" name "_" suffix, &function<__VA_ARGS__, false>}, { "ds_" name "_rtn_" suffix, &function<__VA_ARGS__, true> }
+#define WORDS(bits)                                                                                           \
   ATOMIC("add", "u" #bits, u##bits, added), ATOMIC("sub", "u" #bits, u##bits, subtracted),                    \
       ATOMIC("rsub", "u" #bits, u##bits, subtracted_from), ATOMIC("inc", "u" #bits, u##bits, incremented),    \
       ATOMIC("dec", "u" #bits, u##bits, decremented), ATOMIC("min", "u" #bits, u##bits, lesser),              \

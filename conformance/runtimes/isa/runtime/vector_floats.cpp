@@ -14,8 +14,8 @@ f64 sin_of(f64 x) {
 }
 f64 cos_of(f64 x) { return std::sin((0.25 - std::fabs(x - std::nearbyint(x))) * 6.283185307179586); }
 
-// v_sin and v_cos. Vega and CDNA take up to 256 turns, and give `outside` for more ("Vega" ISA document, V_SIN_F32; LLVM
-// reduces arguments for older targets only). tinygrad's tests of RDNA 3 have no such limit.
+// v_sin and v_cos. Vega and CDNA take up to 256 turns, and give `outside` for more ("Vega" ISA document, V_SIN_F32;
+// LLVM reduces arguments for older targets only). tinygrad's tests of RDNA 3 have no such limit.
 template <class T, auto f, int outside>
 void turned(Wave &w, const Inst &i) {
   T a_[lanes], r[lanes];
@@ -135,18 +135,18 @@ u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
       F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
 
 // One after the other: the median of three, and what holds a number between two.
-#define MIXED(type, T, keeps)                                                                               \
-  F3("v_med3_" type, T, keeps, median<T, minimum<T>, maximum<T>>(a, b, c)),                                 \
-      F3("v_med3_num_" type, T, keeps, median<T, minimum_number<T>, maximum_number<T>>(a, b, c)),           \
-      F3("v_maxmin_" type, T, keeps, minimum(maximum(a, b), c)),                                            \
-      F3("v_minmax_" type, T, keeps, maximum(minimum(a, b), c)),                                            \
-      F3("v_maxmin_num_" type, T, keeps, minimum_number(maximum_number(a, b), c)),                          \
+#define MIXED(type, T, keeps)                                                                     \
+  F3("v_med3_" type, T, keeps, median<T, minimum<T>, maximum<T>>(a, b, c)),                       \
+      F3("v_med3_num_" type, T, keeps, median<T, minimum_number<T>, maximum_number<T>>(a, b, c)), \
+      F3("v_maxmin_" type, T, keeps, minimum(maximum(a, b), c)),                                  \
+      F3("v_minmax_" type, T, keeps, maximum(minimum(a, b), c)),                                  \
+      F3("v_maxmin_num_" type, T, keeps, minimum_number(maximum_number(a, b), c)),                \
       F3("v_minmax_num_" type, T, keeps, maximum_number(minimum_number(a, b), c))
-#define IEEE_EXTREMES(type, T)                                                                              \
-  F2("v_maximum_" type, T, ieee_maximum(a, b)), F2("v_minimum_" type, T, ieee_minimum(a, b)),               \
-      F3("v_maximum3_" type, T, true, ieee_maximum(ieee_maximum(a, b), c)),                                 \
-      F3("v_minimum3_" type, T, true, ieee_minimum(ieee_minimum(a, b), c)),                                 \
-      F3("v_maximumminimum_" type, T, true, ieee_minimum(ieee_maximum(a, b), c)),                           \
+#define IEEE_EXTREMES(type, T)                                                                \
+  F2("v_maximum_" type, T, ieee_maximum(a, b)), F2("v_minimum_" type, T, ieee_minimum(a, b)), \
+      F3("v_maximum3_" type, T, true, ieee_maximum(ieee_maximum(a, b), c)),                   \
+      F3("v_minimum3_" type, T, true, ieee_minimum(ieee_minimum(a, b), c)),                   \
+      F3("v_maximumminimum_" type, T, true, ieee_minimum(ieee_maximum(a, b), c)),             \
       F3("v_minimummaximum_" type, T, true, ieee_maximum(ieee_minimum(a, b), c))
 #define NUMBERS(type, T) F2("v_max_num_" type, T, maximum_number(a, b)), F2("v_min_num_" type, T, minimum_number(a, b))
 
@@ -200,8 +200,7 @@ constexpr Semantics float_rows[] = {
     F1("v_frexp_mant_f32", f32, mantissa_of(a)),
     F1("v_frexp_mant_f64", f64, mantissa_of(a)),
     F1("v_frexp_mant_f16", f16, static_cast<f16>(mantissa_of(static_cast<f32>(a)))),
-    {"v_frexp_exp_i16_f16",
-     &unary<i16, f16, [](f16 a) { return static_cast<i16>(exponent_of(static_cast<f32>(a))); }>},
+    {"v_frexp_exp_i16_f16", &unary<i16, f16, [](f16 a) { return static_cast<i16>(exponent_of(static_cast<f32>(a))); }>},
     {"v_frexp_exp_i32_f32", &unary<i32, f32, [](f32 a) { return exponent_of(a); }>},
     {"v_frexp_exp_i32_f64", &unary<i32, f64, [](f64 a) { return exponent_of(a); }>},
     {"v_ldexp_f32", &binary<f32, f32, i32, [](f32 a, i32 b) { return static_cast<f32>(scaled(a, b)); }>},
@@ -246,12 +245,11 @@ constexpr Semantics float_rows[] = {
      &binary<u32, f32, f32, [](f32 a, f32 b) { return joined(to_integer<i16>(a), to_integer<i16>(b)); }>},
     {"v_cvt_pk_u16_f32",
      &binary<u32, f32, f32, [](f32 a, f32 b) { return joined(to_integer<u16>(a), to_integer<u16>(b)); }>},
-    {"v_cvt_pk_u8_f32",
-     &ternary<u32, f32, u32, u32,
-              [](f32 a, u32 b, u32 c) {
-                const u32 at = 8 * (b & 3), byte = std::min(to_integer<u32>(a), 255u);
-                return (c & ~(255u << at)) | byte << at;
-              }>},
+    {"v_cvt_pk_u8_f32", &ternary<u32, f32, u32, u32,
+                                 [](f32 a, u32 b, u32 c) {
+                                   const u32 at = 8 * (b & 3), byte = std::min(to_integer<u32>(a), 255u);
+                                   return (c & ~(255u << at)) | byte << at;
+                                 }>},
     {"v_cvt_f32_ubyte0", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a & 255); }>},
     {"v_cvt_f32_ubyte1", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 8 & 255); }>},
     {"v_cvt_f32_ubyte2", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 16 & 255); }>},

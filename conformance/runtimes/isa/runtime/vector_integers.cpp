@@ -172,7 +172,8 @@ void move_relative(Wave &w, const Inst &i) {
   const u32 by = w.scalar(m0, i);
   Inst moved = i;
   const auto shift = [&](u16 &code) {
-    if (code < vgpr || u64{code} + by >= temporary) throw Fault(Fault::Other, "a relative move outside of the registers");
+    if (code < vgpr || u64{code} + by >= temporary)
+      throw Fault(Fault::Other, "a relative move outside of the registers");
     code = static_cast<u16>(code + by);
   };
   if (from) shift(moved.src[0]);
@@ -316,13 +317,15 @@ constexpr Semantics integer_rows[] = {
     {"v_sat_pk_u8_i16", &unary<u16, u32, [](u32 a) { return saturated_bytes(a); }>},
     {"v_cvt_i32_i16", &unary<i32, i16, [](i16 a) -> i32 { return a; }>},
     {"v_cvt_u32_u16", &unary<u32, u16, [](u16 a) -> u32 { return a; }>},
-    {"v_cvt_pk_i16_i32", &binary<u32, i32, i32, [](i32 a, i32 b) {
-       return (static_cast<u32>(saturated<i16>(a)) & 0xffff) | static_cast<u32>(saturated<i16>(b)) << 16;
-     }>},
+    {"v_cvt_pk_i16_i32", &binary<u32, i32, i32,
+                                 [](i32 a, i32 b) {
+                                   return (static_cast<u32>(saturated<i16>(a)) & 0xffff) |
+                                          static_cast<u32>(saturated<i16>(b)) << 16;
+                                 }>},
     U2("v_cvt_pk_u16_u32", std::min(a, 0xffffu) | std::min(b, 0xffffu) << 16),
-    {"v_mad_i32_i16", &ternary<i32, i16, i16, i32, [](i16 a, i16 b, i32 c) {
-       return static_cast<i32>(static_cast<u32>(a * b) + static_cast<u32>(c));
-     }>},
+    {"v_mad_i32_i16",
+     &ternary<i32, i16, i16, i32,
+              [](i16 a, i16 b, i32 c) { return static_cast<i32>(static_cast<u32>(a * b) + static_cast<u32>(c)); }>},
     {"v_mad_u32_u16", &ternary<u32, u16, u16, u32, [](u16 a, u16 b, u32 c) { return u32{a} * b + c; }>},
     {"v_swap_b32", &swap},
     {"v_permlane64_b32", &permute_halves},
