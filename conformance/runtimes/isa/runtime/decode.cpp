@@ -133,8 +133,9 @@ constexpr Rename renames[] = {
 };
 
 Run find(const char *name) {
-  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
-                     find_integer, find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix})
+  for (auto *look :
+       {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate, find_integer,
+        find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix, find_byte_float})
     if (const Run run = look(name)) return run;
   return nullptr;
 }

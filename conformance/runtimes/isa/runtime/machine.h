@@ -324,6 +324,7 @@ Run find_lds(const char *name);
 Run find_buffer(const char *name);
 Run find_wait(const char *name);
 Run find_dot(const char *name);
+Run find_byte_float(const char *name);
 Run find_matrix(const char *name);
 void run_dpp(Wave &, const Inst &);
 void run_sdwa(Wave &, const Inst &);
