@@ -300,7 +300,7 @@ constexpr Semantics scalar_rows[] = {
     T32("s_mul_hi_i32", static_cast<u32>(i64{s(a)} * s(b) >> 32)),
     T32("s_pack_ll_b32_b16", (a & 0xffff) | b << 16),
     T32("s_pack_lh_b32_b16", (a & 0xffff) | (b & 0xffff0000)),
-    B32("s_absdiff_i32", s(a) > s(b) ? a - b : b - a),
+    B32("s_absdiff_i32", s(a - b) < 0 ? b - a : a - b),
     T32("s_pack_hl_b32_b16", a >> 16 | b << 16),
     T32("s_pack_hh_b32_b16", a >> 16 | (b & 0xffff0000)),
     {"s_lshl1_add_u32", &carry<[](u64 a, u64 b, u64) { return (a << 1) + b; }>},
