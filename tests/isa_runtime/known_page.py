@@ -18,7 +18,7 @@ from tests.isa_runtime.opcodes import TARGETS, written
 PAGE = ROOT / "docs" / "runtimes.md"
 CLASSES = ("scalar", "vector", "matrices", "shared memory", "global, scratch and scalar memory", "buffers")
 _OF_ENCODING = {"DS": 3, "FLAT": 4, "GLOBAL": 4, "SCRATCH": 4, "SMEM": 4, "MUBUF": 5}
-_TABLE = re.compile(r"\| mnemonics .*?\n\n", re.DOTALL)
+_TABLE = re.compile(r"\|mnemonics.*?\n\n", re.DOTALL)
 
 Meanings = Callable[[str], list[tuple[str, int, str]]]
 
@@ -36,10 +36,10 @@ def _counted(rows: list[tuple[str, int, str]]) -> Counter[str]:
 
 def table(meanings: Meanings) -> str:
     counts = {target: (_counted(meanings(target)), _counted(written(target))) for target in TARGETS}
-    lines = [f"| mnemonics | {' | '.join(TARGETS)} |", f"|---|{'---|' * len(TARGETS)}"]
+    lines = [f"|mnemonics|{'|'.join(TARGETS)}|", f"|---|{'---|' * len(TARGETS)}"]
     for name in CLASSES:
         cells = [f"{known[name]}/{every[name]}" if every[name] else "" for known, every in counts.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append(f"|{name}|{'|'.join(cells)}|")
     return "\n".join(lines) + "\n\n"
 
 

@@ -16,8 +16,9 @@ extern "C" __global__ void k(const float *in, const int *n, float *out) {
   out[64 + t] = kept[n[2]] + kept[n[1]];
 
   if (t == 3 || t == 5) {
-    const int width = printf("lane %2d: %s of %d%%, %5.2f %c|%-4s|%llx\n", t, t == 3 ? "a text that is longer" : "short",
-                             -t, double(in[t]), 'x', "yz", 0x123456789abcull);
+    const int width =
+        printf("lane %2d: %s of %d%%, %5.2f %c|%-4s|%llx\n", t, t == 3 ? "a text that is longer" : "short", -t,
+               double(in[t]), 'x', "yz", 0x123456789abcull);
     int *const memory = static_cast<int *>(malloc(4000 * t));
     for (int i = 0; i < 1000 * t; ++i) memory[i] = i;
     out[128 + t] = float(width + memory[1000 * t - 1]);
