@@ -16,7 +16,7 @@ from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.opcodes import TARGETS, written
 
 PAGE = ROOT / "docs" / "runtimes.md"
-CLASSES = ("scalar", "vector", "matrices", "shared memory", "global, scratch and scalar memory", "buffers")
+CLASSES = ("scalar", "vector", "matrices", "LDS", "memory", "buffers")
 _OF_ENCODING = {"DS": 3, "FLAT": 4, "GLOBAL": 4, "SCRATCH": 4, "SMEM": 4, "MUBUF": 5}
 _TABLE = re.compile(r"\|mnemonics.*?\n\n", re.DOTALL)
 
