@@ -11,6 +11,7 @@ import pytest
 
 import tests.isa_runtime as here
 from conformance.runtimes.isa.kind import TARGETS
+from tests.isa_runtime.known_page import PAGE, with_table
 from tests.isa_runtime.machine import Machine
 
 NOT_EXECUTED: dict[str, str] = {}
@@ -61,3 +62,9 @@ def test_every_instruction_that_has_a_meaning_is_executed(known: dict[str, set[s
 def test_nothing_is_executed_that_has_no_meaning(known: dict[str, set[str]]) -> None:
     """A row or mark that names an instruction no target knows tests nothing."""
     assert executed(known) - set().union(*known.values()) == set()
+
+
+def test_the_table_of_what_is_known_is_up_to_date(machine: Machine) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    written = "`python -m tests.isa_runtime.known_page` writes it"
+    assert text == with_table(text, machine.meanings), f"the table of docs/runtimes.md is out of date; {written}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.isa_runtime.code import HEAD, TAIL, code_object
+from tests.isa_runtime.instructions.words import Target
 from tests.isa_runtime.machine import Machine
 
 NOT_SUPPORTED, INVALID_IMAGE, ILLEGAL_ADDRESS, TIMEOUT, FAILURE = 801, 200, 700, 702, 719
@@ -198,3 +199,12 @@ def test_what_cannot_be_loaded_says_why(machine: Machine, damage: object, why: s
 )
 def test_the_compute_capability_is_the_targets(machine: Machine, target: str, capability: tuple[int, int]) -> None:
     assert machine.capability(target) == capability
+
+
+def test_printf_into_a_buffer_is_not_known(machine: Machine) -> None:
+    """Newer device libraries can print so; a host call is what is served (test_ordinary_kernels.py)."""
+    to = Target("gfx942")
+    words = [*to.scalar_load("s_load_dwordx2", 8, 0, 0), *to.wait(), *to.vector(1, 128)]
+    words += [*to.memory("GLOBAL", "global_load_dword", to=2, address=1, base=8), *to.end()]
+    failed, message, _ = machine.launch(code_object(words, ("hidden_printf_buffer",)))
+    assert (failed, "printf into a buffer" in message) == (NOT_SUPPORTED, True)

@@ -78,7 +78,8 @@ def called(family: str) -> Callable[[str], Any]:
             body(env)
             kind = re.search(r"_([fiu])(\d+)$", name)
             assert kind is not None
-            return typed(bits_of(env["D0"]), kind[1], int(kind[2]))
+            size = 32 if name.startswith("v_sad") else int(kind[2])  # the sum of differences of parts
+            return typed(bits_of(env["D0"]), kind[1], size)
 
         return call
 

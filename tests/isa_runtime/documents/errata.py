@@ -14,7 +14,14 @@ _ROWS: list[tuple[tuple[str, ...], str, str]] = [
         "v_rndne_f16 v_rndne_f32 v_rndne_f64",
         "floor(x + 0.5) makes +0 of -0, and rounds where x + 0.5 is no float",
     ),
-    (("rdna3", "rdna4"), "s_rndne_f32", "as v_rndne_f32"),
+    (("rdna3", "rdna4"), "s_rndne_f16 s_rndne_f32", "as v_rndne_f16 and v_rndne_f32"),
+    (("rdna3", "rdna4"), "s_cvt_pk_rtz_f16_f32", "two halves are compared as bits, also those of a NaN"),
+    (_ALL, "v_cvt_off_f32_i4", "it reads a table that it does not have: sixteenths, as the description says"),
+    (
+        _ALL,
+        "v_dot2_f32_f16 v_dot2c_f32_f16 v_dot2acc_f32_f16",
+        "it does not flush subnormal floats, as LLVM says that the instruction always does (performFMACombine)",
+    ),
     (
         _ALL,
         "v_fract_f16 v_fract_f32 v_fract_f64",
@@ -29,7 +36,7 @@ _ROWS: list[tuple[tuple[str, ...], str, str]] = [
     (_ALL, "v_rsq_f16", "it rounds the root and then its reciprocal; the error allowed is 0.51 of the last place"),
     (
         _ALL,
-        "v_frexp_exp_i32_f32 v_frexp_exp_i32_f64",
+        "v_frexp_exp_i16_f16 v_frexp_exp_i32_f32 v_frexp_exp_i32_f64",
         "of 0 it gives the least exponent, and of subnormal numbers too; frexp wants 0, and the exponent",
     ),
     (
@@ -49,8 +56,8 @@ _ROWS: list[tuple[tuple[str, ...], str, str]] = [
         "v_pk_max_f16 v_pk_min_f16",
         "it asks for zeros by == +0.0 and == -0.0, which is the same; +0 is above -0, as RDNA's has it",
     ),
-    (("cdna", "rdna3"), "v_med3_f32", "it asks by == which is the largest, of which -0 and +0 are the same"),
-    (("rdna4",), "v_med3_num_f32", "as v_med3_f32"),
+    (("cdna", "rdna3"), "v_med3_f16 v_med3_f32", "it asks by == which is the largest, of which -0 and +0 are the same"),
+    (("rdna4",), "v_med3_num_f16 v_med3_num_f32", "as v_med3_f32"),
 ]
 
 ERRATA: dict[str, dict[str, str]] = {

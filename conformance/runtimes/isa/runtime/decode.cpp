@@ -41,6 +41,9 @@ constexpr Rename renames[] = {
     {"ds_store_2addr_stride64_", "ds_write2st64_"},
     {"ds_store_2addr_", "ds_write2_"},
     {"ds_store_", "ds_write_"},
+    {"ds_storexchg_2addr_stride64_", "ds_wrxchg2st64_"},
+    {"ds_storexchg_2addr_", "ds_wrxchg2_"},
+    {"ds_storexchg_", "ds_wrxchg_"},
     {"_load_d16_hi_b16", "_load_short_d16_hi"},
     {"_load_d16_hi_u8", "_load_ubyte_d16_hi"},
     {"_load_d16_hi_i8", "_load_sbyte_d16_hi"},
@@ -79,6 +82,25 @@ constexpr Rename renames[] = {
     {"_atomic_and_b32", "_atomic_and"},
     {"_atomic_or_b32", "_atomic_or"},
     {"_atomic_xor_b32", "_atomic_xor"},
+    {"_atomic_inc_u32", "_atomic_inc"},
+    {"_atomic_dec_u32", "_atomic_dec"},
+    {"_atomic_sub_u64", "_atomic_sub_x2"},
+    {"_atomic_min_i64", "_atomic_smin_x2"},
+    {"_atomic_max_i64", "_atomic_smax_x2"},
+    {"_atomic_min_u64", "_atomic_umin_x2"},
+    {"_atomic_max_u64", "_atomic_umax_x2"},
+    {"_atomic_inc_u64", "_atomic_inc_x2"},
+    {"_atomic_dec_u64", "_atomic_dec_x2"},
+    {"_atomic_and_b64", "_atomic_and_x2"},
+    {"_atomic_or_b64", "_atomic_or_x2"},
+    {"_atomic_xor_b64", "_atomic_xor_x2"},
+    {"_atomic_fmin_x2", "_atomic_min_f64"},
+    {"_atomic_fmax_x2", "_atomic_max_f64"},
+    {"_atomic_fmin", "_atomic_min_f32"},
+    {"_atomic_fmax", "_atomic_max_f32"},
+    {"_atomic_csub_u32", "_atomic_csub"},
+    {"_atomic_sub_clamp_u32", "_atomic_csub"},
+    {"_atomic_cond_sub_u32", "_atomic_cond_sub"},
     {"s_add_co_ci_u32", "s_addc_u32"},
     {"s_sub_co_ci_u32", "s_subb_u32"},
     {"s_add_co_", "s_add_"},
@@ -103,11 +125,17 @@ constexpr Rename renames[] = {
     {"v_clz_i32_u32", "v_ffbh_u32"},
     {"v_ctz_i32_b32", "v_ffbl_b32"},
     {"v_cls_i32", "v_ffbh_i32"},
+    {"v_cvt_floor_i32_f32", "v_cvt_flr_i32_f32"},
+    {"v_cvt_nearest_i32_f32", "v_cvt_rpi_i32_f32"},
+    {"v_mul_dx9_zero_f32", "v_mul_legacy_f32"},
+    {"s_and_not0_", "s_andn1_"},
+    {"s_cls_i32", "s_flbit_i32"},
 };
 
 Run find(const char *name) {
-  for (auto *look : {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate,
-                     find_integer, find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix})
+  for (auto *look :
+       {find_scalar, find_scalar_float, find_control, find_compare, find_float, find_approximate, find_integer,
+        find_packed, find_memory, find_lds, find_buffer, find_wait, find_dot, find_matrix, find_byte_float})
     if (const Run run = look(name)) return run;
   return nullptr;
 }
@@ -173,6 +201,9 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   code.target = name;
   code.generation = static_cast<u32>(target->generation);
+  code.is_mi200 = name.starts_with("gfx90a");
+  // LLVM, d16PreservesUnusedBits; of gfx906 and gfx908 some have ECC.
+  code.has_ecc = code.is_mi200 || name.starts_with("gfx94") || name.starts_with("gfx95");
   const std::size_t words = bytes / 4;
   code.index_of.assign(words, ~0u);
   code.insts.reserve(words);
