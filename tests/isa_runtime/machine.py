@@ -80,7 +80,14 @@ def _hazards(hip: Any, code: bytes) -> int:
 
 
 def _launch(
-    hip: Any, code: bytes, arrays: Sequence[NDArray[Any]], grid: int, block: int, shared: int, options: dict[str, str]
+    hip: Any,
+    code: bytes,
+    arrays: Sequence[NDArray[Any]],
+    grid: int,
+    block: int,
+    shared: int,
+    options: dict[str, str],
+    kernel: str,
 ) -> tuple[int, str, list[NDArray[Any]]]:
     for key, value in options.items():
         assert hip.hipisaSetOption(key.encode(), value.encode()) == 0
@@ -88,7 +95,7 @@ def _launch(
     failed = hip.hipModuleLoadData(ctypes.byref(module), code)
     if failed:
         return failed, hip.hipisaLastMessage().decode(), []
-    assert hip.hipModuleGetFunction(ctypes.byref(function), module, b"k") == 0
+    assert hip.hipModuleGetFunction(ctypes.byref(function), module, kernel.encode()) == 0
     pointers = [ctypes.c_void_p() for _ in arrays]
     for pointer, array in zip(pointers, arrays, strict=True):
         assert hip.hipMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
@@ -126,13 +133,14 @@ class Machine:
         threads: int = 1,
         timeout_ms: int = 5000,
         perturb: int = 0,
+        kernel: str = "k",
     ) -> tuple[int, str, list[NDArray[Any]]]:
         """The launch's code and message, and the buffers after it."""
         options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
         options["perturb"] = str(perturb)
         if self.launched is not None:
             self.launched.append(code)
-        answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options))
+        answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options, kernel))
         return answer
 
     def capability(self, target: str) -> tuple[int, int]:
