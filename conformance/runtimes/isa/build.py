@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 
 _SHARED = (
     *("error", "memory", "options", "memory_api", "stream_api", "common_api", "device_api"),
-    *("host_access", "stream_order"),
+    *("host_access", "stream_order", "print_text"),
     *("sandbox", "sandbox_filter", "sandbox_handler"),
 )
 """Sources of the cpu runtime: errors, the device, its memory, streams and events are those of the host, and so is the
@@ -20,6 +20,7 @@ sandbox for the host code of launchers."""
 _HEADERS = (
     *("error", "memory", "options", "api", "canary", "hipcpu", "host_device", "launch"),
     *("descriptor", "sandbox", "sandbox_calls", "sandbox_handler", "host_access", "stream_order"),
+    "print_text",
 )
 
 _VECTOR = ("avx2", "bmi2", "f16c", "fma")

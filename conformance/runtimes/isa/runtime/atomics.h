@@ -16,6 +16,12 @@ constexpr auto added = [](T a, T b) { return static_cast<T>(a + b); };
 template <class T>
 constexpr auto subtracted = [](T a, T b) { return static_cast<T>(a - b); };
 template <class T>
+constexpr auto subtracted_from = [](T a, T b) { return static_cast<T>(b - a); };
+template <class T>
+constexpr auto subtracted_if_less = [](T a, T b) { return a >= b ? static_cast<T>(a - b) : a; };
+template <class T>
+constexpr auto subtracted_to_zero = [](T a, T b) { return a >= b ? static_cast<T>(a - b) : T{0}; };
+template <class T>
 constexpr auto lesser = [](T a, T b) { return std::min(a, b); };
 template <class T>
 constexpr auto greater = [](T a, T b) { return std::max(a, b); };
@@ -37,6 +43,10 @@ constexpr auto added_halves = [](u32 a, u32 b) {
   const auto sum = [](u32 x, u32 y) -> u32 {
     return bits_of(static_cast<f16>(std::bit_cast<f16>(static_cast<u16>(x)) + std::bit_cast<f16>(static_cast<u16>(y))));
   };
+  return sum(a, b) | sum(a >> 16, b >> 16) << 16;
+};
+constexpr auto added_brain_floats = [](u32 a, u32 b) {
+  const auto sum = [](u32 x, u32 y) { return brain_float(std::bit_cast<f32>(x << 16) + std::bit_cast<f32>(y << 16)); };
   return sum(a, b) | sum(a >> 16, b >> 16) << 16;
 };
 

@@ -1,4 +1,5 @@
 // Branches, calls, barriers, traps, and what has no effect on an interpreter: caches, priorities.
+#include "hostcalls.h"
 #include "machine.h"
 
 namespace isa {
@@ -21,11 +22,43 @@ void branch_if(Wave &w, const Inst &i) {
 
 u64 next_address(const Wave &w, const Inst &i) { return w.launch->code->address_of(i.index) + 4 * i.words; }
 
+// Hardware registers as the ISA documents number them. Where a wave runs is one place for all.
+u64 register_value(const Wave &w, u32 number) {
+  const u32 generation = w.launch->code->generation;
+  const bool has_xcc = w.launch->code->target.starts_with("gfx94") || w.launch->code->target.starts_with("gfx95");
+  if (number == 1) return 0xf0 | 1u << 9 | 1u << 8;    // MODE: every subnormal kept, IEEE, DX10 clamp
+  if (number == (generation == 9 ? 4 : 23)) return 0;  // HW_ID
+  if (number == 20 && has_xcc) return 0;               // XCC_ID
+  if (number == 29 && generation > 9) return w.executed & (generation == 12 ? 0xffffffff : 0xfffff);  // SHADER_CYCLES
+  if (number == 30 && generation == 12) return w.executed >> 32;
+  throw Fault(Fault::Unknown, "the hardware register " + std::to_string(number));
+}
+
 void get_register(Wave &w, const Inst &i) {
-  if ((i.constant & 63) != 1) throw Fault(Fault::Unknown, "a hardware register");
   const u32 offset = i.constant >> 6 & 31, size = (i.constant >> 11 & 31) + 1;
-  const u64 mode = 0xf0 | 1u << 9 | 1u << 8;  // every subnormal kept, IEEE, DX10 clamp
-  w.set_scalar(i.dst, static_cast<u32>(mode >> offset & ((u64{1} << size) - 1)));
+  const u64 value = register_value(w, i.constant & 63);
+  w.set_scalar(i.dst, static_cast<u32>(value >> offset & ((u64{1} << size) - 1)));
+}
+
+// s_set_gpr_idx_on of Vega and CDNA: until s_set_gpr_idx_off, M0 counts from the sources and destinations that `i`
+// names on. LLVM puts moves between the two, which are executed here.
+void index_registers(Wave &w, const Inst &i) {
+  const Code &code = *w.launch->code;
+  const u32 by = w.scalar(i.src[0], i) & 255, what = i.src[1] & 15;
+  w.set_scalar(m0, (w.s[m0] & ~0xf0ffu) | by | what << 12);
+  for (;;) {
+    const Inst &next = code.insts[w.pc++];
+    if (std::strcmp(mnemonic(code.target, next), "s_set_gpr_idx_off") == 0) return;
+    Inst moved = next;
+    if (next.encoding != Encoding::VOP1 || next.inner) unknown(w, next);
+    for (u16 *code_of : {what & 1 ? &moved.src[0] : nullptr, what & 8 ? &moved.dst : nullptr}) {
+      if (!code_of || *code_of < vgpr) continue;
+      if (*code_of + by >= temporary) throw Fault(Fault::Other, "a relative move outside of the registers");
+      *code_of = static_cast<u16>(*code_of + by);
+    }
+    ++w.executed;
+    moved.run(w, moved);
+  }
 }
 
 [[noreturn]] void sets_register(Wave &w, const Inst &i) {
@@ -49,7 +82,7 @@ void counted(Wave &w, const Inst &i) {
 
 constexpr Semantics control_rows[] = {
     {"s_nop", nothing},
-    {"s_sleep", nothing},
+    {"s_sleep", [](Wave &, const Inst &) { serve_hostcalls(); }},
     {"s_setprio", nothing},
     {"s_icache_inv", nothing},
     {"s_dcache_inv", nothing},
@@ -74,6 +107,16 @@ constexpr Semantics control_rows[] = {
     {"buffer_wbinvl1_vol", nothing},
     {"buffer_invl2", nothing},
     {"s_getreg_b32", get_register},
+    {"s_set_gpr_idx_on", index_registers},
+    {"s_set_gpr_idx_off", nothing},
+    {"s_wakeup", nothing},
+    {"s_wait_event", nothing},
+    {"s_sleep_var", nothing},
+    {"s_singleuse_vdst", nothing},
+    {"s_prefetch_data", nothing},
+    {"s_prefetch_data_pc_rel", nothing},
+    {"s_prefetch_inst", nothing},
+    {"s_prefetch_inst_pc_rel", nothing},
     {"s_endpgm", [](Wave &w, const Inst &) { w.ended = true; }},
     {"s_barrier_signal", nothing},  // a wave goes on to wait for the others
     {"s_barrier_wait", [](Wave &w, const Inst &) { w.at_barrier = true; }},
@@ -115,7 +158,8 @@ constexpr Semantics control_rows[] = {
        const i64 words = static_cast<i16>(i.constant);
        w.pc = w.launch->code->index_at(back + static_cast<u64>(4 * words));
      }},
-    {"s_sendmsg_rtn_b32", &answers<1, [](const Wave &) { return u64{0}; }>},  // asked for before a trap
+    {"s_sendmsg_rtn_b32", &answers<1, [](const Wave &) { return u64{0}; }>},       // asked for before a trap
+    {"s_sendmsg_rtn_b64", &answers<2, [](const Wave &w) { return w.executed; }>},  // the clock
     {"s_memtime", &answers<2, [](const Wave &w) { return w.executed; }>},
     {"s_memrealtime", &answers<2, [](const Wave &w) { return w.executed; }>},
 };

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "group.h"
+#include "hostcalls.h"
 #include "launch.h"
 #include "memory.h"
 #include "options.h"
@@ -112,6 +113,9 @@ Error fill_arguments(const Kernel &kernel, const Launch &l, u32 dynamic_bytes, v
     if (kind == "hidden_dynamic_lds_size") return dynamic_bytes;
     if (kind == "hidden_shared_base") return shared_aperture >> 32;
     if (kind == "hidden_private_base") return private_aperture >> 32;
+    if (kind == "hidden_hostcall_buffer") return hostcall_buffer();
+    if (kind == "hidden_heap_v1") return device_heap();
+    if (kind == "hidden_printf_buffer") return printf_buffer;
     return 0;  // offsets, remainders, and pointers to what there is not
   };
   for (const Argument &a : kernel.arguments) {

@@ -56,6 +56,16 @@ T minimum(T a, T b) {
   return signalling(a) ? quiet(a) : signalling(b) ? quiet(b) : minimum_number(a, b);
 }
 
+// v_maximum and v_minimum of RDNA 4: a NaN before a number.
+template <class T>
+T ieee_maximum(T a, T b) {
+  return a != a ? quiet(a) : b != b ? quiet(b) : maximum_number(a, b);
+}
+template <class T>
+T ieee_minimum(T a, T b) {
+  return a != a ? quiet(a) : b != b ? quiet(b) : minimum_number(a, b);
+}
+
 // v_med3: with a NaN among the three it is v_min3.
 template <class T, auto least, auto most>
 T median(T a, T b, T c) {
@@ -85,6 +95,17 @@ inline f16 fused(f16 a, f16 b, f16 c) {
 }
 inline f32 fused(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 inline f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+
+// f16 towards zero: a number that is too large is the largest.
+inline u32 cut_half_bits(f32 x) {
+  const f16 near = static_cast<f16>(x);
+  return std::fabs(static_cast<f32>(near)) > std::fabs(x) ? bits_of(near) - 1u : bits_of(near);
+}
+// bf16 to nearest even.
+inline u32 brain_float(f32 x) {
+  const u32 bits = bits_of(x);
+  return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
 
 // v_mad and v_mac, which flush subnormal numbers whatever the mode, and round the product.
 inline f32 flushed(f32 x) { return std::fabs(x) < std::numeric_limits<f32>::min() ? std::copysign(0.0f, x) : x; }

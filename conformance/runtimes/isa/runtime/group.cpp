@@ -31,6 +31,8 @@ u8 *Wave::look_up(u64 address, u32 bytes, int lane) {
     const Window whole{base, base + range.bytes};
     if (whole.holds(address, bytes)) found = whole;
   }
+  if (address >> 32 == printf_buffer >> 32)
+    throw Fault(Fault::Unknown, "printf into a buffer (-mprintf-kind=buffered; host calls it knows)");
   if (!found.end) throw AddressFault(AddressFault::Global, address, bytes, lane);
   hot = (hot + 1) % std::size(windows);
   windows[hot] = found;

@@ -10,9 +10,9 @@ u32 second_offset(const Inst &i) { return i.constant >> 8 & 0xff; }
 // The address of each lane, kept apart from the registers, which a load may overwrite; only active lanes have one.
 struct Addresses {
   explicit Addresses(const Wave &w, const Inst &i) { std::memcpy(bytes, w.in(i.src[0] - vgpr), sizeof bytes); }
-  u64 operator[](int lane) const { return bytes[lane]; }
+  u32 operator[](int lane) const { return bytes[lane]; }
   // Calls `f` with each active lane and a function from an offset to the place of that lane in LDS, where it may access
-  // `size` bytes; `last` is the highest offset.
+  // `size` bytes; `last` is the highest offset. An address is the sum of 32 bits: LLVM gives a negative base an offset.
   template <class F>
   void each(Wave &w, u32 last, u32 size, F f) const {
     u32 highest = 0;
@@ -21,7 +21,7 @@ struct Addresses {
       u8 *lds = w.group->lds.data();
       for (int l = 0; l < lanes; ++l) f(l, [=, this](u32 offset) { return lds + bytes[l] + offset; });
     } else {
-      each_active(w, [&](int l) { f(l, [&](u32 offset) { return w.lds_at(u64{bytes[l]} + offset, size, l); }); });
+      each_active(w, [&](int l) { f(l, [&](u32 offset) { return w.lds_at(bytes[l] + offset, size, l); }); });
     }
   }
   alignas(64) u32 bytes[lanes];
@@ -101,6 +101,43 @@ void compare_store(Wave &w, const Inst &i) {
     return old;
   });
 }
+// ds_cmpstore of RDNA 3: the other way round.
+template <class T, bool returns>
+void store_compared(Wave &w, const Inst &i) {
+  Inst exchanged = i;
+  std::swap(exchanged.src[1], exchanged.src[2]);
+  compare_store<T, returns>(w, exchanged);
+}
+
+// ds_mskor: the bits of the first operand become those of the second.
+template <class T, bool returns>
+void masked_or(Wave &w, const Inst &i) {
+  w.read(i.src[2] - vgpr, sizeof(T) / 4);
+  exchange<T, returns>(w, i, [&](u8 *p, int l) {
+    const T old = load_as<T>(p), mask = read_lane<T>(w, i.src[1] - vgpr, l);
+    store_as<T>(p, (old & ~mask) | read_lane<T>(w, i.src[2] - vgpr, l));
+    return old;
+  });
+}
+
+// ds_wrxchg2: two places, which one lane changes one after the other.
+template <class T, u32 unit>
+void exchange_two(Wave &w, const Inst &i) {
+  constexpr u32 words = sizeof(T) / 4;
+  const Addresses a(w, i);
+  const u32 offset = first_offset(i) * unit, other = second_offset(i) * unit, to = i.dst - vgpr;
+  const u32 data[] = {i.src[1] - 0u - vgpr, i.src[2] - 0u - vgpr};
+  for (const u32 from : data) w.read(from, words);
+  each_active(w, [&](int l) {
+    u8 *first = w.lds_at(a[l] + offset, sizeof(T), l), *second = w.lds_at(a[l] + other, sizeof(T), l);
+    const T news[] = {read_lane<T>(w, data[0], l), read_lane<T>(w, data[1], l)};
+    write_lane(w, to, l, load_as<T>(first));
+    store_as<T>(first, news[0]);
+    write_lane(w, to + words, l, load_as<T>(second));
+    store_as<T>(second, news[1]);
+  });
+  arrives(w, i, 2 * words);
+}
 
 // What a lane that is not active would give is 0.
 void swizzle(Wave &w, const Inst &i) {
@@ -148,6 +185,19 @@ void permute(Wave &w, const Inst &i) {
 
 #define ATOMIC(name, suffix, T, f) \
   {"ds_" name "_" suffix, &atomic<T, f<T>, false>}, { "ds_" name "_rtn_" suffix, &atomic<T, f<T>, true> }
+#define PAIR(name, suffix, function, ...) \
+  {"ds_" name "_" suffix, &function<__VA_ARGS__, false>}, { "ds_" name "_rtn_" suffix, &function<__VA_ARGS__, true> }
+#define WORDS(bits)                                                                                           \
+  ATOMIC("add", "u" #bits, u##bits, added), ATOMIC("sub", "u" #bits, u##bits, subtracted),                    \
+      ATOMIC("rsub", "u" #bits, u##bits, subtracted_from), ATOMIC("inc", "u" #bits, u##bits, incremented),    \
+      ATOMIC("dec", "u" #bits, u##bits, decremented), ATOMIC("min", "u" #bits, u##bits, lesser),              \
+      ATOMIC("max", "u" #bits, u##bits, greater), ATOMIC("min", "i" #bits, i##bits, lesser),                  \
+      ATOMIC("max", "i" #bits, i##bits, greater), ATOMIC("and", "b" #bits, u##bits, anded),                   \
+      ATOMIC("or", "b" #bits, u##bits, ored), ATOMIC("xor", "b" #bits, u##bits, xored),                       \
+      PAIR("cmpst", "b" #bits, compare_store, u##bits), PAIR("cmpstore", "b" #bits, store_compared, u##bits), \
+      PAIR("cmpst", "f" #bits, compare_store, f##bits), PAIR("cmpstore", "f" #bits, store_compared, f##bits), \
+      PAIR("mskor", "b" #bits, masked_or, u##bits), ATOMIC("add", "f" #bits, f##bits, added),                 \
+      ATOMIC("min", "f" #bits, f##bits, lesser_float), ATOMIC("max", "f" #bits, f##bits, greater_float)
 
 constexpr Semantics lds_rows[] = {
     {"ds_read_u8", &read<u8, 1>},
@@ -180,24 +230,18 @@ constexpr Semantics lds_rows[] = {
     {"ds_write2_b64", &write_two<2, 8>},
     {"ds_write2st64_b32", &write_two<1, 256>},
     {"ds_write2st64_b64", &write_two<2, 512>},
-    ATOMIC("add", "u32", u32, added),
-    ATOMIC("sub", "u32", u32, subtracted),
-    ATOMIC("min", "u32", u32, lesser),
-    ATOMIC("max", "u32", u32, greater),
-    ATOMIC("min", "i32", i32, lesser),
-    ATOMIC("max", "i32", i32, greater),
-    ATOMIC("and", "b32", u32, anded),
-    ATOMIC("or", "b32", u32, ored),
-    ATOMIC("xor", "b32", u32, xored),
-    ATOMIC("add", "u64", u64, added),
-    ATOMIC("add", "f32", f32, added),
-    ATOMIC("add", "f64", f64, added),
+    WORDS(32),
+    WORDS(64),
+    PAIR("pk_add", "f16", atomic, u32, added_halves),
+    PAIR("pk_add", "bf16", atomic, u32, added_brain_floats),
+    ATOMIC("cond_sub", "u32", u32, subtracted_if_less),
+    ATOMIC("sub_clamp", "u32", u32, subtracted_to_zero),
     {"ds_wrxchg_rtn_b32", &atomic<u32, swapped<u32>, true>},
     {"ds_wrxchg_rtn_b64", &atomic<u64, swapped<u64>, true>},
-    {"ds_cmpst_b32", &compare_store<u32, false>},
-    {"ds_cmpst_rtn_b32", &compare_store<u32, true>},
-    {"ds_cmpst_b64", &compare_store<u64, false>},
-    {"ds_cmpst_rtn_b64", &compare_store<u64, true>},
+    {"ds_wrxchg2_rtn_b32", &exchange_two<u32, 4>},
+    {"ds_wrxchg2_rtn_b64", &exchange_two<u64, 8>},
+    {"ds_wrxchg2st64_rtn_b32", &exchange_two<u32, 256>},
+    {"ds_wrxchg2st64_rtn_b64", &exchange_two<u64, 512>},
     {"ds_swizzle_b32", &swizzle},
     {"ds_bpermute_b32", &bpermute},
     {"ds_permute_b32", &permute},
@@ -211,3 +255,5 @@ Run find_lds(const char *name) { return find_row(lds_rows, name); }
 }  // namespace isa
 
 #undef ATOMIC
+#undef PAIR
+#undef WORDS

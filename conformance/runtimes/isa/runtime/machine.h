@@ -159,6 +159,7 @@ struct Group {
 
 constexpr u64 shared_aperture = u64{0x10000} << 32;
 constexpr u64 private_aperture = u64{0x20000} << 32;
+constexpr u64 printf_buffer = u64{0x30000} << 32;  // where nothing is
 
 struct Wave {
   alignas(64) u32 v[vector_registers + temporaries][lanes];

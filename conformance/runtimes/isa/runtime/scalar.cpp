@@ -178,6 +178,42 @@ u64 field64(u64 a, u32 b, bool with_sign) {
   return with_sign && part >> (width - 1) ? part | ~u64{0} << width : part;
 }
 
+// For each quad of bits whether one is set, in all four or in one bit.
+u64 whole_quads(u64 a) { return ((a | a >> 1 | a >> 2 | a >> 3) & 0x1111111111111111) * 15; }
+u64 quads(u64 a) {
+  u64 r = 0;
+  for (int n = 0; n < 16; ++n) r |= u64{(a >> 4 * n & 15) != 0} << n;
+  return r;
+}
+u64 doubled_bits(u32 a) {
+  u64 r = 0;
+  for (int n = 0; n < 32; ++n) r |= (a >> n & 1 ? u64{3} : 0) << 2 * n;
+  return r;
+}
+// How many bits from the top on are like the sign.
+u32 signs(u64 a, int bits) {
+  const u64 up = a << (64 - bits), other = static_cast<i64>(up) < 0 ? ~up >> (64 - bits) : up >> (64 - bits);
+  return other ? static_cast<u32>(std::countl_zero(other) - (64 - bits)) : ~0u;
+}
+// s_movrels and s_movreld: M0 counts registers from the source, or the destination, on.
+u16 relative(const Wave &w, const Inst &i, u16 code, u32 words) {
+  const u64 at = u64{code} + w.scalar(m0, i);
+  if (code > 105 || at + words > 106) throw Fault(Fault::Other, "a relative move outside of the registers");
+  return static_cast<u16>(at);
+}
+template <auto f>
+void write_exec(Wave &w, const Inst &i) {
+  w.exec_ = f(d0(w, i), w.exec_);
+  w.set_scalar64(i.dst, w.exec_);
+  w.scc_ = w.exec_ != 0;
+}
+template <auto f>
+void write_exec32(Wave &w, const Inst &i) {
+  w.set_scalar(exec, static_cast<u32>(f(s0(w, i), w.exec_)));
+  w.set_scalar(i.dst, static_cast<u32>(w.exec_));
+  w.scc_ = static_cast<u32>(w.exec_) != 0;
+}
+
 #define CMP(name, ...) {name, &compare32<[](u32 a, u32 b) -> bool { return __VA_ARGS__; }>}
 #define CMPK(name, ...) {name, &compare_k<[](i32 a, i32 b) -> bool { return __VA_ARGS__; }>}
 #define CMPKU(name, ...) {name, &compare_ku<[](u32 a, u32 b) -> bool { return __VA_ARGS__; }>}
@@ -205,6 +241,27 @@ constexpr Semantics scalar_rows[] = {
     {"s_ff1_i32_b64", [](Wave &w, const Inst &i) { const u64 a = d0(w, i); w.set_scalar(i.dst, a ? static_cast<u32>(std::countr_zero(a)) : ~0u); }},
     {"s_flbit_i32_b32", &one32<[](u32 a) -> u32 { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }>},
     {"s_flbit_i32_b64", [](Wave &w, const Inst &i) { const u64 a = d0(w, i); w.set_scalar(i.dst, a ? static_cast<u32>(std::countl_zero(a)) : ~0u); }},
+    {"s_ff0_i32_b32", &one32<[](u32 a) -> u32 { return ~a ? static_cast<u32>(std::countr_one(a)) : ~0u; }>},
+    {"s_ff0_i32_b64", [](Wave &w, const Inst &i) { const u64 a = d0(w, i); w.set_scalar(i.dst, ~a ? static_cast<u32>(std::countr_one(a)) : ~0u); }},
+    {"s_flbit_i32", &one32<[](u32 a) { return signs(a, 32); }>},
+    {"s_flbit_i32_i64", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, signs(d0(w, i), 64)); }},
+    {"s_bcnt0_i32_b32", [](Wave &w, const Inst &i) { const u32 r = static_cast<u32>(std::popcount(~s0(w, i))); w.set_scalar(i.dst, r); w.scc_ = r != 0; }},
+    {"s_bcnt0_i32_b64", [](Wave &w, const Inst &i) { const u32 r = static_cast<u32>(std::popcount(~d0(w, i))); w.set_scalar(i.dst, r); w.scc_ = r != 0; }},
+    {"s_wqm_b32", [](Wave &w, const Inst &i) { const u32 r = static_cast<u32>(whole_quads(s0(w, i))); w.set_scalar(i.dst, r); w.scc_ = r != 0; }},
+    {"s_wqm_b64", &one64<whole_quads, true>},
+    {"s_quadmask_b32", [](Wave &w, const Inst &i) { const u32 r = static_cast<u32>(quads(s0(w, i))); w.set_scalar(i.dst, r); w.scc_ = r != 0; }},
+    {"s_quadmask_b64", &one64<quads, true>},
+    {"s_bitreplicate_b64_b32", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, doubled_bits(s0(w, i))); }},
+    {"s_bitset0_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scalar64(i.dst, i) & ~(u64{1} << (s0(w, i) & 63))); }},
+    {"s_bitset1_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scalar64(i.dst, i) | u64{1} << (s0(w, i) & 63)); }},
+    {"s_movrels_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, w.scalar(relative(w, i, i.src[0], 1), i)); }},
+    {"s_movrels_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scalar64(relative(w, i, i.src[0], 2), i)); }},
+    {"s_movreld_b32", [](Wave &w, const Inst &i) { w.set_scalar(relative(w, i, i.dst, 1), s0(w, i)); }},
+    {"s_movreld_b64", [](Wave &w, const Inst &i) { w.set_scalar64(relative(w, i, i.dst, 2), d0(w, i)); }},
+    {"s_andn1_wrexec_b64", &write_exec<[](u64 a, u64 b) { return ~a & b; }>},
+    {"s_andn2_wrexec_b64", &write_exec<[](u64 a, u64 b) { return a & ~b; }>},
+    {"s_andn1_wrexec_b32", &write_exec32<[](u64 a, u64 b) { return ~a & b; }>},
+    {"s_andn2_wrexec_b32", &write_exec32<[](u64 a, u64 b) { return a & ~b; }>},
     {"s_sext_i32_i8", &one32<[](u32 a) { return static_cast<u32>(static_cast<i8>(a)); }>},
     {"s_sext_i32_i16", &one32<[](u32 a) { return static_cast<u32>(static_cast<i16>(a)); }>},
     {"s_bitset0_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, w.scalar(i.dst, i) & ~(1u << (s0(w, i) & 31))); }},
@@ -243,6 +300,8 @@ constexpr Semantics scalar_rows[] = {
     T32("s_mul_hi_i32", static_cast<u32>(i64{s(a)} * s(b) >> 32)),
     T32("s_pack_ll_b32_b16", (a & 0xffff) | b << 16),
     T32("s_pack_lh_b32_b16", (a & 0xffff) | (b & 0xffff0000)),
+    B32("s_absdiff_i32", s(a) > s(b) ? a - b : b - a),
+    T32("s_pack_hl_b32_b16", a >> 16 | b << 16),
     T32("s_pack_hh_b32_b16", a >> 16 | (b & 0xffff0000)),
     {"s_lshl1_add_u32", &carry<[](u64 a, u64 b, u64) { return (a << 1) + b; }>},
     {"s_lshl2_add_u32", &carry<[](u64 a, u64 b, u64) { return (a << 2) + b; }>},
@@ -253,6 +312,8 @@ constexpr Semantics scalar_rows[] = {
     CMP("s_cmp_eq_u32", a == b), CMP("s_cmp_lg_u32", a != b), CMP("s_cmp_gt_u32", a > b),
     CMP("s_cmp_ge_u32", a >= b), CMP("s_cmp_lt_u32", a < b), CMP("s_cmp_le_u32", a <= b),
     CMP("s_bitcmp0_b32", !(a >> (b & 31) & 1)), CMP("s_bitcmp1_b32", a >> (b & 31) & 1),
+    {"s_bitcmp0_b64", [](Wave &w, const Inst &i) { w.scc_ = !(d0(w, i) >> (s1(w, i) & 63) & 1); }},
+    {"s_bitcmp1_b64", [](Wave &w, const Inst &i) { w.scc_ = d0(w, i) >> (s1(w, i) & 63) & 1; }},
     {"s_cmp_eq_u64", [](Wave &w, const Inst &i) { w.scc_ = d0(w, i) == d1(w, i); }},
     {"s_cmp_lg_u64", [](Wave &w, const Inst &i) { w.scc_ = d0(w, i) != d1(w, i); }},
     CMPK("s_cmpk_eq_i32", a == b), CMPK("s_cmpk_lg_i32", a != b), CMPK("s_cmpk_gt_i32", a > b),

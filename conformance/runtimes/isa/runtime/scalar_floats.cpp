@@ -24,6 +24,10 @@ void half_two(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, bits_of(static_cast<f16>(f(half_at(w, i, 0), half_at(w, i, 1)))));
 }
 template <auto f>
+void half_one(Wave &w, const Inst &i) {
+  w.set_scalar(i.dst, bits_of(static_cast<f16>(f(static_cast<f32>(half_at(w, i, 0))))));
+}
+template <auto f>
 void compare_floats(Wave &w, const Inst &i) {
   w.scc_ = f(float_at(w, i, 0), float_at(w, i, 1));
 }
@@ -62,6 +66,26 @@ constexpr Semantics scalar_float_rows[] = {
     {"s_fmaak_f32",
      [](Wave &w, const Inst &i) {
        w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
+     }},
+    TWO("maximum", ieee_maximum(a, b)),
+    TWO("minimum", ieee_minimum(a, b)),
+    {"s_fmac_f16",
+     [](Wave &w, const Inst &i) {
+       const f16 c = std::bit_cast<f16>(static_cast<u16>(w.scalar(i.dst, i)));
+       w.set_scalar(i.dst, bits_of(fused(half_at(w, i, 0), half_at(w, i, 1), c)));
+     }},
+    {"s_trunc_f16", &half_one<[](f32 a) { return std::trunc(a); }>},
+    {"s_ceil_f16", &half_one<[](f32 a) { return std::ceil(a); }>},
+    {"s_floor_f16", &half_one<[](f32 a) { return std::floor(a); }>},
+    {"s_rndne_f16", &half_one<[](f32 a) { return std::nearbyint(a); }>},
+    {"s_cvt_hi_f32_f16",
+     [](Wave &w, const Inst &i) {
+       const u16 high = static_cast<u16>(w.scalar(i.src[0], i) >> 16);
+       w.set_scalar(i.dst, bits_of(static_cast<f32>(std::bit_cast<f16>(high))));
+     }},
+    {"s_cvt_pk_rtz_f16_f32",
+     [](Wave &w, const Inst &i) {
+       w.set_scalar(i.dst, cut_half_bits(float_at(w, i, 0)) | cut_half_bits(float_at(w, i, 1)) << 16);
      }},
     {"s_trunc_f32", &float_one<[](f32 a) { return std::trunc(a); }>},
     {"s_ceil_f32", &float_one<[](f32 a) { return std::ceil(a); }>},

@@ -6,9 +6,27 @@
 namespace isa {
 namespace {
 
-// In turns, not radians.
-inline f32 sin_of(f32 x) { return static_cast<f32>(std::sin(static_cast<f64>(x) * 6.283185307179586)); }
-inline f32 cos_of(f32 x) { return static_cast<f32>(std::cos(static_cast<f64>(x) * 6.283185307179586)); }
+// In turns, not radians: exact at their quarters.
+f64 sin_of(f64 x) {
+  f64 r = x - std::nearbyint(x);
+  if (std::fabs(r) > 0.25) r = std::copysign(0.5, r) - r;
+  return std::sin(r * 6.283185307179586);
+}
+f64 cos_of(f64 x) { return std::sin((0.25 - std::fabs(x - std::nearbyint(x))) * 6.283185307179586); }
+
+// v_sin and v_cos. Vega and CDNA take up to 256 turns, and give `outside` for more ("Vega" ISA document, V_SIN_F32;
+// LLVM reduces arguments for older targets only). tinygrad's tests of RDNA 3 have no such limit.
+template <class T, auto f, int outside>
+void turned(Wave &w, const Inst &i) {
+  T a_[lanes], r[lanes];
+  const T *a = source(w, i, 0, a_);
+  const f64 most = w.launch->code->generation == 9 ? 256 : std::numeric_limits<f64>::max();
+  for (int l = 0; l < lanes; ++l) {
+    const f64 x = static_cast<f64>(a[l]);
+    r[l] = std::fabs(x) > most && !std::isinf(x) ? T{outside} : static_cast<T>(static_cast<f32>(f(x)));
+  }
+  put(w, i, r);
+}
 
 // x * 2^e, exact: `x` is an f16 or f32, of which more than 2^500 times as much is infinite, and less than 2^-500 is 0.
 f64 scaled(f64 x, i32 e) { return x * std::bit_cast<f64>(static_cast<u64>(1023 + std::clamp(e, -500, 500)) << 52); }
@@ -102,18 +120,8 @@ f64 trig_preop(f64 x, u32 segment) {
   return std::ldexp(static_cast<f64>(top >> 11), scale);
 }
 
+u32 joined(i32 low, i32 high) { return (static_cast<u32>(low) & 0xffff) | static_cast<u32>(high) << 16; }
 u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
-// Towards zero: a number that is too large is the largest.
-u32 cut_half_bits(f32 x) {
-  const u32 bits = half_bits(x);
-  return std::fabs(static_cast<f32>(static_cast<f16>(x))) > std::fabs(x) ? bits - 1 : bits;
-}
-// To nearest even.
-u32 brain_float(f32 x) {
-  const u32 bits = bits_of(x);
-  return x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
 #define F1(name, T, ...) {name, &unary<T, T, [](T a) -> T { return __VA_ARGS__; }>}
 #define F2(name, T, ...) {name, &binary<T, T, T, [](T a, T b) -> T { return __VA_ARGS__; }>}
 #define F3(name, T, keeps, ...) {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return __VA_ARGS__; }, keeps>}
@@ -126,6 +134,20 @@ u32 brain_float(f32 x) {
       F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),             \
       F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
 
+// One after the other: the median of three, and what holds a number between two.
+#define MIXED(type, T, keeps)                                                                     \
+  F3("v_med3_" type, T, keeps, median<T, minimum<T>, maximum<T>>(a, b, c)),                       \
+      F3("v_med3_num_" type, T, keeps, median<T, minimum_number<T>, maximum_number<T>>(a, b, c)), \
+      F3("v_maxmin_" type, T, keeps, minimum(maximum(a, b), c)),                                  \
+      F3("v_minmax_" type, T, keeps, maximum(minimum(a, b), c)),                                  \
+      F3("v_maxmin_num_" type, T, keeps, minimum_number(maximum_number(a, b), c)),                \
+      F3("v_minmax_num_" type, T, keeps, maximum_number(minimum_number(a, b), c))
+#define IEEE_EXTREMES(type, T)                                                                \
+  F2("v_maximum_" type, T, ieee_maximum(a, b)), F2("v_minimum_" type, T, ieee_minimum(a, b)), \
+      F3("v_maximum3_" type, T, true, ieee_maximum(ieee_maximum(a, b), c)),                   \
+      F3("v_minimum3_" type, T, true, ieee_minimum(ieee_minimum(a, b), c)),                   \
+      F3("v_maximumminimum_" type, T, true, ieee_minimum(ieee_maximum(a, b), c)),             \
+      F3("v_minimummaximum_" type, T, true, ieee_maximum(ieee_minimum(a, b), c))
 #define NUMBERS(type, T) F2("v_max_num_" type, T, maximum_number(a, b)), F2("v_min_num_" type, T, minimum_number(a, b))
 
 constexpr Semantics float_rows[] = {
@@ -151,8 +173,12 @@ constexpr Semantics float_rows[] = {
     F3("v_min3_num_f16", f16, true, minimum_number(minimum_number(a, b), c)),
     F3("v_max3_f16", f16, true, maximum(maximum(a, b), c)),
     F3("v_min3_f16", f16, true, minimum(minimum(a, b), c)),
-    F3("v_med3_f32", f32, false, median<f32, minimum<f32>, maximum<f32>>(a, b, c)),
-    F3("v_med3_num_f32", f32, false, median<f32, minimum_number<f32>, maximum_number<f32>>(a, b, c)),
+    MIXED("f32", f32, false),
+    MIXED("f16", f16, true),
+    IEEE_EXTREMES("f32", f32),
+    IEEE_EXTREMES("f16", f16),
+    F2("v_maximum_f64", f64, ieee_maximum(a, b)),
+    F2("v_minimum_f64", f64, ieee_minimum(a, b)),
     {"v_fmac_f32", &accumulate<f32, f32, f32, [](f32 a, f32 b, f32 c) { return fused(a, b, c); }>},
     {"v_fmac_f64", &accumulate<f64, f64, f64, [](f64 a, f64 b, f64 c) { return fused(a, b, c); }>},
     {"v_fmac_f16", &accumulate<f16, f16, f16, [](f16 a, f16 b, f16 c) { return fused(a, b, c); }, true>},
@@ -164,13 +190,17 @@ constexpr Semantics float_rows[] = {
     F3("v_fmamk_f32", f32, false, fused(a, b, c)),
     F3("v_fmaak_f16", f16, true, fused(a, b, c)),
     F3("v_fmamk_f16", f16, true, fused(a, b, c)),
-    F1("v_sin_f32", f32, sin_of(a)),
-    F1("v_cos_f32", f32, cos_of(a)),
+    {"v_sin_f32", &turned<f32, sin_of, 0>},
+    {"v_cos_f32", &turned<f32, cos_of, 1>},
+    {"v_sin_f16", &turned<f16, sin_of, 0>},
+    {"v_cos_f16", &turned<f16, cos_of, 1>},
     F1("v_fract_f32", f32, fraction(a)),
     F1("v_fract_f64", f64, fraction(a)),
     F1("v_fract_f16", f16, fraction(a)),
     F1("v_frexp_mant_f32", f32, mantissa_of(a)),
     F1("v_frexp_mant_f64", f64, mantissa_of(a)),
+    F1("v_frexp_mant_f16", f16, static_cast<f16>(mantissa_of(static_cast<f32>(a)))),
+    {"v_frexp_exp_i16_f16", &unary<i16, f16, [](f16 a) { return static_cast<i16>(exponent_of(static_cast<f32>(a))); }>},
     {"v_frexp_exp_i32_f32", &unary<i32, f32, [](f32 a) { return exponent_of(a); }>},
     {"v_frexp_exp_i32_f64", &unary<i32, f64, [](f64 a) { return exponent_of(a); }>},
     {"v_ldexp_f32", &binary<f32, f32, i32, [](f32 a, i32 b) { return static_cast<f32>(scaled(a, b)); }>},
@@ -207,6 +237,19 @@ constexpr Semantics float_rows[] = {
     {"v_cvt_u32_f64", &unary<u32, f64, [](f64 a) { return to_integer<u32>(a); }>},
     {"v_cvt_i16_f16", &unary<i16, f16, [](f16 a) { return to_integer<i16>(static_cast<f32>(a)); }>},
     {"v_cvt_u16_f16", &unary<u16, f16, [](f16 a) { return to_integer<u16>(static_cast<f32>(a)); }>},
+    {"v_cvt_flr_i32_f32", &unary<i32, f32, [](f32 a) { return to_integer<i32>(std::floor(a)); }>},
+    {"v_cvt_rpi_i32_f32", &unary<i32, f32, [](f32 a) { return to_integer<i32>(std::floor(a + 0.5f)); }>},
+    {"v_cvt_off_f32_i4",
+     &unary<f32, u32, [](u32 a) { return static_cast<f32>(static_cast<i32>((a & 15) ^ 8) - 8) / 16; }>},
+    {"v_cvt_pk_i16_f32",
+     &binary<u32, f32, f32, [](f32 a, f32 b) { return joined(to_integer<i16>(a), to_integer<i16>(b)); }>},
+    {"v_cvt_pk_u16_f32",
+     &binary<u32, f32, f32, [](f32 a, f32 b) { return joined(to_integer<u16>(a), to_integer<u16>(b)); }>},
+    {"v_cvt_pk_u8_f32", &ternary<u32, f32, u32, u32,
+                                 [](f32 a, u32 b, u32 c) {
+                                   const u32 at = 8 * (b & 3), byte = std::min(to_integer<u32>(a), 255u);
+                                   return (c & ~(255u << at)) | byte << at;
+                                 }>},
     {"v_cvt_f32_ubyte0", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a & 255); }>},
     {"v_cvt_f32_ubyte1", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 8 & 255); }>},
     {"v_cvt_f32_ubyte2", &unary<f32, u32, [](u32 a) { return static_cast<f32>(a >> 16 & 255); }>},
@@ -225,3 +268,5 @@ Run find_float(const char *name) { return find_row(float_rows, name); }
 #undef ROUNDINGS
 #undef ARITHMETIC
 #undef NUMBERS
+#undef MIXED
+#undef IEEE_EXTREMES

@@ -148,6 +148,62 @@ void bit_operation(Wave &w, const Inst &i) {
   put<T, true>(w, i, r);
 }
 
+// v_swap_b32, between the destination and a source register.
+void swap(Wave &w, const Inst &i) {
+  u32 a_[lanes], b[lanes];
+  std::memcpy(a_, w.in(i.src[0] - vgpr), sizeof a_);
+  std::memcpy(b, w.in(i.dst - vgpr), sizeof b);
+  put_words(w, w.exec_, i.dst - vgpr, a_);
+  put_words(w, w.exec_, i.src[0] - vgpr, b);
+}
+
+// v_permlane64, between the halves of a wave, of active lanes and others; nothing in a wave of 32.
+void permute_halves(Wave &w, const Inst &i) {
+  if (w.launch->wave == 32) return;
+  u32 a_[lanes], r[lanes];
+  const u32 *a = source(w, i, 0, a_);
+  for (int l = 0; l < lanes; ++l) r[l] = a[l ^ 32];
+  put(w, i, r);
+}
+
+// v_movrels and v_movreld: M0 counts registers from the source, or the destination, on.
+template <bool from, bool to>
+void move_relative(Wave &w, const Inst &i) {
+  const u32 by = w.scalar(m0, i);
+  Inst moved = i;
+  const auto shift = [&](u16 &code) {
+    if (code < vgpr || u64{code} + by >= temporary)
+      throw Fault(Fault::Other, "a relative move outside of the registers");
+    code = static_cast<u16>(code + by);
+  };
+  if (from) shift(moved.src[0]);
+  if (to) shift(moved.dst);
+  u32 a_[lanes], r[lanes];
+  std::memcpy(r, source(w, moved, 0, a_), sizeof r);
+  put(w, moved, r);
+}
+
+// v_sad and its like: absolute differences of parts of a word, of the bytes that are not 0 in `b` if `masked`.
+template <int bits, bool masked = false>
+u32 differences(u32 a, u32 b) {
+  u32 sum = 0;
+  for (int at = 0; at < 32; at += bits) {
+    const i32 x = a >> at & ((1 << bits) - 1), y = b >> at & ((1 << bits) - 1);
+    if (!masked || y) sum += static_cast<u32>(std::abs(x - y));
+  }
+  return sum;
+}
+// v_lerp_u8: means of bytes, rounded up where the third operand's byte is odd.
+u32 byte_means(u32 a, u32 b, u32 c) {
+  u32 r = 0;
+  for (int at = 0; at < 32; at += 8) r |= (((a >> at & 255) + (b >> at & 255) + (c >> at & 1)) >> 1 & 255) << at;
+  return r;
+}
+u16 saturated_bytes(u32 a) {
+  const auto byte = [](u32 half) { return saturated<u8>(i32{static_cast<i16>(half)}); };
+  return static_cast<u16>(byte(a) | byte(a >> 16) << 8);
+}
+
 u32 leading_zeros(u32 a) { return a ? static_cast<u32>(std::countl_zero(a)) : ~0u; }
 u32 trailing_zeros(u32 a) { return a ? static_cast<u32>(std::countr_zero(a)) : ~0u; }
 u32 leading_signs(u32 a) {
@@ -249,6 +305,33 @@ constexpr Semantics integer_rows[] = {
     U3("v_alignbit_b32", static_cast<u32>((u64{a} << 32 | b) >> (c & 31))),
     U3("v_alignbyte_b32", static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3)))),
     U3("v_perm_b32", permute_bytes(a, b, c)),
+    U3("v_maxmin_u32", std::min(std::max(a, b), c)),
+    U3("v_minmax_u32", std::max(std::min(a, b), c)),
+    I3("v_maxmin_i32", std::min(std::max(a, b), c)),
+    I3("v_minmax_i32", std::max(std::min(a, b), c)),
+    U3("v_sad_u8", differences<8>(a, b) + c),
+    U3("v_sad_hi_u8", (differences<8>(a, b) << 16) + c),
+    U3("v_msad_u8", differences<8, true>(a, b) + c),
+    U3("v_sad_u16", differences<16>(a, b) + c),
+    U3("v_lerp_u8", byte_means(a, b, c)),
+    {"v_sat_pk_u8_i16", &unary<u16, u32, [](u32 a) { return saturated_bytes(a); }>},
+    {"v_cvt_i32_i16", &unary<i32, i16, [](i16 a) -> i32 { return a; }>},
+    {"v_cvt_u32_u16", &unary<u32, u16, [](u16 a) -> u32 { return a; }>},
+    {"v_cvt_pk_i16_i32", &binary<u32, i32, i32,
+                                 [](i32 a, i32 b) {
+                                   return (static_cast<u32>(saturated<i16>(a)) & 0xffff) |
+                                          static_cast<u32>(saturated<i16>(b)) << 16;
+                                 }>},
+    U2("v_cvt_pk_u16_u32", std::min(a, 0xffffu) | std::min(b, 0xffffu) << 16),
+    {"v_mad_i32_i16",
+     &ternary<i32, i16, i16, i32,
+              [](i16 a, i16 b, i32 c) { return static_cast<i32>(static_cast<u32>(a * b) + static_cast<u32>(c)); }>},
+    {"v_mad_u32_u16", &ternary<u32, u16, u16, u32, [](u16 a, u16 b, u32 c) { return u32{a} * b + c; }>},
+    {"v_swap_b32", &swap},
+    {"v_permlane64_b32", &permute_halves},
+    {"v_movrels_b32", &move_relative<true, false>},
+    {"v_movreld_b32", &move_relative<false, true>},
+    {"v_movrelsd_b32", &move_relative<true, true>},
     U3("v_sad_u32", (a > b ? a - b : b - a) + c),
     U3("v_xor3_b32", a ^ b ^ c),
     {"v_cndmask_b32", &select<f32>},
@@ -275,8 +358,19 @@ constexpr Semantics integer_rows[] = {
     H3("v_mad_legacy_u16", u16, false, u32{a} * b + c),
     H3("v_mad_u16", u16, true, u32{a} * b + c),
     H3("v_mad_i16", i16, true, a *b + c),
+    H3("v_mad_legacy_i16", i16, false, a *b + c),
     H3("v_max3_u16", u16, true, std::max(std::max(a, b), c)),
     H3("v_min3_u16", u16, true, std::min(std::min(a, b), c)),
+    H3("v_med3_u16", u16, true, std::max(std::min(a, b), std::min(std::max(a, b), c))),
+    H3("v_max3_i16", i16, true, std::max(std::max(a, b), c)),
+    H3("v_min3_i16", i16, true, std::min(std::min(a, b), c)),
+    H3("v_med3_i16", i16, true, std::max(std::min(a, b), std::min(std::max(a, b), c))),
+    {"v_mov_b16", &unary<u16, u16, [](u16 a) { return a; }>},
+    {"v_not_b16", &unary<u16, u16, [](u16 a) { return static_cast<u16>(~a); }>},
+    H2("v_and_b16", a &b),
+    H2("v_or_b16", a | b),
+    H2("v_xor_b16", a ^ b),
+    {"v_cndmask_b16", &select<f16>},
     {"v_pack_b32_f16", &binary<u32, f16, f16, [](f16 a, f16 b) { return u32{bits_of(b)} << 16 | bits_of(a); }>},
     {"v_nop", [](Wave &, const Inst &) {}},
 };

@@ -51,10 +51,14 @@ void wait_for_two(Wave &w, const Inst &i) {
   w.waits.wait(counter, i.constant >> shift & 63);
   w.waits.wait(other, i.constant & 63);
 }
+void wait_until_idle(Wave &w, const Inst &) {
+  for (const Counter counter : {Counter::Vector, Counter::Lds, Counter::Scalar}) w.waits.wait(counter, 0);
+}
 void stores_have_no_registers(Wave &, const Inst &) {}
 
 constexpr Semantics wait_rows[] = {
     {"s_waitcnt", &wait_for_all},
+    {"s_wait_idle", &wait_until_idle},
     {"s_waitcnt_vmcnt", &wait_for<Counter::Vector, 0>},
     {"s_waitcnt_lgkmcnt", &wait_for_two<Counter::Lds, Counter::Scalar, 0>},
     {"s_waitcnt_vscnt", &stores_have_no_registers},
