@@ -2,34 +2,34 @@
 #include "common.h"
 
 // All threads of a block on one element; of floats the sums are exact.
-#define SHARED(op, T, start)                                \
-  KERNEL(shared_##op##_##T) {                               \
-    __shared__ T cell;                                      \
-    if (threadIdx.x == 0) cell = start;                     \
-    __syncthreads();                                        \
-    op(&cell, get<T>(in, me()));                            \
-    __syncthreads();                                        \
-    if (threadIdx.x == 0) put(out, blockIdx.x, cell);       \
+#define SHARED(op, T, start)                          \
+  KERNEL(shared_##op##_##T) {                         \
+    __shared__ T cell;                                \
+    if (threadIdx.x == 0) cell = start;               \
+    __syncthreads();                                  \
+    op(&cell, get<T>(in, me()));                      \
+    __syncthreads();                                  \
+    if (threadIdx.x == 0) put(out, blockIdx.x, cell); \
   }
 // Each on an element of its own, with what it held before.
-#define RETURNED(op, T)                                     \
-  KERNEL(shared_##op##_##T##_returned) {                    \
-    __shared__ T cell[BLOCK];                               \
-    const u32 t = threadIdx.x;                              \
-    cell[t] = get<T>(in, me() + THREADS);                   \
-    __syncthreads();                                        \
-    const T before = op(&cell[t ^ 1], get<T>(in, me()));    \
-    __syncthreads();                                        \
+#define RETURNED(op, T)                                          \
+  KERNEL(shared_##op##_##T##_returned) {                         \
+    __shared__ T cell[BLOCK];                                    \
+    const u32 t = threadIdx.x;                                   \
+    cell[t] = get<T>(in, me() + THREADS);                        \
+    __syncthreads();                                             \
+    const T before = op(&cell[t ^ 1], get<T>(in, me()));         \
+    __syncthreads();                                             \
     put(out, 2 * me(), before), put(out, 2 * me() + 1, cell[t]); \
   }
-#define GLOBAL(op, T)                                       \
+#define GLOBAL(op, T) \
   KERNEL(global_##op##_##T) { op(reinterpret_cast<T *>(out), get<T>(in, me())); }
-#define GLOBAL_RETURNED(op, T)                              \
-  KERNEL(global_##op##_##T##_returned) {                    \
-    T *cell = reinterpret_cast<T *>(out);                   \
-    const u32 i = me();                                     \
-    cell[i] = get<T>(in, i + THREADS);                      \
-    put(out, THREADS + i, op(&cell[i], get<T>(in, i)));     \
+#define GLOBAL_RETURNED(op, T)                          \
+  KERNEL(global_##op##_##T##_returned) {                \
+    T *cell = reinterpret_cast<T *>(out);               \
+    const u32 i = me();                                 \
+    cell[i] = get<T>(in, i + THREADS);                  \
+    put(out, THREADS + i, op(&cell[i], get<T>(in, i))); \
   }
 // The float ones of HIP 5.2's header return another value than the one before.
 #define CONTENDED(op, T, start) SHARED(op, T, start) GLOBAL(op, T)
@@ -114,15 +114,15 @@ __device__ void by_swaps(T *address, T value) {
     seen = atomicCAS(word, assumed, bits<Word>(Op<T>::of(bits<T>(assumed), value)));
   } while (assumed != seen);
 }
-#define SWAPS(Word, T, Op)                                         \
-  KERNEL(shared_swaps_##Op##_##T) {                                \
-    __shared__ T cell;                                             \
-    if (threadIdx.x == 0) cell = T(1);                             \
-    __syncthreads();                                               \
-    by_swaps<Word, T, Op>(&cell, get<T>(in, me()));                \
-    __syncthreads();                                               \
-    if (threadIdx.x == 0) put(out, blockIdx.x, cell);              \
-  }                                                                \
+#define SWAPS(Word, T, Op)                            \
+  KERNEL(shared_swaps_##Op##_##T) {                   \
+    __shared__ T cell;                                \
+    if (threadIdx.x == 0) cell = T(1);                \
+    __syncthreads();                                  \
+    by_swaps<Word, T, Op>(&cell, get<T>(in, me()));   \
+    __syncthreads();                                  \
+    if (threadIdx.x == 0) put(out, blockIdx.x, cell); \
+  }                                                   \
   KERNEL(global_swaps_##Op##_##T) { by_swaps<Word, T, Op>(reinterpret_cast<T *>(out), get<T>(in, me())); }
 SWAPS(u32, u32, Xor)
 SWAPS(u32, i32, Max)
@@ -156,37 +156,37 @@ KERNEL(unsafe_add_f32) { unsafeAtomicAdd(reinterpret_cast<f32 *>(out) + threadId
 KERNEL(unsafe_add_f64) { unsafeAtomicAdd(reinterpret_cast<f64 *>(out) + threadIdx.x % 3, get<f64>(in, me())); }
 
 // With orders and scopes.
-#define SCOPED(scope)                                                                                          \
-  KERNEL(scoped_add_##scope) {                                                                                 \
-    __hip_atomic_fetch_add(out + threadIdx.x % 5, in[me()], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_##scope);     \
-  }                                                                                                            \
-  KERNEL(scoped_load_and_store_##scope) {                                                                      \
-    __hip_atomic_store(out + me(), in[me()] + 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_##scope);                \
-    out[me() + THREADS] = __hip_atomic_load(out + me(), __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_##scope);         \
-  }                                                                                                            \
-  KERNEL(scoped_shared_##scope) {                                                                              \
-    __shared__ u32 cell[2];                                                                                    \
-    if (threadIdx.x < 2) cell[threadIdx.x] = 0;                                                                \
-    __syncthreads();                                                                                           \
-    __hip_atomic_fetch_add(&cell[threadIdx.x & 1], in[me()], __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_##scope);    \
-    __syncthreads();                                                                                           \
-    if (threadIdx.x < 2) out[2 * blockIdx.x + threadIdx.x] = cell[threadIdx.x];                                \
+#define SCOPED(scope)                                                                                       \
+  KERNEL(scoped_add_##scope) {                                                                              \
+    __hip_atomic_fetch_add(out + threadIdx.x % 5, in[me()], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_##scope);  \
+  }                                                                                                         \
+  KERNEL(scoped_load_and_store_##scope) {                                                                   \
+    __hip_atomic_store(out + me(), in[me()] + 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_##scope);             \
+    out[me() + THREADS] = __hip_atomic_load(out + me(), __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_##scope);      \
+  }                                                                                                         \
+  KERNEL(scoped_shared_##scope) {                                                                           \
+    __shared__ u32 cell[2];                                                                                 \
+    if (threadIdx.x < 2) cell[threadIdx.x] = 0;                                                             \
+    __syncthreads();                                                                                        \
+    __hip_atomic_fetch_add(&cell[threadIdx.x & 1], in[me()], __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_##scope); \
+    __syncthreads();                                                                                        \
+    if (threadIdx.x < 2) out[2 * blockIdx.x + threadIdx.x] = cell[threadIdx.x];                             \
   }
 SCOPED(WORKGROUP)
 SCOPED(AGENT)
 SCOPED(SYSTEM)
 SCOPED(WAVEFRONT)
 
-#define SCOPED_OP(op, T)                                                                                                \
-  KERNEL(scoped_##op##_##T) {                                                                                           \
-    T *cell = reinterpret_cast<T *>(out);                                                                               \
-    __shared__ T shared;                                                                                                \
-    if (threadIdx.x == 0) shared = T(1);                                                                                \
-    __syncthreads();                                                                                                    \
-    __hip_atomic_fetch_##op(cell + 4, get<T>(in, me()), __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);                    \
-    __hip_atomic_fetch_##op(&shared, get<T>(in, me() + THREADS), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);       \
-    __syncthreads();                                                                                                    \
-    if (threadIdx.x == 0) cell[blockIdx.x] = shared;                                                                    \
+#define SCOPED_OP(op, T)                                                                                          \
+  KERNEL(scoped_##op##_##T) {                                                                                     \
+    T *cell = reinterpret_cast<T *>(out);                                                                         \
+    __shared__ T shared;                                                                                          \
+    if (threadIdx.x == 0) shared = T(1);                                                                          \
+    __syncthreads();                                                                                              \
+    __hip_atomic_fetch_##op(cell + 4, get<T>(in, me()), __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);              \
+    __hip_atomic_fetch_##op(&shared, get<T>(in, me() + THREADS), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); \
+    __syncthreads();                                                                                              \
+    if (threadIdx.x == 0) cell[blockIdx.x] = shared;                                                              \
   }
 SCOPED_OP(min, i32)
 SCOPED_OP(max, u32)
@@ -200,8 +200,7 @@ SCOPED_OP(add, f32)
 SCOPED_OP(add, f64)
 KERNEL(scoped_exchange) {
   out[me()] = in[me()];
-  const u32 before =
-      __hip_atomic_exchange(out + me(), in[me() + 1], __ATOMIC_SEQ_CST, __HIP_MEMORY_SCOPE_SYSTEM);
+  const u32 before = __hip_atomic_exchange(out + me(), in[me() + 1], __ATOMIC_SEQ_CST, __HIP_MEMORY_SCOPE_SYSTEM);
   out[me() + THREADS] = before;
 }
 KERNEL(scoped_compare_exchange) {

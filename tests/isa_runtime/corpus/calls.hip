@@ -1,5 +1,4 @@
 // Functions that are called and not inlined, pointers to functions, virtual functions, recursion, lambdas, printf.
-#include <stdio.h>
 #include "common.h"
 
 __device__ __noinline__ u32 mixed(u32 a, u32 b) { return (a ^ b >> 3) * 2654435761u; }
@@ -26,8 +25,8 @@ __device__ __noinline__ u32 many(u32 a, u32 b, u32 c, u32 d, u32 e, u32 f, u64 g
 }
 KERNEL(call_of_many_arguments) {
   const u32 i = me();
-  out[i] = many(in[i], in[i + 1], in[i + 2], in[i + 3], in[i + 4], in[i + 5], get<u64>(in, i), get<f32>(in, i), in[i + 6],
-                in[i + 7], in[i + 8], in[i + 9]);
+  out[i] = many(in[i], in[i + 1], in[i + 2], in[i + 3], in[i + 4], in[i + 5], get<u64>(in, i), get<f32>(in, i),
+                in[i + 6], in[i + 7], in[i + 8], in[i + 9]);
 }
 struct Triple {
   u32 a, b, c;

@@ -95,7 +95,9 @@ KERNEL(clamp_with_limits_of_the_block) {
   const i32 bottom = get<i32>(in, blockIdx.x), top = bottom + 0x10000000;
   put(out, me(), min(max(get<i32>(in, me()), bottom), top));
 }
-KERNEL(saturating_add_i32) { put(out, me(), __builtin_elementwise_add_sat(get<i32>(in, me()), get<i32>(in, me() + 1))); }
+KERNEL(saturating_add_i32) {
+  put(out, me(), __builtin_elementwise_add_sat(get<i32>(in, me()), get<i32>(in, me() + 1)));
+}
 KERNEL(saturating_add_u32) { put(out, me(), __builtin_elementwise_add_sat(in[me()], in[me() + 1])); }
 KERNEL(saturating_sub_i16) {
   put(out, me(), __builtin_elementwise_sub_sat(get<i16>(in, 2 * me()), get<i16>(in, 2 * me() + 1)));
@@ -103,7 +105,9 @@ KERNEL(saturating_sub_i16) {
 KERNEL(saturating_sub_u16) {
   put(out, me(), __builtin_elementwise_sub_sat(get<u16>(in, 2 * me()), get<u16>(in, 2 * me() + 1)));
 }
-KERNEL(saturating_add_i64) { put(out, me(), __builtin_elementwise_add_sat(get<i64>(in, me()), get<i64>(in, me() + 1))); }
+KERNEL(saturating_add_i64) {
+  put(out, me(), __builtin_elementwise_add_sat(get<i64>(in, me()), get<i64>(in, me() + 1)));
+}
 KERNEL(absolute_difference_u32) { out[me()] = max(in[me()], in[me() + 1]) - min(in[me()], in[me() + 1]); }
 KERNEL(sign_of_i32) {
   const i32 x = get<i32>(in, me());

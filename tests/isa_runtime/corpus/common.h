@@ -1,7 +1,9 @@
 // What every kernel of the corpus has: words in, words out (zeros before), two blocks of 128 threads.
 #pragma once
+#include <hip/hip_bfloat16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
+#include <stdio.h>
 
 using i8 = signed char;
 using u8 = unsigned char;

@@ -25,26 +25,26 @@ template <class T>
 __device__ void put_complex(u32 *out, u32 i, Complex<T> x) {
   put(out, 2 * i, x.re), put(out, 2 * i + 1, x.im);
 }
-#define OF_TYPE(T)                                                                                               \
-  KERNEL(complex_add_##T) { put_complex(out, me(), complex_at<T>(in, me()) + complex_at<T>(in, me() + 1)); }     \
-  KERNEL(complex_sub_##T) { put_complex(out, me(), complex_at<T>(in, me()) - complex_at<T>(in, me() + 1)); }     \
-  KERNEL(complex_mul_##T) { put_complex(out, me(), complex_at<T>(in, me()) * complex_at<T>(in, me() + 1)); }     \
-  KERNEL(complex_square_add_##T) {                                                                               \
-    const Complex<T> z = complex_at<T>(in, me());                                                                \
-    put_complex(out, me(), z * z + complex_at<T>(in, me() + 3));                                                 \
-  }                                                                                                              \
-  KERNEL(complex_norm_##T) {                                                                                     \
-    const Complex<T> z = complex_at<T>(in, me());                                                                \
-    put(out, me(), z.re * z.re + z.im * z.im);                                                                   \
-  }                                                                                                              \
-  KERNEL(complex_dot_##T) {                                                                                      \
-    Complex<T> sum = {T(0), T(0)};                                                                               \
-    for (u32 i = 0; i < 4; i++) {                                                                                \
-      Complex<T> z = complex_at<T>(in, 4 * me() + i);                                                            \
-      z.im = -z.im;                                                                                              \
-      sum = sum + z * complex_at<T>(in, i);                                                                      \
-    }                                                                                                            \
-    put_complex(out, me(), sum);                                                                                 \
+#define OF_TYPE(T)                                                                                           \
+  KERNEL(complex_add_##T) { put_complex(out, me(), complex_at<T>(in, me()) + complex_at<T>(in, me() + 1)); } \
+  KERNEL(complex_sub_##T) { put_complex(out, me(), complex_at<T>(in, me()) - complex_at<T>(in, me() + 1)); } \
+  KERNEL(complex_mul_##T) { put_complex(out, me(), complex_at<T>(in, me()) * complex_at<T>(in, me() + 1)); } \
+  KERNEL(complex_square_add_##T) {                                                                           \
+    const Complex<T> z = complex_at<T>(in, me());                                                            \
+    put_complex(out, me(), z *z + complex_at<T>(in, me() + 3));                                              \
+  }                                                                                                          \
+  KERNEL(complex_norm_##T) {                                                                                 \
+    const Complex<T> z = complex_at<T>(in, me());                                                            \
+    put(out, me(), z.re *z.re + z.im * z.im);                                                                \
+  }                                                                                                          \
+  KERNEL(complex_dot_##T) {                                                                                  \
+    Complex<T> sum = {T(0), T(0)};                                                                           \
+    for (u32 i = 0; i < 4; i++) {                                                                            \
+      Complex<T> z = complex_at<T>(in, 4 * me() + i);                                                        \
+      z.im = -z.im;                                                                                          \
+      sum = sum + z * complex_at<T>(in, i);                                                                  \
+    }                                                                                                        \
+    put_complex(out, me(), sum);                                                                             \
   }
 OF_TYPE(f32)
 OF_TYPE(f64)

@@ -74,20 +74,34 @@ KERNEL(loop_not_unrolled) {
 }
 __device__ inline u32 chosen(u32 kind, u32 a, u32 b) {
   switch (kind) {
-    case 0: return a + b;
-    case 1: return a - b;
-    case 2: return a * b;
-    case 3: return a & b;
-    case 4: return a | b;
-    case 5: return a ^ b;
-    case 6: return a << (b & 31);
-    case 7: return a >> (b & 31);
-    case 8: return b ? a / b : 1;
-    case 9: return b ? a % b : 2;
-    case 10: return min(a, b);
-    case 11: return max(a, b);
-    case 12: return __popc(a ^ b);
-    default: return ~a;
+    case 0:
+      return a + b;
+    case 1:
+      return a - b;
+    case 2:
+      return a * b;
+    case 3:
+      return a & b;
+    case 4:
+      return a | b;
+    case 5:
+      return a ^ b;
+    case 6:
+      return a << (b & 31);
+    case 7:
+      return a >> (b & 31);
+    case 8:
+      return b ? a / b : 1;
+    case 9:
+      return b ? a % b : 2;
+    case 10:
+      return min(a, b);
+    case 11:
+      return max(a, b);
+    case 12:
+      return __popc(a ^ b);
+    default:
+      return ~a;
   }
 }
 KERNEL(switch_by_value) { out[me()] = chosen(in[me()] & 15, in[me() + 1], in[me() + 2]); }
@@ -100,33 +114,64 @@ KERNEL(switch_by_loop_counter) {
 KERNEL(switch_falls_through) {
   u32 x = 0;
   switch (in[me()] % 6) {
-    case 5: x += 16; [[fallthrough]];
-    case 4: x += 8; [[fallthrough]];
-    case 3: x += 4; break;
-    case 2: x += 2; [[fallthrough]];
-    case 1: x += 1;
+    case 5:
+      x += 16;
+      [[fallthrough]];
+    case 4:
+      x += 8;
+      [[fallthrough]];
+    case 3:
+      x += 4;
+      break;
+    case 2:
+      x += 2;
+      [[fallthrough]];
+    case 1:
+      x += 1;
   }
   out[me()] = x;
 }
 KERNEL(switch_of_values_far_apart) {
   switch (in[me()] % 1000) {
-    case 1: out[me()] = 5; break;
-    case 77: out[me()] = 6; break;
-    case 500: out[me()] = 7; break;
-    case 999: out[me()] = 8; break;
-    default: out[me()] = in[me()] % 1000;
+    case 1:
+      out[me()] = 5;
+      break;
+    case 77:
+      out[me()] = 6;
+      break;
+    case 500:
+      out[me()] = 7;
+      break;
+    case 999:
+      out[me()] = 8;
+      break;
+    default:
+      out[me()] = in[me()] % 1000;
   }
 }
 KERNEL(switch_to_constants) {
   u32 x;
   switch (in[me()] & 7) {
-    case 0: x = 100; break;
-    case 1: x = 0xdeadbeef; break;
-    case 2: x = 3; break;
-    case 3: x = 17; break;
-    case 4: x = 0x80000000; break;
-    case 5: x = 1; break;
-    default: x = 12345;
+    case 0:
+      x = 100;
+      break;
+    case 1:
+      x = 0xdeadbeef;
+      break;
+    case 2:
+      x = 3;
+      break;
+    case 3:
+      x = 17;
+      break;
+    case 4:
+      x = 0x80000000;
+      break;
+    case 5:
+      x = 1;
+      break;
+    default:
+      x = 12345;
   }
   out[me()] = x;
 }
@@ -135,9 +180,15 @@ KERNEL(machine_of_states) {
   for (u32 i = 0; i < 32; i++) {
     const bool bit = in[me()] >> i & 1;
     switch (state) {
-      case 0: state = bit ? 1 : 0; break;
-      case 1: state = bit ? 1 : 2; break;
-      case 2: state = bit ? 3 : 0; break;
+      case 0:
+        state = bit ? 1 : 0;
+        break;
+      case 1:
+        state = bit ? 1 : 2;
+        break;
+      case 2:
+        state = bit ? 3 : 0;
+        break;
       case 3:
         count++;
         state = bit ? 1 : 2;
@@ -225,4 +276,8 @@ KERNEL(random_numbers_philox) {
     k[0] += 0x9E3779B9u, k[1] += 0xBB67AE85u;
   }
   for (int j = 0; j < 4; j++) out[4 * me() + j] = c[j];
+}
+KERNEL(clocks) {
+  const i64 before = clock64(), after = clock64();
+  out[me()] = after >= before ? in[me()] : 0;
 }

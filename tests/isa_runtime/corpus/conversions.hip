@@ -6,10 +6,10 @@ __device__ inline f32 float_at(const u32 *in, u32 i) { return bits<f32>((in[i] &
 __device__ inline f64 double_at(const u32 *in, u32 i) {
   return bits<f64>((u64(in[2 * i]) << 32 & 0x80ffffff00000000ull) | 0x3f80000000000000ull | in[2 * i + 1]);
 }
-#define FROM_INTEGER(T)                                                                   \
-  KERNEL(f32_of_##T) { put(out, me(), f32(get<T>(in, me()))); }                           \
-  KERNEL(f64_of_##T) { put(out, me(), f64(get<T>(in, me()))); }                           \
-  KERNEL(T##_of_f32) { put(out, me(), T(fabsf(float_at(in, me())) * 64.0f)); }            \
+#define FROM_INTEGER(T)                                                        \
+  KERNEL(f32_of_##T) { put(out, me(), f32(get<T>(in, me()))); }                \
+  KERNEL(f64_of_##T) { put(out, me(), f64(get<T>(in, me()))); }                \
+  KERNEL(T##_of_f32) { put(out, me(), T(fabsf(float_at(in, me())) * 64.0f)); } \
   KERNEL(T##_of_f64) { put(out, me(), T(fabs(double_at(in, me())) * 64.0)); }
 FROM_INTEGER(i8)
 FROM_INTEGER(u8)
@@ -19,12 +19,12 @@ FROM_INTEGER(i32)
 FROM_INTEGER(u32)
 FROM_INTEGER(i64)
 FROM_INTEGER(u64)
-#define ONE(name, ...)          \
-  KERNEL(convert_##name) {             \
-    const f32 x = float_at(in, me());  \
-    const f64 y = double_at(in, me()); \
-    const i32 i = get<i32>(in, me());  \
-    const i64 j = get<i64>(in, me());  \
+#define ONE(name, ...)                  \
+  KERNEL(convert_##name) {              \
+    const f32 x = float_at(in, me());   \
+    const f64 y = double_at(in, me());  \
+    const i32 i = get<i32>(in, me());   \
+    const i64 j = get<i64>(in, me());   \
     (void)x, (void)y, (void)i, (void)j; \
     put(out, me(), __VA_ARGS__);        \
   }

@@ -4,21 +4,23 @@
 // Odd quarters, whose sums and products of three are exact. No zeros: LLVM takes a product's negation into its factor
 // and adds 0 (v_fma_mixlo_f16), which loses the sign of a zero.
 __device__ inline f16 half_at(const u32 *in, u32 i) { return f16(int(in[i] & 31) * 2 - 31) * f16(0.25); }
-__device__ inline __half hip_half_at(const u32 *in, u32 i) { return __float2half(f32(int(in[i] & 31) * 2 - 31) * 0.25f); }
+__device__ inline __half hip_half_at(const u32 *in, u32 i) {
+  return __float2half(f32(int(in[i] & 31) * 2 - 31) * 0.25f);
+}
 __device__ inline __half2 pair_at(const u32 *in, u32 i) {
   return __halves2half2(hip_half_at(in, 2 * i), hip_half_at(in, 2 * i + 1));
 }
 
-#define ONE(name, expression)                                                   \
-  KERNEL(half_##name) {                                                         \
+#define ONE(name, expression)                                                                          \
+  KERNEL(half_##name) {                                                                                \
     const f16 a = half_at(in, 3 * me()), b = half_at(in, 3 * me() + 1), c = half_at(in, 3 * me() + 2); \
-    put(out, me(), f16(expression));                                            \
+    put(out, me(), f16(expression));                                                                   \
   }
 ONE(add, a + b)
 ONE(sub, a - b)
-ONE(mul, a * b)
-ONE(mul_add, a * b + c)
-ONE(mul_sub, a * b - c)
+ONE(mul, a *b)
+ONE(mul_add, a *b + c)
+ONE(mul_sub, a *b - c)
 ONE(negated_mul_add, c - a * b)
 ONE(div_by_power, a / f16(4))
 ONE(divide, a / (b == f16(0) ? f16(1) : b))
@@ -37,11 +39,12 @@ ONE(of_i16, f16(i16(in[me()] & 1023)))
 ONE(of_u16, f16(u16(in[me()] & 2047)))
 ONE(of_f64, f16(f64(a) * 0.5))
 ONE(fma_builtin, __builtin_fmaf16(a, b, c))
-ONE(times_constant, a * f16(0.5) + f16(1.5))
+ONE(times_constant, a *f16(0.5) + f16(1.5))
 ONE(sum_of_4, (a + b) + (c + a))
 KERNEL(half_classes) {
   const f16 x = bits<f16>(u16(in[me()]));
-  out[me()] = __builtin_isnan(x) | __builtin_isinf(x) << 1 | (x == f16(0)) << 2 | (x > f16(1)) << 3 | (x <= f16(-2)) << 4;
+  out[me()] =
+      __builtin_isnan(x) | __builtin_isinf(x) << 1 | (x == f16(0)) << 2 | (x > f16(1)) << 3 | (x <= f16(-2)) << 4;
 }
 KERNEL(half_to_float_of_all_bits) {
   const f16 x = bits<f16>(u16(in[me()] & 0xfbff));  // no infinity or NaN
@@ -105,10 +108,10 @@ HIP_ONE(as_bits, u32(__half_as_ushort(a)) << 16 | __half_as_ushort(b))
 HIP_ONE(floor_and_ceil, __hadd(hfloor(a), hceil(b)))
 HIP_ONE(trunc_and_rint, __hadd(htrunc(a), hrint(b)))
 
-#define PAIRS(name, expression)                                                                             \
-  KERNEL(half2_##name) {                                                                                    \
+#define PAIRS(name, expression)                                                                            \
+  KERNEL(half2_##name) {                                                                                   \
     const __half2 a = pair_at(in, 3 * me()), b = pair_at(in, 3 * me() + 1), c = pair_at(in, 3 * me() + 2); \
-    put(out, me(), expression);                                                                             \
+    put(out, me(), expression);                                                                            \
   }
 PAIRS(hadd2, __hadd2(a, b))
 PAIRS(hsub2, __hsub2(a, b))
@@ -132,10 +135,10 @@ typedef f16 f16x4 __attribute__((ext_vector_type(4)));
 typedef i16 i16x2 __attribute__((ext_vector_type(2)));
 typedef u16 u16x2 __attribute__((ext_vector_type(2)));
 __device__ inline f16x2 vector_at(const u32 *in, u32 i) { return {half_at(in, 2 * i), half_at(in, 2 * i + 1)}; }
-#define VECTORS(name, expression)                                                                                   \
-  KERNEL(half_vector_##name) {                                                                                      \
-    const f16x2 a = vector_at(in, 3 * me()), b = vector_at(in, 3 * me() + 1), c = vector_at(in, 3 * me() + 2);      \
-    put(out, me(), f16x2(expression));                                                                              \
+#define VECTORS(name, expression)                                                                              \
+  KERNEL(half_vector_##name) {                                                                                 \
+    const f16x2 a = vector_at(in, 3 * me()), b = vector_at(in, 3 * me() + 1), c = vector_at(in, 3 * me() + 2); \
+    put(out, me(), f16x2(expression));                                                                         \
   }
 VECTORS(add, a + b)
 VECTORS(mul, a *b)
@@ -155,11 +158,11 @@ KERNEL(half_vector_dot2) {
   const f16x2 a = vector_at(in, me()), b = vector_at(in, me() + 1);
   put(out, me(), f32(a.x) * f32(b.x) + f32(a.y) * f32(b.y) + 1.0f);
 }
-#define SHORTS(name, type, expression)                                    \
-  KERNEL(type##_##name) {                                                 \
-    const type a = bits<type>(in[me()]), b = bits<type>(in[me() + 1]);    \
-    const type c = bits<type>(in[me() + 2]);                              \
-    put(out, me(), type(expression));                                     \
+#define SHORTS(name, type, expression)                                 \
+  KERNEL(type##_##name) {                                              \
+    const type a = bits<type>(in[me()]), b = bits<type>(in[me() + 1]); \
+    const type c = bits<type>(in[me() + 2]);                           \
+    put(out, me(), type(expression));                                  \
   }
 SHORTS(add, i16x2, a + b)
 SHORTS(sub, i16x2, a - b)
@@ -193,3 +196,16 @@ KERNEL(brain_pairs) {
   const u32 word = in[me()] & 0x3fff3fff;
   out[me()] = u32(to_brain(from_brain(u16(word)) + 1.0f)) | u32(to_brain(from_brain(u16(word >> 16)) * 2.0f)) << 16;
 }
+#define HIP_BRAIN(name, expression)                                                                 \
+  KERNEL(hip_bfloat16_##name) {                                                                     \
+    const hip_bfloat16 a(get<f32>(in, me())), b(get<f32>(in, me() + 1)), c(get<f32>(in, me() + 2)); \
+    (void)b, (void)c;                                                                               \
+    put(out, me(), expression);                                                                     \
+  }
+HIP_BRAIN(add, a + b)
+HIP_BRAIN(sub, a - b)
+HIP_BRAIN(mul, a *b)
+HIP_BRAIN(sum_of_3, float(a) + float(b) + float(c))
+HIP_BRAIN(compared, u32(a < b) | u32(a == c) << 1 | u32(b > c) << 2)
+HIP_BRAIN(of_bits, float(bits<hip_bfloat16>(u16(in[me()] & 0x7f7f))))
+HIP_BRAIN(rounded, hip_bfloat16(bits<f32>(in[me()] & 0x7f7fffff)))

@@ -1,24 +1,24 @@
 // Arithmetic of integers of 8 to 128 bits, and functions on their bits.
 #include "common.h"
 
-#define TWO(T, name, expression)                             \
-  KERNEL(T##_##name) {                                       \
+#define TWO(T, name, expression)                                    \
+  KERNEL(T##_##name) {                                              \
     const T a = get<T>(in, 2 * me()), b = get<T>(in, 2 * me() + 1); \
-    put(out, me(), T(expression));                           \
+    put(out, me(), T(expression));                                  \
   }
-#define OF_TYPE(T, width)                               \
-  TWO(T, add, a + b)                                    \
-  TWO(T, sub, a - b)                                    \
-  TWO(T, mul, a *b)                                     \
-  TWO(T, div, a / T(b == 0 || (b + 1) == 0 ? 3 : b))    \
-  TWO(T, mod, a % T(b == 0 || (b + 1) == 0 ? 3 : b))    \
-  TWO(T, div_by_7, a / T(7))                            \
-  TWO(T, mod_by_10, a % T(10))                          \
-  TWO(T, div_by_16, a / T(16))                          \
-  TWO(T, shift_left, a << (b & T(width - 1)))           \
-  TWO(T, shift_right, a >> (b & T(width - 1)))          \
-  TWO(T, shifts_by_constants, (a << 5) ^ (a >> 3))      \
-  TWO(T, bitwise, (a & ~b) | (a ^ b))                   \
+#define OF_TYPE(T, width)                            \
+  TWO(T, add, a + b)                                 \
+  TWO(T, sub, a - b)                                 \
+  TWO(T, mul, a *b)                                  \
+  TWO(T, div, a / T(b == 0 || (b + 1) == 0 ? 3 : b)) \
+  TWO(T, mod, a % T(b == 0 || (b + 1) == 0 ? 3 : b)) \
+  TWO(T, div_by_7, a / T(7))                         \
+  TWO(T, mod_by_10, a % T(10))                       \
+  TWO(T, div_by_16, a / T(16))                       \
+  TWO(T, shift_left, a << (b & T(width - 1)))        \
+  TWO(T, shift_right, a >> (b & T(width - 1)))       \
+  TWO(T, shifts_by_constants, (a << 5) ^ (a >> 3))   \
+  TWO(T, bitwise, (a & ~b) | (a ^ b))                \
   TWO(T, compare, (a < b ? 1 : 0) | (a == b ? 2 : 0) | (a >= b ? 4 : 0))
 OF_TYPE(i32, 32)
 OF_TYPE(u32, 32)
@@ -27,16 +27,16 @@ OF_TYPE(u64, 64)
 OF_TYPE(i16, 16)
 OF_TYPE(u8, 8)
 
-#define ONE(name, ...)                    \
-  KERNEL(bits_##name) {                          \
+#define ONE(name, ...)                                          \
+  KERNEL(bits_##name) {                                         \
     const u32 x = in[me()], y = in[me() + 1], z = in[me() + 2]; \
-    const u64 w = u64(y) << 32 | x;              \
-    (void)z, (void)w;                            \
-    put(out, me(), __VA_ARGS__);                  \
+    const u64 w = u64(y) << 32 | x;                             \
+    (void)z, (void)w;                                           \
+    put(out, me(), __VA_ARGS__);                                \
   }
 ONE(popc, __popc(x) + __popcll(w))
 ONE(clz, __clz(int(x >> (y & 31))) + 100 * __clzll(i64(w >> (z & 63))))
-ONE(ffs, __ffs(int(x & y & z)))
+ONE(ffs, __ffs(int(x &y &z)))
 ONE(ffsll, __ffsll(w & ~0xffffull))
 ONE(brev, __brev(x))
 ONE(brevll, u64(__brevll(w)))
@@ -56,7 +56,7 @@ ONE(bit_field_of_values, __builtin_amdgcn_ubfe(x, y & 31, z & 31))
 ONE(signed_bit_field_of_values, __builtin_amdgcn_sbfe(int(x), y & 31, z & 31))
 ONE(mask_of_width, (1u << (y & 31)) - 1 & x)
 ONE(lowest_bit, x & -x)
-ONE(without_lowest_bit, x & (x - 1))
+ONE(without_lowest_bit, x &(x - 1))
 ONE(power_of_two_above, x < 2 ? 1u : 1u << (32 - __clz(int(x - 1)) & 31))
 ONE(interleaved, [](u32 v) {
   v &= 0xffff;
@@ -83,13 +83,13 @@ ONE(sad_u16, __builtin_amdgcn_sad_u16(x, y, z))
 ONE(msad_u8, __builtin_amdgcn_msad_u8(x, y, z))
 ONE(crc_step, (x >> 8) ^ ((x ^ y) & 0xff) * 0x04c11db7u)
 
-#define PRODUCT(name, ...)                                             \
-  KERNEL(product_##name) {                                                    \
-    const i32 a = get<i32>(in, me()), b = get<i32>(in, me() + 1);             \
-    const u32 x = in[me() + 2], y = in[me() + 3];                             \
-    const u64 w = get<u64>(in, me()), v = get<u64>(in, me() + 4);             \
-    (void)a, (void)b, (void)x, (void)y, (void)w, (void)v;                     \
-    put(out, me(), __VA_ARGS__);                                               \
+#define PRODUCT(name, ...)                                        \
+  KERNEL(product_##name) {                                        \
+    const i32 a = get<i32>(in, me()), b = get<i32>(in, me() + 1); \
+    const u32 x = in[me() + 2], y = in[me() + 3];                 \
+    const u64 w = get<u64>(in, me()), v = get<u64>(in, me() + 4); \
+    (void)a, (void)b, (void)x, (void)y, (void)w, (void)v;         \
+    put(out, me(), __VA_ARGS__);                                  \
   }
 PRODUCT(mul24, __mul24(a, b))
 PRODUCT(umul24, __umul24(x, y))
@@ -102,7 +102,7 @@ PRODUCT(wide_signed, i64(a) * b)
 PRODUCT(wide_sum, u64(x) * y + w)
 PRODUCT(by_short, a *i32(i16(b)))
 PRODUCT(mul24_sum, i32((x & 0xffffff) * (y & 0xfff) + u32(a)))
-PRODUCT(average, __hadd(a >> 1, b >> 1) + __rhadd(a >> 1, b >> 1))
+PRODUCT(average, (a & b) + ((a ^ b) >> 1))
 PRODUCT(unsigned_average, __uhadd(x >> 1, y >> 1) ^ __urhadd(x >> 1, y >> 1))
 PRODUCT(absolute, u32(a < 0 ? -u32(a) : u32(a)))
 PRODUCT(hash_murmur, [](u32 h) {

@@ -7,8 +7,8 @@ __device__ T indexed(const u32 *in, u32 index) {
   for (int i = 0; i < n; i++) array[i] = get<T>(in, me() + i);
   return array[index % n];
 }
-#define INDEXED(T, n)                                                                              \
-  KERNEL(array_##T##_##n##_by_uniform) { put(out, me(), indexed<T, n>(in, in[blockIdx.x])); }      \
+#define INDEXED(T, n)                                                                         \
+  KERNEL(array_##T##_##n##_by_uniform) { put(out, me(), indexed<T, n>(in, in[blockIdx.x])); } \
   KERNEL(array_##T##_##n##_by_value) { put(out, me(), indexed<T, n>(in, in[me()])); }
 INDEXED(u32, 4)
 INDEXED(u32, 16)

@@ -6,12 +6,12 @@ __device__ inline f32 float_at(const u32 *in, u32 i) { return bits<f32>((in[i] &
 __device__ inline f64 double_at(const u32 *in, u32 i) {
   return bits<f64>((u64(in[2 * i] & 0x001fffff) << 32 | 0x3ff0000000000000ull) | in[2 * i + 1]);
 }
-#define EXACT(name, ...)                                                                       \
-  KERNEL(exact_##name) {                                                                              \
+#define EXACT(name, ...)                                                                                  \
+  KERNEL(exact_##name) {                                                                                  \
     const f32 x = float_at(in, 3 * me()), y = float_at(in, 3 * me() + 1), z = float_at(in, 3 * me() + 2); \
-    const f64 a = double_at(in, me()), b = double_at(in, me() + 1), c = double_at(in, me() + 2);      \
-    (void)x, (void)y, (void)z, (void)a, (void)b, (void)c;                                             \
-    put(out, me(), __VA_ARGS__);                                                                       \
+    const f64 a = double_at(in, me()), b = double_at(in, me() + 1), c = double_at(in, me() + 2);          \
+    (void)x, (void)y, (void)z, (void)a, (void)b, (void)c;                                                 \
+    put(out, me(), __VA_ARGS__);                                                                          \
   }
 EXACT(add, x + y)
 EXACT(sub, x - y)
@@ -38,11 +38,11 @@ EXACT(fmin_fmax, fminf(x, y) * 4 + fmaxf(y, z))
 EXACT(fmin_fmax_f64, fmin(a, b) + fmax(b, c))
 EXACT(nextafter, nextafterf(x, y))
 EXACT(subnormal_product, x * 0x1p-140f * y)
-EXACT(subnormal_sum, x * 0x1p-135f + y * 0x1p-138f)
-EXACT(mad_of_negatives, -x * y - z)
-EXACT(add_rn, __fadd_rn(__fmul_rn(x, y), z))
+EXACT(subnormal_sum, bits<f32>(bits<u32>(x) & 0x7fffff) + bits<f32>(bits<u32>(y) & 0x7fffff))
+EXACT(mad_of_negatives, -x *y - z)
+EXACT(add_rn, __fadd_rn(__fsub_rn(x, y), z))
 EXACT(fmaf_rn, __fmaf_rn(x, y, z))
-EXACT(add_rn_f64, __dadd_rn(__dmul_rn(a, b), c))
+EXACT(mul_rn_f64, __dmul_rn(__dadd_rn(a, b), c))
 EXACT(rounded_away, f32(x * 0x1p24f + y))
 EXACT(compensated_sum, [](f32 p, f32 q, f32 r) {
   f32 sum = p, lost = 0;
@@ -62,17 +62,17 @@ EXACT(class_builtin, u32(__builtin_amdgcn_classf(x - y, 0x3c)))
 EXACT(frexp_builtins, __builtin_amdgcn_frexp_mantf(x) + f32(__builtin_amdgcn_frexp_expf(x)))
 EXACT(ldexp_builtin, __builtin_amdgcn_ldexpf(x, int(y * 8)))
 
-#define CLOSE(name, expression)                                                                  \
-  KERNEL(close_##name) {                                                                         \
-    const f32 x = float_at(in, 2 * me()), y = float_at(in, 2 * me() + 1);                        \
-    (void)y;                                                                                     \
-    put(out, me(), f32(expression));                                                             \
+#define CLOSE(name, expression)                                           \
+  KERNEL(close_##name) {                                                  \
+    const f32 x = float_at(in, 2 * me()), y = float_at(in, 2 * me() + 1); \
+    (void)y;                                                              \
+    put(out, me(), f32(expression));                                      \
   }
-#define CLOSE64(name, expression)                                          \
-  KERNEL(close_##name) {                                                   \
-    const f64 x = double_at(in, me()), y = double_at(in, me() + 1);        \
-    (void)y;                                                               \
-    put(out, me(), f64(expression));                                       \
+#define CLOSE64(name, expression)                                   \
+  KERNEL(close_##name) {                                            \
+    const f64 x = double_at(in, me()), y = double_at(in, me() + 1); \
+    (void)y;                                                        \
+    put(out, me(), f64(expression));                                \
   }
 CLOSE(exp, expf(x - 2.5f))
 CLOSE(exp2, exp2f(x - 2.5f))

@@ -20,7 +20,8 @@ KERNEL(shared_reversed_short4) { reversed<short4>(in, out); }
 template <int width>
 __device__ void transposed(const u32 *in, u32 *out) {
   __shared__ u32 tile[width][width + 1];
-  for (u32 i = threadIdx.x; i < width * width; i += BLOCK) tile[i / width][i % width] = in[blockIdx.x * width * width + i];
+  for (u32 i = threadIdx.x; i < width * width; i += BLOCK)
+    tile[i / width][i % width] = in[blockIdx.x * width * width + i];
   __syncthreads();
   for (u32 i = threadIdx.x; i < width * width; i += BLOCK)
     out[blockIdx.x * width * width + i] = tile[i % width][i / width];
@@ -172,5 +173,6 @@ KERNEL(shared_strides_of_64) {
   __shared__ u32 cell[BLOCK + 192];
   for (u32 i = threadIdx.x; i < BLOCK + 192; i += BLOCK) cell[i] = in[i];
   __syncthreads();
-  out[me()] = cell[threadIdx.x] + cell[threadIdx.x + 64] * 3 + cell[threadIdx.x + 128] * 5 + cell[threadIdx.x + 192] * 7;
+  out[me()] =
+      cell[threadIdx.x] + cell[threadIdx.x + 64] * 3 + cell[threadIdx.x + 128] * 5 + cell[threadIdx.x + 192] * 7;
 }

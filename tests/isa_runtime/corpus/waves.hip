@@ -19,10 +19,10 @@ KERNEL(shuffles_f32) { all_shuffles<f32>(in, out); }
 KERNEL(shuffles_i64) { all_shuffles<i64>(in, out); }
 KERNEL(shuffles_u64) { all_shuffles<u64>(in, out); }
 KERNEL(shuffles_f64) { all_shuffles<f64>(in, out); }
-#define SHUFFLE(name, expression)      \
-  KERNEL(shuffle_##name) {             \
-    LANE;                              \
-    const i32 x = get<i32>(in, me());  \
+#define SHUFFLE(name, expression)           \
+  KERNEL(shuffle_##name) {                  \
+    LANE;                                   \
+    const i32 x = get<i32>(in, me());       \
     out[me()] = u32(expression) + lane * 0; \
   }
 SHUFFLE(broadcast, __shfl(x, 5))
