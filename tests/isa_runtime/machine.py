@@ -129,7 +129,7 @@ class Machine:
     """The process as tests see it; started anew after a test that lost it."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._process: multiprocessing.process.BaseProcess | None = None
         self.launched: list[bytes] | None = None
         """The code of launches, where that is wanted."""
@@ -188,7 +188,7 @@ class Machine:
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._connection, end = context.Pipe()
-            self._process = context.Process(target=serve, args=(end, str(self._folder)), daemon=True)
+            self._process = context.Process(target=serve, args=(end, str(self.folder)), daemon=True)
             self._process.start()
             end.close()
         self._connection.send(request)

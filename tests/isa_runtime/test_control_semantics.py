@@ -23,6 +23,8 @@ NOTHING += ("s_waitcnt_depctr", "s_set_inst_prefetch_distance", "s_inst_prefetch
 NOTHING += ("s_decperflevel", "s_ttracedata", "s_wait_alu", "s_waitcnt_vscnt", "s_waitcnt_expcnt", "s_wait_storecnt")
 NOTHING += ("s_wait_expcnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_dcache_inv", "s_dcache_wb", "s_gl1_inv", "v_nop")
 NOTHING += ("buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbl2", "buffer_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol")
+NOTHING += ("s_wakeup", "s_wait_event", "s_sleep_var", "s_singleuse_vdst", "s_prefetch_data", "s_prefetch_inst")
+NOTHING += ("s_prefetch_data_pc_rel", "s_prefetch_inst_pc_rel", "s_set_gpr_idx_off")
 NOTHING += ("buffer_invl2", "global_wb", "global_inv", "global_wbinv", "ds_nop")
 """Waits for what has no register, caches, priorities, and what only tools and traps see."""
 
@@ -37,6 +39,7 @@ def idle(target: Target, name: str) -> list[int]:
         "MUBUF": lambda: [0xE0000000 | target.opcode("MUBUF", name) << 18, 0x80000000],
         "GLOBAL": lambda: target.memory("GLOBAL", name),
         "DS": lambda: target.lds(name),
+        "SOP1": lambda: target.sop1(name, 0, 128),
         "VOP1": lambda: [0x7E000000 | target.opcode("VOP1", name) << 9],
     }
     return next((form() for encoding, form in forms.items() if target.has(encoding, name)), [])
@@ -125,6 +128,7 @@ def test_waves_meet_at_a_barrier(machine: Machine, target: Target) -> None:
 
 WAITS = {
     "s_waitcnt": ("vector", "lds", "scalar"),
+    "s_wait_idle": ("vector", "lds", "scalar"),
     "s_waitcnt_vmcnt": ("vector",),
     "s_waitcnt_lgkmcnt": ("lds", "scalar"),
     "s_wait_loadcnt": ("vector",),
@@ -222,6 +226,20 @@ def test_the_float_mode_is_read_and_not_changed(machine: Machine, target: Target
         assert (failed, "a change of the float mode" in message) == (NOT_SUPPORTED, True)
 
 
+@on_every_target
+def test_where_a_wave_runs_and_its_clock_are_read(machine: Machine, target: Target) -> None:
+    """HW_ID is one for all; SHADER_CYCLES go forward. Another register is said to be unknown."""
+    whole = 31 << 11
+    words = [*target.sopk("s_getreg_b32", 20, (4 if target.generation == 9 else 23) | whole), *target.vector(OUT, 20)]
+    for place in range(2 if target.generation > 9 else 0):
+        words += [*target.sopk("s_getreg_b32", 20, 29 | whole), *target.vector(OUT + 1 + place, 20)]
+    got = executed(machine, target, words)
+    assert (got[:, 0] == 0).all()
+    assert (got[:, 1] < got[:, 2]).all() or target.generation == 9
+    failed, message, _ = attempt(machine, target, target.sopk("s_getreg_b32", 20, 7 | whole))
+    assert (failed, "the hardware register 7" in message) == (NOT_SUPPORTED, True)
+
+
 @pytest.mark.executes("s_trap")
 @on_every_generation
 def test_a_trap_is_a_fault_but_a_debuggers(machine: Machine, target: Target) -> None:
@@ -230,7 +248,7 @@ def test_a_trap_is_a_fault_but_a_debuggers(machine: Machine, target: Target) -> 
     assert (executed(machine, target, target.sopp("s_trap", 3))[:, 0] == OLD).all()
 
 
-@pytest.mark.executes("s_sendmsg_rtn_b32", "s_memtime", "s_memrealtime")
+@pytest.mark.executes("s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64", "s_memtime", "s_memrealtime")
 @on_every_generation
 def test_clocks_go_forward_and_messages_are_answered(machine: Machine, target: Target) -> None:
     for name in ("s_memtime", "s_memrealtime"):
@@ -243,3 +261,7 @@ def test_clocks_go_forward_and_messages_are_answered(machine: Machine, target: T
     if target.has("SOP1", "s_sendmsg_rtn_b32"):
         words = [*target.scalar(20, 7), *target.sop1("s_sendmsg_rtn_b32", 20, 128), *target.wait()]
         assert (executed(machine, target, [*words, *target.vector(OUT, 20)])[:, 0] == 0).all()
+        words = [word for n in (20, 22) for word in (*target.sop1("s_sendmsg_rtn_b64", n, 131), *target.wait())]
+        moves = [word for n in range(4) for word in target.vector(OUT + n, 20 + n)]
+        got = executed(machine, target, [*words, *moves]).view(np.uint64)
+        assert (got[:, 0] < got[:, 1]).all()

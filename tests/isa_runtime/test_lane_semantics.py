@@ -150,6 +150,114 @@ def test_two_places_are_read_and_written(machine: Machine, size: int, stride: in
         assert np.array_equal(got[:, :2], np.stack([FIRST, SECOND], axis=1)), target.name
 
 
+EXCHANGES = [
+    pytest.param(size, stride, marks=pytest.mark.executes(*(f"ds_{name}_rtn_b{32 * size}" for name in names)))
+    for size, stride, names in (
+        (1, 4, ("wrxchg2", "storexchg_2addr")),
+        (2, 8, ("wrxchg2", "storexchg_2addr")),
+        (1, 256, ("wrxchg2st64", "storexchg_2addr_stride64")),
+        (2, 512, ("wrxchg2st64", "storexchg_2addr_stride64")),
+    )
+]
+
+
+@pytest.mark.parametrize(("size", "stride"), EXCHANGES)
+def test_two_places_are_exchanged(machine: Machine, size: int, stride: int) -> None:
+    """What was there is returned: the second exchange has what the first left."""
+    for target in TARGETS:
+        new, far = target.generation > 10, "_stride64" if stride > 8 else ""
+        name = f"storexchg_2addr{far}" if new else f"wrxchg2{far.replace('_stride', 'st')}"
+        words = [*target.vector(A + 1, v(C)), *target.vector(B + 1, v(C))]
+        words += target.shifted(12 + 2, (1 if far else 3) + size, 0)
+        for to in (20, OUT):
+            words += target.lds(f"ds_{name}_rtn_b{32 * size}", to=to, address=14, data=(A, B), offset=3 << 8 | 1)
+            words += target.wait()
+        got = executed(machine, target, words, *RANDOM, lds=4096)
+        expected = [FIRST, THIRD, SECOND, THIRD] if size == 2 else [FIRST, SECOND]
+        assert np.array_equal(got[:, : 2 * size], np.stack(expected, axis=1)), target.name
+
+
+@on_every_generation
+def test_an_address_of_lds_is_a_sum_of_32_bits(machine: Machine, target: Target) -> None:
+    """LLVM gives bases that are negative a constant that makes them positive."""
+    new = target.generation > 10
+    words = [*target.shifted(12, 2, 0), *target.add(12, -8 & 0xFFFFFFFF)]
+    words += [*target.lds("ds_store_b32" if new else "ds_write_b32", address=12, data=(A,), offset=8), *target.wait()]
+    words += [*target.lds("ds_load_b32" if new else "ds_read_b32", to=OUT, address=12, offset=8), *target.wait()]
+    pair = "ds_load_2addr_b32" if new else "ds_read2_b32"
+    words += target.lds(pair, to=OUT + 2, address=12, offset=3 << 8 | 2)
+    got = executed(machine, target, words, FIRST, lds=4 * LANES + 4)
+    assert np.array_equal(got[:, 0], FIRST)
+    assert np.array_equal(got[:, 2], FIRST)
+
+
+@on_every_generation
+@pytest.mark.executes("v_swap_b32")
+def test_registers_are_exchanged_in_active_lanes(machine: Machine, target: Target) -> None:
+    words = [*only(target, 0x70), *target.vop1("v_swap_b32", A, v(B)), *target.everybody(), *target.settle()]
+    words += [*target.vector(OUT, v(A)), *target.vector(OUT + 1, v(B))]
+    got = executed(machine, target, words, FIRST, SECOND)
+    active = (LANE % target.wave >= 4) & (LANE % target.wave < 7)
+    assert np.array_equal(got[:, 0], np.where(active, SECOND, FIRST))
+    assert np.array_equal(got[:, 1], np.where(active, FIRST, SECOND))
+
+
+@pytest.mark.executes("v_permlane64_b32")
+@pytest.mark.parametrize("wave", [32, 64])
+def test_halves_of_a_wave_are_exchanged(machine: Machine, wave: int) -> None:
+    """Nothing happens in a wave of 32."""
+    target = Target("gfx1100")
+    got = executed(machine, target, target.vop1("v_permlane64_b32", OUT, v(A)), FIRST, wave=wave)
+    assert np.array_equal(got[:, 0], FIRST[LANE ^ 32] if wave == 64 else np.full(LANES, OLD))
+
+
+MOVES = {"v_movrels_b32": (OUT, A), "v_movreld_b32": (OUT - 2, A), "v_movrelsd_b32": (OUT - 2, A)}
+"""To a register, from a register, with M0 as 2."""
+
+
+@pytest.mark.executes(*MOVES)
+@pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx1201"])
+def test_a_move_is_to_or_from_registers_that_m0_counts(machine: Machine, name: str) -> None:
+    target = Target(name)
+    m0 = 125 if target.generation > 10 else 124
+    for move, (to, source) in MOVES.items():
+        words = [*target.sop1("s_mov_b32", m0, ZERO + 2), *target.vop1(move, to, v(source))]
+        got = executed(machine, target, words, FIRST, SECOND)
+        assert np.array_equal(got[:, 0], FIRST if move == "v_movreld_b32" else SECOND), move
+
+
+@pytest.mark.executes("s_set_gpr_idx_on", "s_set_gpr_idx_off")
+@pytest.mark.parametrize("which", [1, 8, 9])
+def test_moves_between_on_and_off_count_from_a_register_on(machine: Machine, which: int) -> None:
+    """Bit 0 is for the source, bit 3 for the destination; the index is 2."""
+    target = Target("gfx942")
+    words = [*target.scalar(20, 2), *target.sopc("s_set_gpr_idx_on", 20, which)]
+    words += [*target.vector(OUT - 2 if which & 8 else OUT, v(A)), *target.sopp("s_set_gpr_idx_off")]
+    got = executed(machine, target, words, FIRST, SECOND)
+    assert np.array_equal(got[:, 0], SECOND if which & 1 else FIRST)
+
+
+SCALAR_MOVES = {
+    "s_movrels_b32": (20, 30),
+    "s_movrels_b64": (20, 30),
+    "s_movreld_b32": (18, 32),
+    "s_movreld_b64": (18, 32),
+}
+
+
+@on_every_generation
+@pytest.mark.executes(*SCALAR_MOVES)
+def test_scalars_are_moved_to_or_from_registers_that_m0_counts(machine: Machine, target: Target) -> None:
+    m0 = 125 if target.generation > 10 else 124
+    for name, (to, source) in SCALAR_MOVES.items():
+        words = [*target.sop1("s_mov_b32", m0, ZERO + 2)]
+        for register in (20, 21, 32, 33):
+            words += target.scalar(register, register)
+        words += [*target.sop1(name, to, source), *target.vector(OUT, 20), *target.vector(OUT + 1, 21)]
+        got = executed(machine, target, words)
+        assert (got[:, :2] == [32, 33 if name.endswith("64") else 21]).all(), name
+
+
 def words_of(array: Words) -> Words:
     return np.ascontiguousarray(array).view(np.uint32)
 

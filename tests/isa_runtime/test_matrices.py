@@ -167,6 +167,31 @@ def test_a_product_of_matrices_is_numpys(machine: Machine, row: tuple[Any, ...])
     same(got, exact.astype(result)[rows, columns])
 
 
+@pytest.mark.parametrize(
+    ("name", "encode", "tiny", "scale", "exact"),
+    [
+        ("v_mfma_f32_16x16x16{}f16", identity, 2**-20, 1024, 2**-6),
+        ("v_mfma_f32_16x16x16{}bf16{}", bf16, 2**-130, 2**127, 2),
+        ("v_mfma_f32_16x16x16{}f16", identity, 2**-14, 0, 0),
+    ],
+)
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_mi200_alone_flushes_subnormal_operands_and_results(
+    machine: Machine, target: str, name: str, encode: Any, tiny: float, scale: float, exact: float
+) -> None:
+    """Of f16 and bf16; where the products are 0 the addend is subnormal."""
+    flushes = target == "gfx90a"
+    name = name.format(*("", "_1k") if flushes else ("_", ""))
+    kind = F32 if encode is bf16 else F16
+    a, b = (np.full((16, 16), value, kind) for value in (tiny, scale))
+    c = np.full((64, 4), 0 if exact else 2**-140, F32)
+    given = [operand(target, encode(a)), operand(target, encode(b)), packed(c)]
+    failed, message, after = machine.launch(kernel(target, product(target, name)), *given, given[2])
+    assert failed == 0, message
+    expected = exact or 2**-140
+    same(after[2][:, :4].view(F32), np.full((64, 4), 0 if flushes else expected, F32))
+
+
 def test_signs_of_bytes_are_chosen_for_each_matrix(machine: Machine) -> None:
     a, b = np.full((16, 16), -1, I8), np.full((16, 16), 2, I8)
     given = [operand("gfx1100", a), operand("gfx1100", b), np.zeros((32, SLOT), np.uint32)]

@@ -62,8 +62,9 @@ def registers(target: Target, space: str, row: Transfer) -> Words:
     found = np.full((LANES, 4), OLD, np.uint32)
     found[:, : row.count] = values
     if row.half:
-        low = values & 0xFFFF | OLD & 0xFFFF0000
-        found[:, :1] = low if row.half == "low" else values << 16 | OLD & 0xFFFF
+        kept = 0 if target.name == "gfx942" else OLD  # registers with ECC have zeros in the other half
+        low = values & 0xFFFF | kept & 0xFFFF0000
+        found[:, :1] = low if row.half == "low" else values << 16 | kept & 0xFFFF
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.isa_runtime.code import code_object
+from tests.isa_runtime.instructions.words import Target
 from tests.isa_runtime.machine import Machine
 from tests.isa_runtime.test_vector_instructions import LANES, same, slots, values
 
@@ -61,6 +62,14 @@ def test_sixteen_bit_operands_may_be_high_halves(machine: Machine) -> None:
     got = run(machine, [0x65140D84], np.float16, a, b)  # v_add_f16 v10.h, v4.h, v6.l
     same(got[:, 1], halves[0, :, 1] + halves[1, :, 0])
     same(got[:, 0].view(np.uint16), np.full(LANES, OLD & 0xFFFF))
+
+
+@pytest.mark.executes("v_mov_b16")
+def test_a_half_is_moved_to_the_other(machine: Machine) -> None:
+    a = values(np.uint32, 1)
+    to = Target("gfx1100")
+    got = run(machine, to.vop1("v_mov_b16", 128 + 10, 256 + 4), np.uint32, a)  # v_mov_b16 v10.h, v4.l
+    same(got[:, 0], a << 16 | OLD & 0xFFFF)
 
 
 def test_dpp_in_the_long_encoding(machine: Machine) -> None:

@@ -23,6 +23,8 @@ from tests.isa_runtime.code import (
     code_object,
     vop3,
 )
+from tests.isa_runtime.instructions import wave
+from tests.isa_runtime.instructions.words import Target
 from tests.isa_runtime.machine import Machine
 
 Array = NDArray[Any]
@@ -174,6 +176,34 @@ def test_a_product_rounded_with_the_addend_zero_loses_the_sign(machine: Machine)
     a = np.full(LANES, -0.0, np.float32)
     mixlo = [0xD3A1000A, 0x02020D04]  # v_fma_mixlo_f16 v10, v4, v6, 0
     same(run(machine, mixlo, np.float16, a, np.ones(LANES, np.float32)), np.zeros(LANES, np.float16))
+
+
+@pytest.mark.parametrize(("target", "sine", "cosine"), [("gfx90a", 0, 1), ("gfx942", 0, 1), ("gfx1100", 1, 0)])
+def test_turns_beyond_256_are_zero_on_cdna_alone(machine: Machine, target: str, sine: int, cosine: int) -> None:
+    """And within, quarters of a turn are exact."""
+    to = Target(target)
+    turns = np.full(LANES, 132000.25, np.float32)
+    quarters = np.array([0, 0.25, 0.5, 0.75, 1, -0.25, 255.75, -256], np.float32).repeat(8)
+    for array, sines, cosines in (
+        (turns, [sine] * 8, [cosine] * 8),
+        (quarters, [0, 1, 0, -1, 0, -1, -1, 0], [1, 0, -1, 0, 1, 0, 0, 1]),
+    ):
+        words = [*to.vop1("v_sin_f32", wave.OUT, VECTOR + wave.A), *to.vop1("v_cos_f32", wave.OUT + 1, VECTOR + wave.A)]
+        got = wave.executed(machine, to, words, array.view(U)).view(np.float32)
+        assert np.array_equal(got[:, 0], np.repeat(sines, 8))
+        assert np.array_equal(got[:, 1], np.repeat(cosines, 8))
+
+
+@pytest.mark.parametrize(("target", "flushes"), [("gfx90a", True), ("gfx942", False)])
+def test_dot_products_flush_halves_on_mi200_alone(machine: Machine, target: str, flushes: bool) -> None:
+    """Subnormal floats everywhere: the addend is one."""
+    to = Target(target)
+    words = to.vop3p("v_dot2_f32_f16", *(VECTOR + register for register in (wave.A, wave.B, wave.C)))
+    halves = [np.full(2 * LANES, value, np.float16).view(U) for value in (2**-20, 1024)]
+    addend = np.full(LANES, 2**-140, np.float32).view(U)
+    for a, expected in ((halves[0], 0 if flushes else 2**-9), (halves[0] * 0, 0)):
+        got = wave.executed(machine, to, words, a, halves[1], addend).view(np.float32)
+        assert (got[:, 0] == expected).all()
 
 
 def run_950(machine: Machine, words: list[int], result: Any, *sources: Array) -> Array:

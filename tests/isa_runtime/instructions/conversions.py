@@ -48,6 +48,26 @@ def pair(function: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda a, b: function(a) | function(b) << 16
 
 
+def floored(shift: float) -> Callable[[Array], Array]:
+    return lambda a: held(S)(np.floor(a + F32(shift)))
+
+
+def saturated(kind: Any) -> Callable[[Array], Array]:
+    info = np.iinfo(kind)
+    return lambda a: np.clip(a.astype(np.int64), info.min, info.max).astype(kind)
+
+
+def halves(function: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    return pair(lambda a: function(a).view(H).astype(U))
+
+
+def with_byte(a: Array, b: Array, c: Array) -> Array:
+    """v_cvt_pk_u8_f32: byte ``b`` of ``c`` becomes ``a``."""
+    found = c.copy().view(np.uint8).reshape(-1, 4)
+    found[np.arange(a.size), b & 3] = np.minimum(held(U)(a), 255)
+    return found.view(U).ravel()
+
+
 def numbers(given: list[Array]) -> list[Array]:
     """Which NaN comes out of two is not said."""
     return [np.where(np.isnan(array), array.dtype.type(0.1), array) for array in given]
@@ -85,4 +105,15 @@ def rows() -> list[Row]:
         Row("v_cvt_pkrtz_f16_f32 v_cvt_pk_rtz_f16_f32", U, two, pair(cut_half_bits), domain=numbers),
         Row("v_cvt_pk_f16_f32", U, two, pair(half_bits), domain=numbers),
         Row("v_cvt_pk_bf16_f32", U, two, pair(bf16_bits)),
+        Row("v_cvt_flr_i32_f32 v_cvt_floor_i32_f32", S, (F32,), floored(0)),
+        Row("v_cvt_rpi_i32_f32 v_cvt_nearest_i32_f32", S, (F32,), floored(0.5)),
+        Row("v_cvt_off_f32_i4", F32, (U,), lambda a: ((a & 15 ^ 8).astype(F32) - 8) / 16),
+        Row("v_cvt_i32_i16", S, (I16,), to(S)),
+        Row("v_cvt_u32_u16", U, (H,), to(U)),
+        Row("v_cvt_pk_i16_i32", U, (S, S), halves(saturated(I16))),
+        Row("v_cvt_pk_u16_u32", U, (U, U), halves(saturated(H))),
+        Row("v_cvt_pk_i16_f32", U, two, halves(held(I16))),
+        Row("v_cvt_pk_u16_f32", U, two, halves(held(H))),
+        Row("v_cvt_pk_u8_f32", U, (F32, U, U), with_byte),
+        Row("v_sat_pk_u8_i16", H, (U,), lambda a: saturated(np.uint8)(a.view(I16)).view(H)),
     ]

@@ -39,7 +39,21 @@ def minimum(a: Array, b: Array) -> Array:
     return -maximum(-a, -b)
 
 
+def ieee_maximum(a: Array, b: Array) -> Array:
+    """v_maximum of RDNA 4: a NaN before a number."""
+    return np.where(np.isnan(a) | np.isnan(b), np.array(np.nan, a.dtype), maximum_number(a, b))
+
+
+def ieee_minimum(a: Array, b: Array) -> Array:
+    return -ieee_maximum(-a, -b)
+
+
 Two = Callable[[Array, Array], Array]
+Three = Callable[[Array, Array, Array], Array]
+
+
+def then(first: Two, second: Two) -> Three:
+    return lambda a, b, c: second(first(a, b), c)
 
 
 def median_with(least: Two, most: Two) -> Callable[[Array, Array, Array], Array]:
@@ -87,8 +101,20 @@ def approximate(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def turns(given: list[Array]) -> list[Array]:
-    """What v_sin_f32 and v_cos_f32 take: 256 turns, of which a double has the angle."""
-    return [np.where(np.isfinite(given[0]), np.clip(given[0], -256, 256), 0).astype(F32)]
+    """What v_sin and v_cos take on every target: up to 256 turns."""
+    return [np.where(np.isfinite(given[0]), np.clip(given[0], -256, 256), 0).astype(given[0].dtype)]
+
+
+def sine(a: Array) -> Array:
+    """Of turns, exact at their quarters."""
+    part = a.astype(F64) - np.rint(a.astype(F64))
+    part = np.where(np.abs(part) > 0.25, np.copysign(0.5, part) - part, part)
+    return np.sin(part * 2 * np.pi).astype(F32)
+
+
+def cosine(a: Array) -> Array:
+    part = np.abs(a.astype(F64) - np.rint(a.astype(F64)))
+    return np.sin((0.25 - part) * 2 * np.pi).astype(F32)
 
 
 def biased_exponent(a: Array) -> Array:
@@ -164,6 +190,21 @@ def with_literal(name: str, kind: Any, function: Callable[..., Array]) -> list[R
     return [Row(ak, kind, (kind, kind), addend, "literal"), Row(mk, kind, (kind, kind), factor, "literal")]
 
 
+MIXED: dict[str, Three] = {
+    "max3": then(maximum, maximum),
+    "min3": then(minimum, minimum),
+    "max3_num": then(maximum_number, maximum_number),
+    "min3_num": then(minimum_number, minimum_number),
+    "maxmin": then(maximum, minimum),
+    "minmax": then(minimum, maximum),
+    "maxmin_num": then(maximum_number, minimum_number),
+    "minmax_num": then(minimum_number, maximum_number),
+    "maximum3": then(ieee_maximum, ieee_maximum),
+    "minimum3": then(ieee_minimum, ieee_minimum),
+    "maximumminimum": then(ieee_maximum, ieee_minimum),
+    "minimummaximum": then(ieee_minimum, ieee_maximum),
+}
+
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp2,
     "log": np.log2,
@@ -199,10 +240,13 @@ def rows() -> list[Row]:
     for kind, suffix in ((F16, "f16"), (F32, "f32")):
         three, keeps = (kind,) * 3, kind is F16
         found += [
-            Row(f"v_max3_{suffix}", kind, three, lambda a, b, c: maximum(maximum(a, b), c), keeps=keeps),
-            Row(f"v_min3_{suffix}", kind, three, lambda a, b, c: minimum(minimum(a, b), c), keeps=keeps),
-            Row(f"v_max3_num_{suffix}", kind, three, lambda a, b, c: maximum_number(maximum_number(a, b), c)),
-            Row(f"v_min3_num_{suffix}", kind, three, lambda a, b, c: minimum_number(minimum_number(a, b), c)),
+            Row(f"v_med3_{suffix}", kind, three, median_with(minimum, maximum), keeps=keeps),
+            Row(f"v_med3_num_{suffix}", kind, three, median_with(minimum_number, maximum_number)),
+            *(Row(f"v_{name}_{suffix}", kind, three, f, keeps=keeps) for name, f in MIXED.items()),
+            Row(f"v_maximum_{suffix}", kind, (kind, kind), ieee_maximum),
+            Row(f"v_minimum_{suffix}", kind, (kind, kind), ieee_minimum),
+            Row(f"v_sin_{suffix}", kind, (kind,), sine, domain=turns),
+            Row(f"v_cos_{suffix}", kind, (kind,), cosine, domain=turns),
             *with_literal(f"v_fmaak_{suffix} v_fmamk_{suffix}", kind, fma),
         ]
     for kind, suffix in ((F32, "f32"), (F64, "f64")):
@@ -216,14 +260,16 @@ def rows() -> list[Row]:
         *found,
         Row("v_ldexp_f16", F16, (F16, I16), power_of_half),
         Row("v_fma_legacy_f16", F16, (F16,) * 3, fma),
-        Row("v_mul_legacy_f32", F32, (F32, F32), lambda a, b: np.where((a == 0) | (b == 0), 0, a * b)),
-        Row("v_med3_f32", F32, (F32,) * 3, median_with(minimum, maximum)),
-        Row("v_med3_num_f32", F32, (F32,) * 3, median_with(minimum_number, maximum_number)),
+        Row(
+            "v_mul_legacy_f32 v_mul_dx9_zero_f32", F32, (F32, F32), lambda a, b: np.where((a == 0) | (b == 0), 0, a * b)
+        ),
+        Row("v_maximum_f64", F64, (F64, F64), ieee_maximum),
+        Row("v_minimum_f64", F64, (F64, F64), ieee_minimum),
+        Row("v_frexp_mant_f16", F16, (F16,), lambda a: np.frexp(a)[0]),
+        Row("v_frexp_exp_i16_f16", I16, (F16,), lambda a: np.where(np.isfinite(a), np.frexp(a)[1], 0)),
         Row("v_mad_f32", F32, (F32,) * 3, unfused),
         Row("v_mac_f32", F32, (F32,) * 3, unfused, "accumulates"),
         *with_literal("v_madak_f32 v_madmk_f32", F32, unfused),
         Row("v_trig_preop_f64", F64, (F64, U), trig_preop),
         Row("v_rcp_iflag_f32", F32, (F32,), approximate(FUNCTIONS["rcp"])),
-        Row("v_sin_f32", F32, (F32,), lambda a: np.sin(a.astype(F64) * 2 * np.pi).astype(F32), domain=turns),
-        Row("v_cos_f32", F32, (F32,), lambda a: np.cos(a.astype(F64) * 2 * np.pi).astype(F32), domain=turns),
     ]

@@ -59,6 +59,25 @@ def count(a: Array) -> Array:
     return bits(a).sum(1).astype(I64)
 
 
+def parts(a: Array, kind: Any) -> Array:
+    return a.view(kind).reshape(a.size, -1).astype(I64)
+
+
+def differences(kind: Any, masked: bool = False) -> Two:
+    """The sum of absolute differences of parts, where those of ``b`` are not 0 if ``masked``."""
+
+    def summed(a: Array, b: Array) -> Array:
+        x, y = parts(a, kind), parts(b, kind)
+        return np.where((y != 0) | (not masked), np.abs(x - y), 0).sum(1)
+
+    return summed
+
+
+def byte_means(a: Array, b: Array, c: Array) -> Array:
+    x, y, z = (parts(word, np.uint8) for word in (a, b, c))
+    return (x + y + (z & 1) >> 1).astype(np.uint8).view(U).ravel()
+
+
 def permuted(a: Array, b: Array, c: Array) -> Array:
     """v_perm_b32: bytes 0 to 7 of ``a`` above ``b``, the sign of each second, 0, or 255."""
     data = (a.astype(L) << np.uint64(32) | b).view(np.uint8).reshape(-1, 8)
@@ -141,6 +160,15 @@ def rows() -> list[Row]:
         ("v_max3_i32", S, lambda a, b, c: np.max([a, b, c], axis=0)),
         ("v_min3_i32", S, lambda a, b, c: np.min([a, b, c], axis=0)),
         ("v_med3_i32", S, median),
+        ("v_maxmin_u32", U, lambda a, b, c: np.minimum(np.maximum(a, b), c)),
+        ("v_minmax_u32", U, lambda a, b, c: np.maximum(np.minimum(a, b), c)),
+        ("v_maxmin_i32", S, lambda a, b, c: np.minimum(np.maximum(a, b), c)),
+        ("v_minmax_i32", S, lambda a, b, c: np.maximum(np.minimum(a, b), c)),
+        ("v_sad_u8", U, lambda a, b, c: differences(np.uint8)(a, b) + c),
+        ("v_sad_hi_u8", U, lambda a, b, c: (differences(np.uint8)(a, b) << 16) + c),
+        ("v_sad_u16", U, lambda a, b, c: differences(H)(a, b) + c),
+        ("v_msad_u8", U, lambda a, b, c: differences(np.uint8, True)(a, b) + c),
+        ("v_lerp_u8", U, byte_means),
         ("v_mad_u32_u24", U, lambda a, b, c: low24(a) * low24(b) + c),
         ("v_mad_i32_i24", S, lambda a, b, c: signed24(a) * signed24(b) + c),
         ("v_add3_u32", U, lambda a, b, c: a + b + c),
@@ -171,6 +199,9 @@ def rows() -> list[Row]:
         ("v_lshlrev_b16", H, shifted(np.left_shift)),
         ("v_lshrrev_b16", H, shifted(np.right_shift)),
         ("v_ashrrev_i16", I16, shifted(np.right_shift)),
+        ("v_and_b16", H, np.bitwise_and),
+        ("v_or_b16", H, np.bitwise_or),
+        ("v_xor_b16", H, np.bitwise_xor),
     ]
     return [
         *(Row(name, U, (U,), function) for name, function in one),
@@ -199,7 +230,20 @@ def rows() -> list[Row]:
         Row("v_mad_legacy_u16", H, (H,) * 3, lambda a, b, c: a * b + c),
         Row("v_mad_u16", H, (H,) * 3, lambda a, b, c: a * b + c, keeps=True),
         Row("v_mad_i16", I16, (I16,) * 3, lambda a, b, c: a * b + c, keeps=True),
-        Row("v_max3_u16", H, (H,) * 3, lambda a, b, c: np.max([a, b, c], axis=0), keeps=True),
-        Row("v_min3_u16", H, (H,) * 3, lambda a, b, c: np.min([a, b, c], axis=0), keeps=True),
+        Row("v_mad_legacy_i16", I16, (I16,) * 3, lambda a, b, c: a * b + c),
+        Row("v_mad_u32_u16", U, (H, H, U), lambda a, b, c: wide(a) * b + c),
+        Row("v_mad_i32_i16", S, (I16, I16, S), lambda a, b, c: wide(a) * b + c),
+        *(
+            Row(f"v_{name}_{suffix}", kind, (kind,) * 3, function, keeps=True)
+            for suffix, kind in (("u16", H), ("i16", I16))
+            for name, function in (
+                ("max3", lambda a, b, c: np.max([a, b, c], axis=0)),
+                ("min3", lambda a, b, c: np.min([a, b, c], axis=0)),
+                ("med3", median),
+            )
+        ),
+        Row("v_mov_b16", H, (H,), lambda a: a),
+        Row("v_not_b16", H, (H,), np.invert),
+        Row("v_cndmask_b16", H, (H, H), lambda a, b: np.where(TAKEN, b, a), "condition"),
         Row("v_pack_b32_f16", U, (H, H), lambda a, b: a | b.astype(U) << 16),
     ]

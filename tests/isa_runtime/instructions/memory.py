@@ -232,7 +232,7 @@ def changed(
     words = []
     for name, row in rows:
         words += [*copied(target, space, (0, 1, 2), CONTENT), *filled(target, GOT, 2)]
-        first, second = data_registers(space, row)
+        first, second = data_registers(name, row)
         if space == "DS":
             words += target.lds(name, to=GOT, address=ADDRESS, data=(first, second), offset=16)
         elif space == "MUBUF":  # what returns is where the data was
@@ -252,9 +252,7 @@ def changed(
     return list(launched(machine, target, space, words, content, data, len(rows)))
 
 
-def data_registers(space: str, row: Atomic) -> tuple[int, int]:
-    """In LDS a comparing swap has what it expects first, elsewhere last."""
+def data_registers(name: str, row: Atomic) -> tuple[int, int]:
+    """In LDS a comparing swap had what it expects first before RDNA 3; it is last since, and elsewhere."""
     size = np.dtype(row.kind).itemsize // 4
-    if space == "DS" and "cmp" in row.names:
-        return DATA + size, DATA
-    return DATA, DATA
+    return (DATA + size, DATA) if "_cmpst_" in name else (DATA, DATA + size)

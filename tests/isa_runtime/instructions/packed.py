@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from tests.isa_runtime.instructions.exact import fma
-from tests.isa_runtime.instructions.floats import maximum, maximum_number, minimum, minimum_number
+from tests.isa_runtime.instructions.floats import (
+    flushed,
+    ieee_maximum,
+    ieee_minimum,
+    maximum,
+    maximum_number,
+    minimum,
+    minimum_number,
+    then,
+)
 from tests.isa_runtime.instructions.vector import Array, Row
 from tests.isa_runtime.instructions.words import OLD
 
@@ -117,9 +126,9 @@ def dot(bits: int, with_sign: bool) -> Function:
 
 
 def dot_halves(a: Array, b: Array, c: Array) -> Array:
-    """Rounded after each product."""
+    """Rounded after each product; a subnormal addend or sum is 0."""
     (a0, a1), (b0, b1) = (tuple(part.astype(F32) for part in parts(word, F16)) for word in (a, b))
-    return (c + a0 * b0) + a1 * b1
+    return flushed((flushed(c) + a0 * b0) + a1 * b1)
 
 
 def dot_bf16(a: Array, b: Array, c: Array) -> Array:
@@ -136,6 +145,10 @@ def rows() -> list[Row]:
         ("v_pk_min_f16", F16, 2, minimum),
         ("v_pk_max_num_f16", F16, 2, maximum_number),
         ("v_pk_min_num_f16", F16, 2, minimum_number),
+        ("v_pk_maximum_f16", F16, 2, ieee_maximum),
+        ("v_pk_minimum_f16", F16, 2, ieee_minimum),
+        ("v_pk_maximum3_f16", F16, 3, then(ieee_maximum, ieee_maximum)),
+        ("v_pk_minimum3_f16", F16, 3, then(ieee_minimum, ieee_minimum)),
     ]
     integers: list[tuple[str, Any, int, Function]] = [
         ("v_pk_add_u16", H, 2, np.add),

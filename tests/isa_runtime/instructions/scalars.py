@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 
 from tests.isa_runtime.instructions.compares import FLOATS, INTEGERS
-from tests.isa_runtime.instructions.conversions import held
+from tests.isa_runtime.instructions.conversions import cut_half_bits, held, pair
 from tests.isa_runtime.instructions.exact import fma
 from tests.isa_runtime.instructions.floats import (
     FUNCTIONS,
     approximate,
+    ieee_maximum,
+    ieee_minimum,
     literal,
     maximum,
     maximum_number,
     minimum,
     minimum_number,
 )
-from tests.isa_runtime.instructions.integers import count, leading, reversed_bits, wide
+from tests.isa_runtime.instructions.integers import bits, count, leading, reversed_bits, wide
 from tests.isa_runtime.instructions.scalar import Case, Row, not_zero
 from tests.isa_runtime.instructions.vector import Array
 
@@ -38,6 +40,7 @@ ONLY_EXEC: dict[str, Callable[[Array, Array], Array]] = {
     "andn1 and_not0": lambda a, b: ~a & b,
     "orn1 or_not0": lambda a, b: ~a | b,
 }
+WRITTEN = {name: f for name, f in (LOGIC | ONLY_EXEC).items() if name.startswith(("andn1", "andn2"))}
 """Of the operand and EXEC; the other way round in the instructions of two operands."""
 TWO_32, TWO_64 = (U, U), (L, L)
 
@@ -94,6 +97,23 @@ def compared(function: Callable[[Array, Array], Array]) -> Callable[[Case, Array
     return lambda s, r: function(s.a, s.b)
 
 
+def quads(a: Array, width: int) -> Array:
+    """A bit for each four, whether one is set, ``width`` times."""
+    found = np.repeat(bits(a).reshape(a.size, -1, 4).any(2), width, axis=1)
+    padded = np.zeros((a.size, 8 * a.itemsize), bool)
+    padded[:, : found.shape[1]] = found
+    return np.packbits(padded, 1, "little").view(a.dtype)[:, 0]
+
+
+def bit(case: Case, most: Any) -> Array:
+    return (case.a >> (case.b & most).astype(case.a.dtype) & case.a.dtype.type(1)).astype(bool)
+
+
+def quiet_cut_half_bits(a: Array) -> Array:
+    sign_and_payload = a.view(U) >> 16 & np.uint32(0x8000) | a.view(U) >> 13 & np.uint32(0x1FF)
+    return np.where(np.isnan(a), sign_and_payload | np.uint32(0x7E00), cut_half_bits(a))
+
+
 def destination(case: Case) -> Array:
     return np.asarray(case.d)
 
@@ -107,6 +127,17 @@ def integers() -> list[Row]:
     for names, f in LOGIC.items():
         for suffix, two in (("b32", TWO_32), ("b64", TWO_64)):
             found.append(Row(spelled(f"s_{{}}_{suffix}", names), two[0], two, lambda s, f=f: f(s.a, s.b), not_zero))
+    for names, f in WRITTEN.items():
+        for suffix, kind in (("b32", U), ("b64", L)):
+            found.append(
+                Row(
+                    spelled(f"s_{{}}_wrexec_{suffix}", names),
+                    kind,
+                    (kind,),
+                    lambda s, f=f, kind=kind: f(s.a, s.exec.astype(kind)),
+                    not_zero,
+                )
+            )
     for names, f in (LOGIC | ONLY_EXEC).items():
         for suffix, kind in (("b32", U), ("b64", L)):
             name = spelled(f"s_{{}}_saveexec_{suffix}", names)
@@ -131,6 +162,25 @@ def integers() -> list[Row]:
             Row(f"s_lshl_{suffix}", kind, (kind, U), lambda s, c=count64: s.a << (s.b & c).astype(s.a.dtype), not_zero),
             Row(f"s_lshr_{suffix}", kind, (kind, U), lambda s, c=count64: s.a >> (s.b & c).astype(s.a.dtype), not_zero),
             Row(f"s_bfm_{suffix}", kind, TWO_32, bitmask(kind)),
+            Row(f"s_bcnt0_i32_{suffix}", U, (kind,), lambda s: count(~s.a), not_zero),
+            Row(f"s_wqm_{suffix}", kind, (kind,), lambda s: quads(s.a, 4), not_zero),
+            Row(f"s_quadmask_{suffix}", kind, (kind,), lambda s: quads(s.a, 1), not_zero),
+            Row(
+                f"s_bitset0_{suffix}",
+                kind,
+                (U,),
+                lambda s, c=count64: s.d & ~(s.d.dtype.type(1) << (s.a & c).astype(s.d.dtype)),
+                reads=kind,
+            ),
+            Row(
+                f"s_bitset1_{suffix}",
+                kind,
+                (U,),
+                lambda s, c=count64: s.d | s.d.dtype.type(1) << (s.a & c).astype(s.d.dtype),
+                reads=kind,
+            ),
+            Row(f"s_bitcmp0_{suffix}", None, (kind, U), destination, lambda s, r, c=count64: ~bit(s, c)),
+            Row(f"s_bitcmp1_{suffix}", None, (kind, U), destination, lambda s, r, c=count64: bit(s, c)),
         ]
     for suffix, kind in (("u32", U), ("i32", S), ("u64", L), ("i64", I64)):
         found.append(Row(f"s_bfe_{suffix}", kind, (kind, U), field(kind), not_zero))
@@ -152,8 +202,18 @@ def integers() -> list[Row]:
         Row("s_flbit_i32_b64 s_clz_i32_u64", S, (L,), lambda s: leading64(s.a)),
         Row("s_sext_i32_i8", S, (U,), lambda s: s.a.astype(np.int8)),
         Row("s_sext_i32_i16", S, (U,), lambda s: s.a.astype(np.int16)),
-        Row("s_bitset0_b32", U, (U,), lambda s: s.d & ~(np.uint32(1) << (s.a & 31)), reads=U),
-        Row("s_bitset1_b32", U, (U,), lambda s: s.d | np.uint32(1) << (s.a & 31), reads=U),
+        Row("s_ff0_i32_b32", S, (U,), lambda s: leading(reversed_bits(~s.a))),
+        Row("s_ff0_i32_b64", S, (L,), lambda s: leading64(reversed_bits(~s.a))),
+        Row("s_flbit_i32 s_cls_i32", S, (S,), lambda s: leading((s.a ^ s.a >> 31).view(U))),
+        Row("s_flbit_i32_i64 s_cls_i32_i64", S, (I64,), lambda s: leading64((s.a ^ s.a >> 63).view(L))),
+        Row(
+            "s_bitreplicate_b64_b32",
+            L,
+            (U,),
+            lambda s: np.packbits(np.repeat(bits(s.a), 2, 1), 1, "little").view(L)[:, 0],
+        ),
+        Row("s_absdiff_i32", U, two_signed, lambda s: np.abs(wide(s.a) - s.b), not_zero),
+        Row("s_pack_hl_b32_b16", U, TWO_32, lambda s: s.a >> 16 | s.b << 16),
         Row("s_abs_i32", S, (S,), lambda s: np.abs(s.a), not_zero),
         Row("s_ashr_i32", S, (S, U), lambda s: s.a >> (s.b & 31).astype(S), not_zero),
         Row("s_ashr_i64", I64, (I64, U), lambda s: s.a >> (s.b & 63).astype(I64), not_zero),
@@ -172,8 +232,6 @@ def integers() -> list[Row]:
         Row("s_pack_ll_b32_b16", U, TWO_32, lambda s: s.a & 0xFFFF | s.b << 16),
         Row("s_pack_lh_b32_b16", U, TWO_32, lambda s: s.a & 0xFFFF | s.b & np.uint32(0xFFFF0000)),
         Row("s_pack_hh_b32_b16", U, TWO_32, lambda s: s.a >> 16 | s.b & np.uint32(0xFFFF0000)),
-        Row("s_bitcmp0_b32", None, TWO_32, destination, lambda s, r: s.a >> (s.b & 31) & 1 == 0),
-        Row("s_bitcmp1_b32", None, TWO_32, destination, lambda s, r: s.a >> (s.b & 31) & 1 == 1),
         Row("s_cmp_eq_u64", None, TWO_64, destination, compared(np.equal)),
         Row("s_cmp_lg_u64", None, TWO_64, destination, compared(np.not_equal)),
         Row("s_movk_i32", S, (), lambda s: np.full(s.d.size, s.k)),
@@ -193,6 +251,8 @@ def floats() -> list[Row]:
         "max": maximum,
         "min_num": minimum_number,
         "max_num": maximum_number,
+        "maximum": ieee_maximum,
+        "minimum": ieee_minimum,
     }
     found = []
     for name, f in functions.items():
@@ -206,6 +266,11 @@ def floats() -> list[Row]:
         ("s_ceil_f32", F32, F32, np.ceil),
         ("s_floor_f32", F32, F32, np.floor),
         ("s_rndne_f32", F32, F32, np.rint),
+        ("s_trunc_f16", F16, F16, np.trunc),
+        ("s_ceil_f16", F16, F16, np.ceil),
+        ("s_floor_f16", F16, F16, np.floor),
+        ("s_rndne_f16", F16, F16, np.rint),
+        ("s_cvt_hi_f32_f16", F32, U, lambda a: (a >> 16).astype(H).view(F16).astype(F32)),
         ("s_cvt_f32_f16", F32, F16, lambda a: a.astype(F32)),
         ("s_cvt_f16_f32", F16, F32, lambda a: a.astype(F16)),
         ("s_cvt_f32_i32", F32, S, lambda a: a.astype(F32)),
@@ -218,6 +283,8 @@ def floats() -> list[Row]:
     return [
         *found,
         *(Row(name, kind, (given,), lambda s, f=f: f(s.a)) for name, kind, given, f in one),
+        Row("s_fmac_f16", F16, (F16, F16), lambda s: fma(s.a, s.b, s.d), reads=F16),
+        Row("s_cvt_pk_rtz_f16_f32", U, (F32, F32), lambda s: pair(quiet_cut_half_bits)(s.a, s.b)),
         Row("s_fmac_f32", F32, (F32, F32), lambda s: fma(s.a, s.b, s.d), reads=F32),
         Row("s_fmaak_f32", F32, (F32, F32), lambda s: fma(s.a, s.b, np.full_like(s.a, constant)), literal=True),
         Row("s_fmamk_f32", F32, (F32, F32), lambda s: fma(s.a, np.full_like(s.a, constant), s.b), literal=True),

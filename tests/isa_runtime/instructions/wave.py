@@ -26,7 +26,14 @@ def four_words(target: Target) -> tuple[str, str, str]:
 
 
 def attempt(
-    machine: Machine, target: Target, words: list[int], *operands: Words, lds: int = 0, scratch: int = 0, **options: Any
+    machine: Machine,
+    target: Target,
+    words: list[int],
+    *operands: Words,
+    lds: int = 0,
+    scratch: int = 0,
+    wave: int | None = None,
+    **options: Any,
 ) -> tuple[int, str, Words]:
     """The launch's code and message, and v[10:13] of each lane after ``words``, which are ``OLD`` before.
 
@@ -52,7 +59,7 @@ def attempt(
         lds=lds,
         scratch=scratch,
         target=target.name,
-        wave=target.wave,
+        wave=wave or target.wave,
     )
     given = np.zeros((LANES, 4), np.uint32)
     for place, operand in enumerate(operands):

@@ -30,6 +30,10 @@ constexpr auto lesser_float = [](T a, T b) { return minimum(a, b); };
 template <class T>
 constexpr auto greater_float = [](T a, T b) { return maximum(a, b); };
 template <class T>
+constexpr auto lesser_number = [](T a, T b) { return minimum_number(a, b); };
+template <class T>
+constexpr auto greater_number = [](T a, T b) { return maximum_number(a, b); };
+template <class T>
 constexpr auto anded = [](T a, T b) { return static_cast<T>(a & b); };
 template <class T>
 constexpr auto ored = [](T a, T b) { return static_cast<T>(a | b); };

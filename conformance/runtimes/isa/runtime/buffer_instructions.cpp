@@ -107,6 +107,8 @@ constexpr Semantics rows[] = {
     {"buffer_atomic_max_f64", &atomic<f64, greater_float<f64>>},
     {"buffer_atomic_min_f32", &atomic<f32, lesser_float<f32>>},
     {"buffer_atomic_max_f32", &atomic<f32, greater_float<f32>>},
+    {"buffer_atomic_min_num_f32", &atomic<f32, lesser_number<f32>>},
+    {"buffer_atomic_max_num_f32", &atomic<f32, greater_number<f32>>},
     {"buffer_atomic_pk_add_f16", &atomic<u32, added_halves>},
     {"buffer_atomic_pk_add_bf16", &atomic<u32, added_brain_floats>},
     {"buffer_atomic_csub", &atomic<u32, subtracted_to_zero<u32>>},

@@ -200,6 +200,9 @@ void decode(Code &code, const u8 *text, std::size_t bytes, const std::string &na
   if (!target) throw Fault(Fault::Unknown, "the instructions of " + name);
   code.target = name;
   code.generation = static_cast<u32>(target->generation);
+  code.is_mi200 = name.starts_with("gfx90a");
+  // LLVM, d16PreservesUnusedBits; of gfx906 and gfx908 some have ECC.
+  code.has_ecc = code.is_mi200 || name.starts_with("gfx94") || name.starts_with("gfx95");
   const std::size_t words = bytes / 4;
   code.index_of.assign(words, ~0u);
   code.insts.reserve(words);

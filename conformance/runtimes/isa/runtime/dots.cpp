@@ -42,7 +42,10 @@ void accumulating(Wave &w, const Inst &i) {
 f32 wide(u16 bits, f16) { return static_cast<f32>(std::bit_cast<f16>(bits)); }
 f32 wide(u16 bits, u16) { return std::bit_cast<f32>(u32{bits} << 16); }
 
-// Two products of halves, f16 or (with T as u16) bf16, which are exact as f32.
+// Two products of halves, f16 or (with T as u16) bf16, which are exact as f32. The addend and the sum of f16 are
+// flushed (LLVM, performFMACombine: "fdot2_f32_f16 always flushes fp32 denormal operand and output to zero"), and on
+// MI200 the halves (PyTorch's notes on numerical accuracy: "FP16 and BF16 V_DOT2 ... flush input and output denormal
+// values").
 template <class T>
 void dot_halves(Wave &w, const Inst &i) {
   if (i.neg_hi >> 2 & 1) unknown(w, i);
@@ -50,7 +53,9 @@ void dot_halves(Wave &w, const Inst &i) {
   third.op_sel = third.abs = 0;
   f32 c_[lanes], r[lanes];
   const f32 *c = source(w, third, 2, c_);
-  for (int l = 0; l < lanes; ++l) r[l] = c[l];
+  constexpr bool flushes = is_float<T>;
+  const f32 least = w.launch->code->is_mi200 ? 0x1p-14f : 0;
+  for (int l = 0; l < lanes; ++l) r[l] = flushes ? flushed(c[l]) : c[l];
   for (int high = 0; high < 2; ++high) {
     f32 s[2][lanes];
     for (int n = 0; n < 2; ++n) {
@@ -64,11 +69,13 @@ void dot_halves(Wave &w, const Inst &i) {
       const bool flips = (high ? i.neg_hi : i.neg) >> n & 1;
       for (int l = 0; l < lanes; ++l) {
         const f32 x = wide(std::bit_cast<u16>(h[l]), T{});
-        s[n][l] = flips ? -x : x;
+        s[n][l] = std::fabs(x) < least ? 0 : flips ? -x : x;
       }
     }
     for (int l = 0; l < lanes; ++l) r[l] += s[0][l] * s[1][l];
   }
+  if (flushes)
+    for (int l = 0; l < lanes; ++l) r[l] = flushed(r[l]);
   put(w, third, r);
 }
 

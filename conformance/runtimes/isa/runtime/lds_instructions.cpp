@@ -197,7 +197,8 @@ void permute(Wave &w, const Inst &i) {
       PAIR("cmpst", "b" #bits, compare_store, u##bits), PAIR("cmpstore", "b" #bits, store_compared, u##bits), \
       PAIR("cmpst", "f" #bits, compare_store, f##bits), PAIR("cmpstore", "f" #bits, store_compared, f##bits), \
       PAIR("mskor", "b" #bits, masked_or, u##bits), ATOMIC("add", "f" #bits, f##bits, added),                 \
-      ATOMIC("min", "f" #bits, f##bits, lesser_float), ATOMIC("max", "f" #bits, f##bits, greater_float)
+      ATOMIC("min", "f" #bits, f##bits, lesser_float), ATOMIC("max", "f" #bits, f##bits, greater_float),      \
+      ATOMIC("min_num", "f" #bits, f##bits, lesser_number), ATOMIC("max_num", "f" #bits, f##bits, greater_number)
 
 constexpr Semantics lds_rows[] = {
     {"ds_read_u8", &read<u8, 1>},

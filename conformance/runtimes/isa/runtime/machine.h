@@ -255,7 +255,9 @@ struct Code {
   u64 address = 0;                // of the first word, in the loaded image
   std::map<u32, Hazard> hazards;  // by the index of the second instruction, which is a fault to execute
   std::string target;
-  u32 generation = 0;  // of the instruction set: 9 to 12
+  u32 generation = 0;     // of the instruction set: 9 to 12
+  bool has_ecc = false;   // of vector registers: what loads 16 bits into one half leaves 0 in the other
+  bool is_mi200 = false;  // which flushes subnormal operands and results of f16 and bf16 products
 
   u64 address_of(u32 index) const { return address + offsets[index]; }
   u32 index_at(u64 where) const;  // raises Fault

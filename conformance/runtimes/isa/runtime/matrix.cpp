@@ -32,6 +32,11 @@ f64 element(Kind kind, u32 word, u32 at, bool with_sign) {
   }
 }
 
+// AMD, "MI200 matrix fused multiply-add (MFMA) behavior specifics": MFMA_F16, MFMA_BF16 and MFMA_BF16_1K "flush
+// subnormal input/output data to zero".
+bool flushes(const Wave &w, Kind kind) { return w.launch->code->is_mi200 && (kind == Kind::F16 || kind == Kind::Bf16); }
+f64 without_subnormal(f64 x, Kind kind) { return std::fabs(x) < (kind == Kind::F16 ? 0x1p-14 : 0x1p-126) ? 0 : x; }
+
 void check_registers(u16 code, u32 count) {
   if (code < vgpr || code - vgpr + count > vector_registers) throw Fault(Fault::Unknown, "operands of a matrix here");
 }
@@ -44,13 +49,15 @@ void read(Wave &w, const Inst &i, int n, f64 (&out)[widest][deepest]) {
   const u32 parts = repeated ? 1 : lanes_of(w) / side, count = depth / parts, bits = bits_of_kind(kind);
   const u32 registers = count * bits / 32;
   check_registers(i.src[n], registers);
-  const bool with_sign = i.neg >> n & 1;
+  const bool with_sign = i.neg >> n & 1, drops = flushes(w, kind);
   for (u32 r = 0; r < registers; ++r) {
     const u32 *v = w.in(i.src[n] - vgpr + r);
     for (u32 l = 0; l < parts * side; ++l) {
       if (repeated && v[l] != v[l + side]) throw Fault(Fault::Unknown, "a matrix whose halves of a wave differ");
-      for (u32 e = 0; e < 32 / bits; ++e)
-        out[l % side][l / side * count + r * (32 / bits) + e] = element(kind, v[l], e * bits, with_sign);
+      for (u32 e = 0; e < 32 / bits; ++e) {
+        const f64 x = element(kind, v[l], e * bits, with_sign);
+        out[l % side][l / side * count + r * (32 / bits) + e] = drops ? without_subnormal(x, kind) : x;
+      }
     }
   }
 }
@@ -99,12 +106,14 @@ void multiply(Wave &w, const Inst &i) {
         for (int k = 0; k < depth; ++k) sum += static_cast<i64>(a[row][k] * b[column][k]);
         bits = static_cast<u32>(sum);
       } else {
+        const bool drops = flushes(w, kind);
         f64 sum = static_cast<f64>(addend);
+        if (drops) sum = without_subnormal(sum, Kind::F32);
         for (int k = 0; k < depth; ++k) sum += a[row][k] * b[column][k];
         if constexpr (halves)
           bits = bits_of(half_of(sum));
         else
-          bits = bits_of(static_cast<f32>(sum));
+          bits = bits_of(drops ? flushed(static_cast<f32>(sum)) : static_cast<f32>(sum));
       }
       if constexpr (halves)
         result[at][l] = shift ? (result[at][l] & 0xffff) | bits << 16 : (old[l] & 0xffff0000) | bits;

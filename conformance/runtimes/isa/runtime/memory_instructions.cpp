@@ -182,6 +182,8 @@ constexpr Semantics memory_rows[] = {
     SPACES(ATOMIC, "max_f64", f64, greater_float<f64>),
     SPACES(ATOMIC, "min_f32", f32, lesser_float<f32>),
     SPACES(ATOMIC, "max_f32", f32, greater_float<f32>),
+    SPACES(ATOMIC, "min_num_f32", f32, lesser_number<f32>),
+    SPACES(ATOMIC, "max_num_f32", f32, greater_number<f32>),
     SPACES(ATOMIC, "pk_add_f16", u32, added_halves),
     SPACES(ATOMIC, "pk_add_bf16", u32, added_brain_floats),
     SPACES(ATOMIC, "csub", u32, subtracted_to_zero<u32>),

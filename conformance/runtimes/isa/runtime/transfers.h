@@ -27,9 +27,12 @@ inline void load_words(Wave &w, u32 to, int lane, const u8 *p) {
   for (u32 n = 0; n < count; ++n) {
     const u32 value = static_cast<u32>(load_as<T>(p + n * sizeof(T)));
     u32 &r = w.v[to + n][lane];
-    r = half == Half::Whole ? value
-        : half == Half::Low ? (r & 0xffff0000) | (value & 0xffff)
-                            : (r & 0xffff) | value << 16;
+    if constexpr (half == Half::Whole) {
+      r = value;
+    } else {
+      const u32 kept = w.launch->code->has_ecc ? 0 : r;
+      r = half == Half::Low ? (kept & 0xffff0000) | (value & 0xffff) : (kept & 0xffff) | value << 16;
+    }
   }
 }
 
