@@ -86,7 +86,7 @@ KERNEL(recursion_of_templates) { out[me()] = power<9>(in[me()]); }
 __device__ bool is_odd(u32 n);
 __device__ bool is_even(u32 n) { return n == 0 || is_odd(n - 1); }
 __device__ bool is_odd(u32 n) { return n != 0 && is_even(n - 1); }
-KERNEL(recursion_of_two) { out[me()] = is_even(in[me()] & 31); }
+KERNEL(recursion_of_two) { out[me()] = is_even(in[me()] & 7); }
 
 using Binary = u32 (*)(u32, u32);
 __device__ u32 added(u32 a, u32 b) { return a + b; }

@@ -175,11 +175,13 @@ KERNEL(reduce_last_block_by_atomics) {
   __syncthreads();
   if (threadIdx.x == 0) atomicAdd(out, sum);
 }
+#if defined(__OPTIMIZE__) || !defined(__AMDGCN__) || defined(__GFX9__)  // corpus.py: OPTIMIZED
 KERNEL(reduce_logic_of_block) {
   const bool odd = in[me()] & 1;
   const int all = __syncthreads_and(odd || threadIdx.x > 100), any = __syncthreads_or(in[me()] == 12345u);
   out[me()] = all << 20 | any << 10 | __syncthreads_count(odd);
 }
+#endif
 KERNEL(reduce_half2_pairs) {
   f32 sum = 0;
   for (u32 i = 0; i < 4; i++) {
