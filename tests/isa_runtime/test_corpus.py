@@ -1,7 +1,7 @@
 """Ordinary kernels, compiled for each target: no instruction is unknown, and the answers are the host's.
 
-By default each of four targets is compiled with one level; ``CANDLE_PARITY_CORPUS=full`` asks for all of ``TARGETS`` with
-all of ``LEVELS``.
+By default each of four targets is compiled with one level; ``CANDLE_PARITY_CORPUS=full`` asks for all of ``TARGETS``
+with all of ``LEVELS``.
 """
 
 from __future__ import annotations
