@@ -70,7 +70,7 @@ KERNEL(call_with_pointers_of_three_kinds) {
   out[me()] = sum_of(local, 4) ^ sum_of(in + me(), 5) ^ sum_of(cell + (threadIdx.x & 64), 8);
 }
 __device__ __noinline__ u32 factorial(u32 n) { return n < 2 ? 1 : n * factorial(n - 1); }
-KERNEL(recursion_of_the_tail) { out[me()] = factorial(in[me()] & 15); }
+KERNEL(recursion_of_the_tail) { out[me()] = factorial(in[me()] & 7); }
 __device__ u32 fibonacci(u32 n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
 KERNEL(recursion_of_a_tree) { out[me()] = fibonacci(in[me()] & 7); }
 __device__ u32 ackermann(u32 m, u32 n) { return m == 0 ? n + 1 : ackermann(m - 1, n == 0 ? 1 : ackermann(m, n - 1)); }

@@ -150,3 +150,57 @@ KERNEL(sum_of_absolute_differences) {
 KERNEL(sad_functions) {
   out[me()] = __usad(in[me()], in[me() + 1], 9u) + __sad(i32(in[me() + 2] >> 1), i32(in[me() + 3] >> 1), 1u);
 }
+
+// As llama.cpp and PyTorch choose instructions by target; the host computes what they mean.
+#if defined(__GFX11__) || defined(__GFX12__)
+#define DOT4(a, b, c) __builtin_amdgcn_sudot4(true, a, true, b, c, false)
+#define DOT8(a, b, c) __builtin_amdgcn_sudot8(true, a, true, b, c, false)
+#define MIXED_DOT4(a, b, c) __builtin_amdgcn_sudot4(true, a, false, b, c, false)
+#elif defined(__AMDGCN__)
+#define DOT4(a, b, c) __builtin_amdgcn_sdot4(a, b, c, false)
+#define DOT8(a, b, c) __builtin_amdgcn_sdot8(a, b, c, false)
+#endif
+template <class A, class B, int width>
+__device__ i32 parts_dot(u32 a, u32 b, i32 c) {
+  u32 sum = u32(c);
+  for (int i = 0; i < 32; i += width) {
+    const i32 p = i32(a << (32 - width - i)), q = i32(b << (32 - width - i));
+    const i32 x = A(-1) < A(0) ? p >> (32 - width) : i32(u32(p) >> (32 - width));
+    const i32 y = B(-1) < B(0) ? q >> (32 - width) : i32(u32(q) >> (32 - width));
+    sum += u32(x) * u32(y);
+  }
+  return i32(sum);
+}
+#ifndef DOT4
+#define DOT4(a, b, c) parts_dot<i32, i32, 8>(u32(a), u32(b), c)
+#define DOT8(a, b, c) parts_dot<i32, i32, 4>(u32(a), u32(b), c)
+#endif
+#ifndef MIXED_DOT4
+#define MIXED_DOT4(a, b, c) parts_dot<i32, u32, 8>(u32(a), u32(b), c)
+#endif
+#define DOT(name, ...)                                                                             \
+  KERNEL(dot_instruction_##name) {                                                                 \
+    const i32 a = get<i32>(in, me()), b = get<i32>(in, me() + 1), c = get<i32>(in, me() + 2) >> 3; \
+    put(out, me(), i32(__VA_ARGS__));                                                              \
+  }
+DOT(sdot4, DOT4(a, b, c))
+DOT(sdot8, DOT8(a, b, c))
+DOT(mixed_dot4, MIXED_DOT4(a, b, c))
+DOT(sum_of_dots, DOT4(a, b, DOT4(b, c, DOT4(a, c, 5))))
+#ifdef __AMDGCN__
+DOT(udot4, __builtin_amdgcn_udot4(u32(a), u32(b), u32(c), false))
+DOT(udot8, __builtin_amdgcn_udot8(u32(a), u32(b), u32(c), false))
+#else
+DOT(udot4, parts_dot<u32, u32, 8>(u32(a), u32(b), c))
+DOT(udot8, parts_dot<u32, u32, 4>(u32(a), u32(b), c))
+#endif
+KERNEL(dot_instruction_of_halves) {
+  typedef f16 Pair __attribute__((ext_vector_type(2)));
+  const Pair a = {get<f16>(in, me()), get<f16>(in, me() + 1)}, b = {get<f16>(in, me() + 2), get<f16>(in, me() + 3)};
+  const f32 c = get<f32>(in, me() + 4);
+#ifdef __AMDGCN__
+  put(out, me(), __builtin_amdgcn_fdot2(a, b, c, false));
+#else
+  put(out, me(), f32(a.x) * f32(b.x) + f32(a.y) * f32(b.y) + c);
+#endif
+}
