@@ -1,15 +1,28 @@
 // Atomics of every type, operation and scope, on shared and on global memory; their results do not depend on an order.
 #include "common.h"
 
+/// All bits but one of the lower half: what atomicAnd leaves is not zero.
+template <class T>
+__device__ inline T without_a_bit(const u32 *in) {
+  return ~(T(1) << in[me()] % (4 * sizeof(T)));
+}
+
 // All threads of a block on one element; of floats the sums are exact.
-#define SHARED(op, T, start)                          \
+#define SHARED(op, T, start, value)                   \
   KERNEL(shared_##op##_##T) {                         \
     __shared__ T cell;                                \
     if (threadIdx.x == 0) cell = start;               \
     __syncthreads();                                  \
-    op(&cell, get<T>(in, me()));                      \
+    op(&cell, value);                                 \
     __syncthreads();                                  \
     if (threadIdx.x == 0) put(out, blockIdx.x, cell); \
+  }
+#define GLOBAL(op, T, start, value)                    \
+  KERNEL(global_##op##_##T) {                          \
+    T *cell = reinterpret_cast<T *>(out) + blockIdx.x; \
+    if (threadIdx.x == 0) *cell = start;               \
+    __syncthreads();                                   \
+    op(cell, value);                                   \
   }
 // Each on an element of its own, with what it held before.
 #define RETURNED(op, T)                                          \
@@ -22,8 +35,6 @@
     __syncthreads();                                             \
     put(out, 2 * me(), before), put(out, 2 * me() + 1, cell[t]); \
   }
-#define GLOBAL(op, T) \
-  KERNEL(global_##op##_##T) { op(reinterpret_cast<T *>(out), get<T>(in, me())); }
 #define GLOBAL_RETURNED(op, T)                          \
   KERNEL(global_##op##_##T##_returned) {                \
     T *cell = reinterpret_cast<T *>(out);               \
@@ -32,8 +43,12 @@
     put(out, THREADS + i, op(&cell[i], get<T>(in, i))); \
   }
 // The float ones of HIP 5.2's header return another value than the one before.
-#define CONTENDED(op, T, start) SHARED(op, T, start) GLOBAL(op, T)
-#define EVERYWHERE(op, T, start) SHARED(op, T, start) RETURNED(op, T) GLOBAL(op, T) GLOBAL_RETURNED(op, T)
+#define CONTENDED(op, T, start) SHARED(op, T, start, get<T>(in, me())) GLOBAL(op, T, start, get<T>(in, me()))
+#define EVERYWHERE(op, T, start) CONTENDED(op, T, start) RETURNED(op, T) GLOBAL_RETURNED(op, T)
+#define ANDS(T)                                     \
+  SHARED(atomicAnd, T, ~T(0), without_a_bit<T>(in)) \
+  GLOBAL(atomicAnd, T, ~T(0), without_a_bit<T>(in)) \
+  RETURNED(atomicAnd, T) GLOBAL_RETURNED(atomicAnd, T)
 
 EVERYWHERE(atomicAdd, i32, 5)
 EVERYWHERE(atomicAdd, u32, 5)
@@ -52,9 +67,9 @@ EVERYWHERE(atomicMax, u32, 5)
 EVERYWHERE(atomicMax, u64, 5)
 CONTENDED(atomicMax, f32, -50)
 CONTENDED(atomicMax, f64, -50)
-EVERYWHERE(atomicAnd, u32, ~0u)
-EVERYWHERE(atomicAnd, i32, -1)
-EVERYWHERE(atomicAnd, u64, ~0ull)
+ANDS(u32)
+ANDS(i32)
+ANDS(u64)
 EVERYWHERE(atomicOr, u32, 0)
 EVERYWHERE(atomicOr, i32, 0)
 EVERYWHERE(atomicOr, u64, 0)
@@ -192,12 +207,16 @@ SCOPED_OP(min, i32)
 SCOPED_OP(max, u32)
 SCOPED_OP(min, u64)
 SCOPED_OP(max, i64)
-SCOPED_OP(and, u32)
 SCOPED_OP(or, u64)
 SCOPED_OP(xor, u32)
 SCOPED_OP(add, u64)
 SCOPED_OP(add, f32)
 SCOPED_OP(add, f64)
+KERNEL(scoped_and_u32) {
+  if (threadIdx.x == 0) out[blockIdx.x] = ~0u;
+  __syncthreads();
+  __hip_atomic_fetch_and(out + blockIdx.x, without_a_bit<u32>(in), __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+}
 KERNEL(scoped_exchange) {
   out[me()] = in[me()];
   const u32 before = __hip_atomic_exchange(out + me(), in[me() + 1], __ATOMIC_SEQ_CST, __HIP_MEMORY_SCOPE_SYSTEM);

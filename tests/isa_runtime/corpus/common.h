@@ -69,7 +69,8 @@ template <class T>
 struct Xor {
   __device__ static T of(T a, T b) { return a ^ b; }
 };
+/// Of odd numbers, so that the product does not end at zero.
 template <class T>
 struct Mul {
-  __device__ static T of(T a, T b) { return a * b; }
+  __device__ static T of(T a, T b) { return (a | T(1)) * (b | T(1)); }
 };
