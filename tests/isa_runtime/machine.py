@@ -18,6 +18,10 @@ ENCODINGS += ("GLOBAL", "SCRATCH", "MUBUF", "VOPD")
 """As the interpreter numbers them."""
 
 
+Launched = tuple[int, str, list[NDArray[Any]]]
+"""A launch's code and message, and the buffers after it."""
+
+
 def serve(connection: Connection, folder: str) -> None:
     """Answer launches until the other side hangs up."""
     hip = ctypes.CDLL(str(Path(folder, "libamdhip64.so")))
@@ -80,15 +84,31 @@ def _hazards(hip: Any, code: bytes) -> int:
 
 
 def _launch(
-    hip: Any, code: bytes, arrays: Sequence[NDArray[Any]], grid: int, block: int, shared: int, options: dict[str, str]
-) -> tuple[int, str, list[NDArray[Any]]]:
+    hip: Any,
+    code: bytes,
+    arrays: Sequence[NDArray[Any]],
+    grid: int,
+    block: int,
+    shared: int,
+    options: dict[str, str],
+    kernels: Sequence[str],
+) -> dict[str, Launched]:
     for key, value in options.items():
         assert hip.hipisaSetOption(key.encode(), value.encode()) == 0
-    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    module = ctypes.c_void_p()
     failed = hip.hipModuleLoadData(ctypes.byref(module), code)
     if failed:
-        return failed, hip.hipisaLastMessage().decode(), []
-    assert hip.hipModuleGetFunction(ctypes.byref(function), module, b"k") == 0
+        return dict.fromkeys(kernels, (failed, hip.hipisaLastMessage().decode(), []))
+    found = {kernel: _launched(hip, module, kernel, arrays, grid, block, shared) for kernel in kernels}
+    assert hip.hipModuleUnload(module) == 0
+    return found
+
+
+def _launched(
+    hip: Any, module: ctypes.c_void_p, kernel: str, arrays: Sequence[NDArray[Any]], grid: int, block: int, shared: int
+) -> Launched:
+    function = ctypes.c_void_p()
+    assert hip.hipModuleGetFunction(ctypes.byref(function), module, kernel.encode()) == 0
     pointers = [ctypes.c_void_p() for _ in arrays]
     for pointer, array in zip(pointers, arrays, strict=True):
         assert hip.hipMalloc(ctypes.byref(pointer), ctypes.c_size_t(array.nbytes)) == 0
@@ -102,7 +122,6 @@ def _launch(
         assert hip.hipMemcpy(host.ctypes.data_as(ctypes.c_void_p), pointer, ctypes.c_size_t(host.nbytes), 2) == 0
         after.append(host)
         assert hip.hipFree(pointer) == 0
-    assert hip.hipModuleUnload(module) == 0
     return failed, message, after
 
 
@@ -115,9 +134,14 @@ class Machine:
         self.launched: list[bytes] | None = None
         """The code of launches, where that is wanted."""
 
-    def launch(
+    def launch(self, code: bytes, *arrays: NDArray[Any], **how: Any) -> Launched:
+        """The launch of kernel ``k``; see ``launch_each``."""
+        return self.launch_each(code, ("k",), *arrays, **how)["k"]
+
+    def launch_each(
         self,
         code: bytes,
+        kernels: Sequence[str],
         *arrays: NDArray[Any],
         grid: int = 1,
         block: int = 64,
@@ -126,13 +150,13 @@ class Machine:
         threads: int = 1,
         timeout_ms: int = 5000,
         perturb: int = 0,
-    ) -> tuple[int, str, list[NDArray[Any]]]:
-        """The launch's code and message, and the buffers after it."""
+    ) -> dict[str, Launched]:
+        """A launch of each of the kernels, on buffers of its own."""
         options = {"order": order, "threads": str(threads), "timeout_ms": str(timeout_ms)}
         options["perturb"] = str(perturb)
         if self.launched is not None:
             self.launched.append(code)
-        answer: tuple[int, str, list[NDArray[Any]]] = self._ask((code, arrays, grid, block, shared, options))
+        answer: dict[str, Launched] = self._ask((code, arrays, grid, block, shared, options, kernels))
         return answer
 
     def capability(self, target: str) -> tuple[int, int]:

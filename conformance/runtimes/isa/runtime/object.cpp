@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "msgpack.h"
@@ -16,6 +17,8 @@ constexpr u64 largest = u64{1} << 30;
 constexpr u32 most_kernarg_bytes = 1 << 16;
 // Of a lane: 8 MiB of a wave of 64, which is what targets before RDNA 3 have (LLVM, GCNSubtarget.h).
 constexpr u32 most_scratch_bytes = 1 << 17;
+constexpr u32 dynamic_stack = 1 << 11;     // the compiler knows no bound: recursion, or calls of what it does not see
+constexpr u32 least_dynamic_stack = 1024;  // hipLimitStackSize as HIP sets it
 constexpr u16 machine_amdgpu = 224;
 constexpr u32 note_metadata = 32;
 enum Relocation : u32 { Abs64 = 3, Relative64 = 13 };
@@ -230,6 +233,7 @@ void Object::read_descriptor(Kernel &kernel, u64 address) {
   kernel.rsrc1 = load_as<u32>(d + 48);
   kernel.rsrc2 = load_as<u32>(d + 52);
   kernel.properties = load_as<u16>(d + 56);
+  if (kernel.properties & dynamic_stack) kernel.scratch_bytes = std::max(kernel.scratch_bytes, least_dynamic_stack);
 }
 
 }  // namespace isa

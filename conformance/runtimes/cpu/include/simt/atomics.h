@@ -146,6 +146,15 @@ SIMT_COMPARE_AND_SWAP(atomicCAS_block)
 SIMT_COMPARE_AND_SWAP(atomicCAS_system)
 #undef SIMT_COMPARE_AND_SWAP
 
+namespace simt {
+template <class T>
+SIMT_INLINE bool compare_exchange(T *address, T *expected, NoDeduce<T> value) {
+  const T wanted = *expected;
+  *expected = atomicCAS(address, wanted, value);
+  return bit_cast<typename WordOf<T>::type>(*expected) == bit_cast<typename WordOf<T>::type>(wanted);
+}
+}  // namespace simt
+
 #ifndef __HIP_MEMORY_SCOPE_SINGLETHREAD
 #define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
 #define __HIP_MEMORY_SCOPE_WAVEFRONT 2
@@ -157,3 +166,13 @@ SIMT_COMPARE_AND_SWAP(atomicCAS_system)
 #define __hip_atomic_load(address, order, scope) __atomic_load_n((address), (order))
 #define __hip_atomic_store(address, value, order, scope) __atomic_store_n((address), (value), (order))
 #define __hip_atomic_fetch_add(address, value, order, scope) (::unsafeAtomicAdd((address), (value)))
+#define __hip_atomic_fetch_sub(address, value, order, scope) (::atomicSub((address), (value)))
+#define __hip_atomic_fetch_min(address, value, order, scope) (::atomicMin((address), (value)))
+#define __hip_atomic_fetch_max(address, value, order, scope) (::atomicMax((address), (value)))
+#define __hip_atomic_fetch_and(address, value, order, scope) (::atomicAnd((address), (value)))
+#define __hip_atomic_fetch_or(address, value, order, scope) (::atomicOr((address), (value)))
+#define __hip_atomic_fetch_xor(address, value, order, scope) (::atomicXor((address), (value)))
+#define __hip_atomic_exchange(address, value, order, scope) (::atomicExch((address), (value)))
+#define __hip_atomic_compare_exchange_strong(address, expected, value, success, failure, scope) \
+  (::simt::compare_exchange((address), (expected), (value)))
+#define __hip_atomic_compare_exchange_weak __hip_atomic_compare_exchange_strong

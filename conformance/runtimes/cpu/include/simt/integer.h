@@ -131,7 +131,8 @@ SIMT_INLINE int amd_mixed_dot(int a, int b, int c, bool clamp) { return simt::do
 #define __builtin_amdgcn_logf(x) (::simt::approximate::log2(x))
 #define __builtin_amdgcn_fmed3f(a, b, c) \
   (::simt::median(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)))
-#define __builtin_amdgcn_ubfe(x, offset, width) (::__bitextract_u32((x), (offset), (width)))
+#define __builtin_amdgcn_ubfe(x, offset, width) \
+  (static_cast<unsigned>(x) >> ((offset) & 31) & ((1u << ((width) & 31)) - 1))
 namespace simt {
 /// v_med3: with a NaN among the three it is v_min3.
 SIMT_INLINE float median(float a, float b, float c) {
