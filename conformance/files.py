@@ -1,7 +1,7 @@
 """Where the harness's own files are: specs, kernels and traces, and the cache that it writes.
 
-A wheel holds specs and kernels in ``conformance/_data``; in a checkout they are next to the package. The recorded answers
-are a distribution of their own, the extra ``replay``. Nothing is ever written into an installation.
+A wheel holds specs and kernels in ``conformance/_data``; in a checkout they are next to the package. The
+recorded answers are a distribution of their own, the extra ``replay``. Nothing is ever written into an installation.
 """
 
 from __future__ import annotations

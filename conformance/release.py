@@ -14,7 +14,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 def built() -> str:
-    """``0.1.0`` at the tag and outside a checkout, else ``0.1.0+g1a2b3c4d5``, with ``.d20260102`` where files differ."""
+    """``0.1.0`` at the tag and outside a checkout, else ``0.1.0+g1a2b3c4d5``; ``.d20260102`` where files differ."""
     if not (_ROOT / ".git").exists():
         return VERSION
     try:
