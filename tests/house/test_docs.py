@@ -78,8 +78,8 @@ def test_a_newcomer_can_read_the_readme_to_its_end() -> None:
 
 
 def test_the_other_pages_stay_short() -> None:
-    pages = [ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) < 14000
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS.glob("*.md")) < 14000
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()) < 1250
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.name)
