@@ -3,6 +3,7 @@ const VIEWS = [["parity", "Parity"], ["classes", "Bug classes"], ["records", "Re
 const usual = { view: "parity", dtype: "", port: "", sort: "", cell: "" };
 const PASS = data.statuses.findIndex(([status]) => status === "pass");
 const UNKNOWN = data.statuses.findIndex(([status]) => status === "not_run");
+const MISSING = data.statuses.findIndex(([status]) => status === "missing");
 let state = { ...usual };
 let opened = "";
 
@@ -29,10 +30,11 @@ const shownColumns = (every) => every.filter((column) => state.port === "" || co
 const judged = data.columns.filter((column) => column.level !== "names");
 
 function figure(column, numbers) {
-  const count = { passing: 0, total: numbers.length, unknown: 0 };
+  const count = { passing: 0, total: numbers.length, unknown: 0, failing: 0 };
   for (const at of numbers) {
     count.passing += Number(column.states[at]) === PASS;
     count.unknown += Number(column.states[at]) === UNKNOWN;
+    count.failing += ![PASS, UNKNOWN, MISSING].includes(Number(column.states[at]));
   }
   // Rounded down: nothing but everything is 100%.
   count.percent = Math.floor((1000 * count.passing) / count.total) / 10;
@@ -43,17 +45,19 @@ function figure(column, numbers) {
 const nameOf = ([module, family]) => family || module || "all kernels";
 const keyOf = ([module, family]) => `${module}/${family}`;
 
-function bar(percent) {
-  const rect = (width, kind) => svg("rect", { width, height: 4, class: kind });
-  return svg("svg", { class: "bar part", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, rect(100, "rest"), rect(percent, ""));
+// At parity, then what fails; the rest has no source, or is unknown.
+function bar({ passing, failing, total }) {
+  const rect = (width, kind) => svg("rect", { width: (100 * width) / total, height: 4, class: kind });
+  return svg("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, rect(total, "rest"), rect(passing + failing, "failing"), rect(passing, ""));
 }
 
 function cellOf(column, group, numbers) {
-  const { text, percent, unknown, total } = figure(column, numbers);
-  if (unknown === total) return el("td", { class: "quiet" }, "unknown");
+  const count = figure(column, numbers);
+  const { text, percent } = count;
+  if (text === "unknown") return el("td", { class: "quiet" }, "unknown");
   const cell = `${data.columns.indexOf(column)}:${keyOf(group)}`;
   const link = el("a", { href: address({ cell }), class: state.cell === cell ? "chosen" : null, "data-cell": cell, "aria-label": `${column.port}, ${column.level}, ${nameOf(group)}: ${text}` }, `${percent}% `, el("span", { class: "quiet" }, text.replace(" of ", "/")));
-  link.append(bar(percent));
+  link.append(bar(count));
   return el("td", {}, link);
 }
 
@@ -138,8 +142,7 @@ function drawKernel(at, column) {
   const line = end.startsWith("candle-parity ") ? end : `${column.prefix}${end || name}`;
   return el("li", { "data-kernel": name }, el("p", {}, cell(status), " ", el("b", { class: "mono" }, name), `, ${word[status]}`),
     causes.map((cause) => data.causes[cause]).map(([mark, title, advice]) => el("p", {}, title, mark ? ` [${mark}]` : "", advice ? el("span", { class: "quiet" }, `; to do: ${advice}`) : "")),
-    text === undefined || data.texts[text] === "" ? "" : el("p", { class: "quiet" }, data.texts[text]),
-    status === "not_run" || status === "missing" ? "" : command(line));
+    text === undefined || data.texts[text] === "" ? "" : el("p", { class: "quiet" }, data.texts[text]), command(line));
 }
 
 function drawPanel() {
@@ -151,14 +154,14 @@ function drawPanel() {
   if (key === opened) return;
   if (found) {
     const [title, column, numbers] = found;
-    const passing = numbers.filter((at) => Number(column.states[at]) === PASS);
-    const others = numbers.filter((at) => Number(column.states[at]) !== PASS);
+    const [passing, missing, unknown] = [PASS, MISSING, UNKNOWN].map((which) => numbers.filter((at) => Number(column.states[at]) === which));
+    const named = (title, list) => (list.length ? [el("details", {}, el("summary", {}, `${title}: ${counted(list.length, "kernel")}`), el("p", { class: "mono" }, list.map((at) => data.kernels[at][0]).join(", ")))] : []);
     panel.replaceChildren(
       el("div", { class: "bar-top" }, el("h2", { tabindex: "-1" }, `${column.port}, ${column.level}: ${title}`), el("button", { type: "button", id: "close", title: "close (Esc)", "aria-label": "close", onclick: () => go({ cell: "" }) }, "✕")),
-      el("p", {}, figure(column, numbers).text === "unknown" ? "unknown" : `${figure(column, numbers).text} at parity`),
-      ...(column.prepare ? [el("p", { class: "quiet" }, "The port, and with docs/board.md its options:"), command(column.prepare)] : []),
-      el("ul", { class: "why" }, others.map((at) => drawKernel(at, column))),
-      ...(passing.length ? [el("details", {}, el("summary", {}, `At parity: ${counted(passing.length, "kernel")}`), el("p", { class: "mono" }, passing.map((at) => data.kernels[at][0]).join(", ")))] : []));
+      el("p", {}, figure(column, numbers).text),
+      ...(column.prepare ? [el("p", { class: "quiet" }, "In a folder of yours; a file that --config names is written there by candle-parity ports:"), command(column.prepare)] : []),
+      el("ul", { class: "why" }, numbers.filter((at) => ![PASS, MISSING, UNKNOWN].includes(Number(column.states[at]))).map((at) => drawKernel(at, column))),
+      ...named("No source", missing), ...named("Unknown", unknown), ...named(column.level === "names" ? "There" : "At parity", passing));
     panel.scrollTop = 0;
     panel.querySelector("h2").focus();
   } else {

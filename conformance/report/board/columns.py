@@ -149,7 +149,7 @@ def _port_of(record: Record) -> str:
 
 def _notes(records: Sequence[Record], columns: Sequence[Column], specs: Specs, shared: set[str]) -> list[str]:
     notes = [
-        f"What the levels are: {', '.join(sorted({executed(record.run) for record in records}))}.",
+        f"Where kernels ran: {' · '.join(sorted({executed(record.run) for record in records}))}.",
         "Unknown is what a record does not know: kernels that were not run, or could not be judged here. It counts "
         "among the kernels of a row, never among those at parity.",
     ]
