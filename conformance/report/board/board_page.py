@@ -8,8 +8,8 @@ from typing import Any
 
 from conformance.outcome import STATUSES
 from conformance.record import KernelResult
+from conformance.report.board.board_markdown import command_of
 from conformance.report.board.columns import Board, Column
-from conformance.report.board.markdown import command_of
 from conformance.report.html.data import Pool, visible_in
 from conformance.report.html.grid import SIGNS, WORDS
 from conformance.report.html.page import filled, page_style
