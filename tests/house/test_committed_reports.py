@@ -13,10 +13,11 @@ import pytest
 
 from conformance.files import KERNELS
 from conformance.port.digest import tree_digest
-from conformance.record import Record, merge, read_record
-from conformance.report.board import board_of, render_board, render_board_markdown
+from conformance.record import Record, read_record
+from conformance.report.board import render_board, render_board_markdown
 from conformance.report.board.columns import OURS
 from conformance.spec.load import load_specs
+from tests.boards import committed
 from tests.runs import run_info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,9 +64,7 @@ def test_the_pages_and_the_records_they_were_rendered_from_are_unchanged() -> No
 
 def test_the_board_is_rendered_from_the_committed_records() -> None:
     """Its every figure is a record's: it is what its records render to (``make board``)."""
-    names = ("parity", "parity-wave32", "isa-gfx942", "isa-gfx1100", "h100")
-    files = [REPORTS / "records" / f"{name}.json.xz" for name in names] + sorted((REPORTS / "board").iterdir())
-    board = board_of(merge([read_record(file) for file in files]), load_specs())
+    board = committed()
     assert (REPORTS / "BOARD.md").read_text(encoding="utf-8") == render_board_markdown(board)
     assert (REPORTS / "board.html").read_text(encoding="utf-8") == render_board(board)
     listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]

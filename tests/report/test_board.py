@@ -12,6 +12,7 @@ from conformance.outcome import Failure
 from conformance.record import KernelResult, Port, Record, every_kernel, write_record
 from conformance.report.board import board_of, render_board, render_board_markdown
 from conformance.spec.load import load_specs
+from tests.boards import REPORTS, committed
 from tests.commands import answer
 from tests.runs import run_info
 
@@ -148,14 +149,19 @@ WINDOWS = pytest.mark.parametrize("width", [1440, 390])
 
 
 @WINDOWS
-def test_every_figure_of_the_page_is_the_records(opened: Any, width: int) -> None:
-    board = board_of([record(), ours()], SPECS)
-    page = opened(render_board(board), viewport={"width": width, "height": 844})
+@pytest.mark.parametrize("which", ["made", "committed"])
+def test_every_figure_of_the_page_is_the_records(opened: Any, which: str, width: int) -> None:
+    board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
+    html = (REPORTS / "board.html").read_text(encoding="utf-8") if which == "committed" else render_board(board)
+    page = opened(html, viewport={"width": width, "height": 844})
     shown = page.tab.locator("#parity tbody tr").evaluate_all(FIGURES)
     assert shown == [
         [column.figure(column.rows[at] for at in numbers).text for column in board.columns]
         for _, _, numbers in board.groups()
     ]
+    assert {column.figure().passing for column in board.judged} == {
+        column.record.summary.passed for column in board.judged
+    }
     assert not page.wider_than_the_window()
 
 
