@@ -1,8 +1,8 @@
 """The value of a formula over the reals, rounded once: a kernel between Candle's value and this one is right.
 
-The formula is evaluated in a type that is wider than any the kernel may use: float64, of float64 ``np.longdouble``. A
-function in it is off by what is documented for it in float32 or float64 (``library.Function``). Storage narrower than
-float32 may have been computed in float32 in any order of the formula's operations, each of which rounds by half a step.
+The formula is evaluated in a type that is wider than any the kernel may use, ``np.longdouble``. A function in it is off
+by what is documented for it in float32 or float64 (``library.Function``). Storage narrower than float32 may have been
+computed in float32 in any order of the formula's operations, each of which rounds by half a step.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Wide(Arithmetic):
         """The function as it is, and with the largest documented error to either side."""
         function = library.FUNCTIONS[name]
         value = function.wide(*arguments)
-        error = function.documented[self.kind.name] * np.finfo(self.kind).eps
+        # Next to a limit that float32 and float64 round to, only a kernel in float64 may give something else.
+        at_limit = function.asymptotic & (np.abs(value.astype(np.float64)) == function.limit)
+        near, far = (function.documented[kind.name] * np.finfo(kind).eps for kind in (np.dtype(np.float64), self.kind))
+        error = np.where(at_limit, near, far)
         fixed = function.asymptotic & (np.abs(value) == function.limit)
         ends = (np.clip(value * (1 + side * error), -function.limit, function.limit) for side in (-1, 1))
         return [value, *(np.where(fixed, value, end) for end in ends)]
@@ -45,10 +48,9 @@ class Wide(Arithmetic):
 def wide(name: str) -> Wide:
     """The arithmetic for a formula of dtype ``name``, whose values ``rounded_once`` stores."""
     a = ARITHMETIC[name]
-    carrier = LONG if a.storage == np.float64 else np.dtype(np.float64)
 
     def load(x: Array) -> Array:
-        return a.load(x).astype(carrier)
+        return a.load(x).astype(LONG)
 
     def store(x: Array) -> Array:
         return a.store(f32_odd(x) if a.carrier == np.float32 != a.storage else x.astype(a.carrier))
@@ -56,7 +58,7 @@ def wide(name: str) -> Wide:
     if a.storage == np.float32:
         store = _to_f32
     kind = np.dtype(np.float64 if a.storage == np.float64 else np.float32)
-    return Wide(a.storage, carrier, kind, load, store, lambda x: x, lambda x, y, z: x * y + z)
+    return Wide(a.storage, LONG, kind, load, store, lambda x: x, lambda x, y, z: x * y + z)
 
 
 def _to_f32(x: Array) -> Array:

@@ -13,7 +13,7 @@ A dtype in braces is spelled as in the kernels of --like. Without --ulp and --so
 there is no terminal it is TODO, which the specs do not load with, and --write refuses.
 
 examples:
-  candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --same-tolerance --write
+  candle-parity new 'usquare_{f32,f64,f16,bf16,f8e4m3}' --like usqr_f32 --line 120 --same-tolerance --write
   candle-parity new cast_i64_f16 --like cast_i64_f32 --line 1234 --ulp 0 --source "one rounding"
 """
 
@@ -33,9 +33,8 @@ def new_parser(commands: Any) -> None:
     setattr(like, "completer", kernel_names)  # noqa: B010
     new.add_argument(
         "--line",
-        default="1",
         metavar="N",
-        help="the line in Candle's source: one for all, or f32:12,f16:40 (default: 1)",
+        help="the line in Candle's source: one for all, or f32:12,f16:40; --write needs it",
     )
     new.add_argument("--ulp", metavar="N", help="the tolerance: steps that results may be off; or f32:0,f16:1")
     new.add_argument("--library-ulp", metavar="N", help="the error of the library function inside (default: 0)")

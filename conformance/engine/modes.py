@@ -153,7 +153,7 @@ class JudgeGenerated(PortMode):
     """Judge a port by cases that are made from the specs: ``run``, and the pytest items."""
 
     def parts(self, kernel: Kernel) -> Parts:
-        return generated_parts(kernel)
+        return generated_parts(kernel, self.tree.declared.changes)
 
     def cases(self, kernel: Kernel, cases: Iterable[Case] | None, salt: str) -> Iterator[TrialCase]:
         return generated(kernel, cases, salt)

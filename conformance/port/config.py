@@ -62,6 +62,7 @@ class Config:
     gate: Gate = NO_GATE
     names: tuple[tuple[str, str], ...] = ()
     fixes: tuple[str, ...] = ()
+    candle_before: str | None = None
     known_failures: tuple[KnownFailure, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
 
@@ -277,6 +278,7 @@ _SETTINGS, _GATE = ([row for row in kind.rows() if row.in_file] for kind in (Set
 _DECLARED: Mapping[str, Callable[[Any, str], Any]] = {
     "names": _names,
     "fixes": _strings,
+    "candle_before": _string,
     "known_failures": _rows(
         KnownFailure,
         {

@@ -107,6 +107,7 @@ def _run(
         recorded_on=tuple(map(_recorded_on, recordings)),
         source_lines={} if tree is None else _source_lines(tree, rows),
         config=None if tree is None or not tree.declared.file else shown(Path(tree.declared.file)),
+        candle_before=None if tree is None else tree.declared.candle_before,
         target=setup.arch if executes else None,
         complete=not result.interrupted,
         sandbox=ready.sandbox,

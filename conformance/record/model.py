@@ -120,6 +120,8 @@ class RunInfo(Row):
     """The candle-parity.toml that the port declares its choices in."""
     declared: str | None = None
     """A digest of these choices (null: no kernel was run, or the record is older than the field)."""
+    candle_before: str | None = None
+    """The first of Candle's changes that the port declares not to follow: a commit."""
     target: str | None = None
     """The AMD GPU whose macros the sources saw where kernels ran on the host (``--arch``)."""
     shard: str | None = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from conformance.cases.candle_changes import changes_from
 from conformance.cases.case import Case
 from conformance.cases.never_launched import NeverLaunched, never_launched
 from conformance.outcome import INFRASTRUCTURE
@@ -144,6 +145,7 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
             ("note", f"compiled with {flag}: NaN, infinities or rounding of every kernel are others")
             for flag in _arithmetic(run)
         ),
+        ("warning", _before(run)),
         *(("note", f"device {device} was left out: another architecture") for device in run.left_out_devices),
         *(("note", text) for text in (*known_failures(rows), *fixes((*rows, *record.launchers)))),
         *(("note", text) for text in known_failures(record.launchers, "launcher")),
@@ -156,6 +158,15 @@ def remarks(record: Record, rows: Sequence[KernelResult], specs: Specs) -> list[
         ("note", _other_specs(record, specs)),
     ]
     return [Remark(kind, text) for kind, text in found if text]
+
+
+def _before(run: RunInfo) -> str | None:
+    """That an older Candle was judged against, and what of it these specs do not have."""
+    changes = [] if run.candle_before is None else changes_from(run.candle_before)
+    if not changes:
+        return None
+    not_had = [f"; the specs cannot express it before {one.commit}: {one.since}" for one in changes if not one.traits]
+    return f"judged against Candle before {run.candle_before} ({changes[0].date}){''.join(not_had)}"
 
 
 def _arithmetic(run: RunInfo) -> list[str]:

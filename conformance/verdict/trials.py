@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import reference
 from conformance.cases import cases_for, has_cases, launch_for
+from conformance.cases.candle_changes import Change, launched_before
 from conformance.cases.case import Case
 from conformance.cases.launch import Buffer, Launch
 from conformance.cases.never_launched import never_launched
@@ -68,9 +69,15 @@ class Parts(NamedTuple):
     others: tuple[Case, ...]
 
 
-def generated_parts(kernel: Kernel) -> Parts:
-    """All generated cases of ``kernel``, none where its family has no generator yet."""
-    return _parts(kernel, cases_for(kernel) if has_cases(kernel) else ())
+def generated_parts(kernel: Kernel, changes: Sequence[Change] = ()) -> Parts:
+    """All generated cases of ``kernel`` as Candle launched them before ``changes``, none where its family has no
+    generator yet."""
+    judged, others = _parts(kernel, cases_for(kernel) if has_cases(kernel) else ())
+    before = {case: launched_before(changes, kernel.launch, case) for case in judged}
+    return Parts(
+        tuple(then for then in before.values() if then is not None),
+        (*others, *(case for case, then in before.items() if then is None)),
+    )
 
 
 def recorded_parts(kernel: Kernel, traces: Path) -> Parts:

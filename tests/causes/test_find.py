@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from conformance.cases.candle_changes import CHANGES
+from conformance.cases.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.outcome import Evidence, Failure, Observation, Status
 from conformance.record import KernelResult
 from conformance.report.causes import cause_lines, find_causes
 from conformance.report.causes.cause import Cause
-from conformance.report.causes.older_candle import changes
 from conformance.report.causes.table import CAUSES
 from conformance.report.causes.text import SCREEN, WIDTH
-from conformance.report.causes.traits import NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.load import SPEC_FOLDER, load_specs
 from conformance.verdict.evidence import IMPOSSIBLE_GEOMETRY
 from conformance.verdict.wrong_elements import KINDS
@@ -128,9 +128,10 @@ def test_a_port_that_has_followed_none_of_a_change_of_candles_is_told_its_age() 
 
 def test_the_changes_of_candle_name_causes_and_launches_that_there_are() -> None:
     launches = {kernel.launch for kernel in SPECS_LOADED.kernels.values()}
-    for change in changes():
-        assert set(change["causes"]) <= {cause.id for cause in CAUSES}
-        assert set(change["launches"]) <= launches
+    for change in CHANGES:
+        assert set(change.causes) <= {cause.id for cause in CAUSES}
+        assert set(change.launches) <= launches
+        assert set(change.traits) <= set(TRAITS)
 
 
 def test_blocks_in_which_a_kernel_is_right_are_named_as_a_row_of_the_toml() -> None:

@@ -11,7 +11,7 @@ OPERATION = "STEPWISE_OP(square, (x * x));"
 
 
 def test_usquare_for_five_dtypes_is_five_lines_in_four_files(tree: Tree) -> None:
-    new = tree.parity("new", f"usquare_{DTYPES}", "--like", "usqr_f32", "--same-tolerance", "--write")
+    new = tree.parity("new", f"usquare_{DTYPES}", "--like", "usqr_f32", "--line", "1", "--same-tolerance", "--write")
     assert (new.returncode, new.stderr) == (0, "")
     tree.insert("reference/unary.py", '    "sqr":', '    "square": lambda a, x: a.mul(x, x),')
     tree.insert("kernels/include/unary_ops.h", "STEPWISE_OP(sqr", OPERATION)

@@ -66,7 +66,7 @@ def test_new_adds_a_launcher_like_another(tmp_path: Path, capsys: pytest.Capture
     folder = tmp_path / "specs"
     shutil.copytree(SPEC_FOLDER, folder)
     name, like = "launch_mmvq_gguf_iq4_nl_f32_plain", "launch_mmvq_gguf_q4_0_f32_plain"
-    said = answer(capsys, "new", name, "--like", like, "--specs", folder, "--same-tolerance", "--write")
+    said = answer(capsys, "new", name, "--like", like, "--line", 9, "--specs", folder, "--same-tolerance", "--write")
     assert said.code == 0, said.err
     assert "(table row)" in said.out
     assert "wired_at, where Candle's Rust calls" in said.out
@@ -74,9 +74,9 @@ def test_new_adds_a_launcher_like_another(tmp_path: Path, capsys: pytest.Capture
     assert (len(specs.kernels), len(specs.launchers)) == (748, 50)
     assert specs.launchers[name].params == specs.launchers[like].params
     other = "moe_gemm_fp8"
-    words = ("new", other, "--like", "moe_gemm_gguf", "--specs", folder, "--ulp", 1, "--source", "a sum")
+    words = ("new", other, "--like", "moe_gemm_gguf", "--line", 9, "--specs", folder, "--ulp", 1, "--source", "a sum")
     said = answer(capsys, *words, "--write")
     assert "(new stanza)" in said.out
     added = load_specs(folder).launchers[other]
-    assert (added.entry, added.params[-1].role, added.upstream) == ("launcher", "stream", "moe/moe_gguf.cu:1")
+    assert (added.entry, added.params[-1].role, added.upstream) == ("launcher", "stream", "moe/moe_gguf.cu:9")
     refused(answer(capsys, *words), f"launcher {other} (moe/moe_gguf.cu:1) is there already")

@@ -141,7 +141,10 @@ SPINS = "while True: pass"
     [SPINS, f"subprocess.run([sys.executable, '-c', {SPINS!r}], start_new_session=True)"],
     ids=["itself", "what it started"],
 )
-def test_the_limit_of_time_counts_the_cpu_time_of_all(child: Callable[..., bytes], statements: str) -> None:
+def test_the_limit_of_time_counts_the_cpu_time_of_all(
+    child: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch, statements: str
+) -> None:
+    monkeypatch.setattr(target, "WALL", 120)
     with pytest.raises(
         Stopped, match=r"^the compiler of k.hip was stopped after 1\S* s of CPU time; raise --compile-tim"
     ):

@@ -162,3 +162,16 @@ def test_a_power_of_a_half_is_pow_and_not_sqrt(kind: np.dtype[Any]) -> None:
     (value,) = call("pow", (base, np.array([0.5], kind)), kind, 0)
     assert value.tolist() == [np.inf, 0.0, 2.0]
     assert not np.signbit(value).any()
+
+
+def test_gelu_in_float64_is_right_next_to_the_limit_of_tanh() -> None:
+    """1 + tanh is 2^-53 there where tanh is rounded right, 0 in float32 and where a float64 tanh is one step off."""
+    x = np.array([-7.194809913635254, -7.199997901916504, -7.4, -40], np.float32)
+    arguments = {"numel": 4, "num_dims": 1, "info": None, "inp": x, "out": np.zeros_like(x)}
+    out = evaluate("unary", "unary", {"op": "gelu", "dtype": "f32"}, 2, arguments)["out"]
+    assert out.exact is not None
+    low, high = out.exact()
+    tanh = -1 + 2.0**-53
+    right = (0.5 * x * (1 + tanh)).astype(np.float32)
+    assert ((low <= right) & (right <= high)).tolist() == [True, True, True, False]
+    assert (low[2:] > 10 * right[2:]).all()

@@ -65,7 +65,7 @@ def test_a_name_that_fits_becomes_an_entry(
 )
 def test_any_other_name_becomes_a_stanza(specs: Path, name: str, like: str, dtype: str) -> None:
     known = load_specs(specs).kernels
-    assert main(["new", name, "--like", like, "--same-tolerance", "--specs", str(specs), "--write"]) == 0
+    assert main(["new", name, "--like", like, "--line", "9", "--same-tolerance", "--specs", str(specs), "--write"]) == 0
     kernel = load_specs(specs).kernels[name]
     assert kernel.variant["dtype"] == dtype
     assert (kernel.family, kernel.launch) == (known[like].family, known[like].launch)
@@ -112,6 +112,7 @@ def test_without_write_the_specs_stay(specs: Path, capsys: pytest.CaptureFixture
     assert added_lines(specs, "fill") == []
     out = capsys.readouterr().out
     assert "i32: 1}" in out
+    assert "# upstream line: not given; 1 stands in" in out
     for part in ("kernels/fill.hip", "reference/fill.py", "launch family fill", "specs/fill.yaml:18"):
         assert part in out
 
@@ -135,6 +136,7 @@ def test_an_operation_is_led_to_its_header(capsys: pytest.CaptureFixture[str]) -
         (["usquare_{f32,f16}", "--like", "usqr_f32", "--line", "f32:3"], "no line for usquare_f16"),
         (["usquare_f32", "--like", "usqr_f32", "--line", "f32:3,u8:4"], "no new kernel is of u8"),
         (["usquare_f32", "--like", "usqr_f32", "--line", "0"], "'0' is not DTYPE:N"),
+        (["usquare_f32", "--like", "usqr_f32", "--same-tolerance", "--write"], "--write needs --line N"),
         (["usquare_f32"], "the following arguments are required: --like"),
     ],
 )

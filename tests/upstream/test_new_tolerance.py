@@ -15,7 +15,7 @@ from conformance.spec import SpecError
 from conformance.spec.load import load_specs
 from tests.upstream.edits import added_lines
 
-NEW = ["new", "usquare_{f32,f16}", "--like", "usqr_f32"]
+NEW = ["new", "usquare_{f32,f16}", "--like", "usqr_f32", "--line", "9"]
 
 
 class Terminal(StringIO):
@@ -72,7 +72,7 @@ def test_by_dtype(specs: Path) -> None:
 
 
 def test_what_joins_a_rule_is_told_so(specs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["new", "fill_i32", "--like", "fill_u8", "--specs", str(specs), "--write"]
+    words = ["new", "fill_i32", "--like", "fill_u8", "--line", "9", "--specs", str(specs), "--write"]
     assert main([*words, "--ulp", "1", "--source", "a guess"]) == 2
     assert "fill.yaml: a rule of the stanza covers the new kernels as it is" in capsys.readouterr().err
     assert main(words) == 0
@@ -80,8 +80,8 @@ def test_what_joins_a_rule_is_told_so(specs: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_stanza_has_the_given_one(specs: Path) -> None:
-    words = ["new", "uexp_u8", "--like", "uexp_f32", "--ulp", "0", "--source", "a table", "--specs", str(specs)]
-    assert main([*words, "--write"]) == 0
+    words = ["new", "uexp_u8", "--like", "uexp_f32", "--line", "9", "--specs", str(specs)]
+    assert main([*words, "--ulp", "0", "--source", "a table", "--write"]) == 0
     tolerance = load_specs(specs).kernels["uexp_u8"].tolerance
     assert (tolerance.ulp, tolerance.library_ulp, tolerance.source) == (0, 0, "a table")
 
@@ -152,8 +152,8 @@ families:
 
 def test_kernels_of_which_a_rule_covers_some_are_a_stanza(tmp_path: Path) -> None:
     (tmp_path / "toy.yaml").write_text(TOY)
-    words = ["new", "b_{f32,f16}", "--like", "a_f16", "--ulp", "2", "--source", "a table", "--specs", str(tmp_path)]
-    assert main([*words, "--write"]) == 0
+    words = ["new", "b_{f32,f16}", "--like", "a_f16", "--line", "9", "--specs", str(tmp_path)]
+    assert main([*words, "--ulp", "2", "--source", "a table", "--write"]) == 0
     kernels = load_specs(tmp_path).kernels
     assert {kernels[name].tolerance.source for name in ("b_f32", "b_f16")} == {"a table"}
     assert kernels["a_f16"].tolerance.source == "rounded twice"
@@ -161,8 +161,8 @@ def test_kernels_of_which_a_rule_covers_some_are_a_stanza(tmp_path: Path) -> Non
 
 def test_a_rule_over_two_axes_is_made_for_both(tmp_path: Path) -> None:
     (tmp_path / "toy.yaml").write_text(TOY)
-    words = ["new", "b_f16", "--like", "a_f16", "--ulp", "2", "--source", "a table", "--specs", str(tmp_path)]
-    assert main([*words, "--write"]) == 0
+    words = ["new", "b_f16", "--like", "a_f16", "--line", "9", "--specs", str(tmp_path)]
+    assert main([*words, "--ulp", "2", "--source", "a table", "--write"]) == 0
     text = (tmp_path / "toy.yaml").read_text()
     assert "      - {when: {dtype: [f16], op: [b]}, ulp: 2, library_ulp: 0, source: a table}" in text
-    assert "        b: [~, 1]" in text
+    assert "        b: [~, 9]" in text

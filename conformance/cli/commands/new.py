@@ -38,7 +38,9 @@ def command(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--like {arguments.like} matches {len(chosen)} kernels ({names}); name one")
     like = chosen[0]
     origin = origin_of(folder, like)
-    lines = lines_of(expanded(arguments.names, origin.stanza.spelling), arguments.line)
+    if arguments.write and arguments.line is None:
+        raise UsageError("--write needs --line N, where Candle defines the kernels, or --line f32:12,f16:40")
+    lines = lines_of(expanded(arguments.names, origin.stanza.spelling), arguments.line or "1")
     check_new(specs, folder, list(lines))
     addition, tolerance, unset = _with_tolerance(arguments, specs, origin, lines)
     shipped = installed() and arguments.specs is None
@@ -51,6 +53,8 @@ def command(arguments: argparse.Namespace) -> int:
         print(f"# for {place} ({addition.kind}); --write puts it {where}")
     print(addition.shown)
     print(f"\n# tolerance: {tolerance}")
+    if arguments.line is None:
+        print("# upstream line: not given; 1 stands in")
     print("\n# what else is needed")
     for step in what_else(addition, list(lines), like, unset):
         print(f"#   {step}")

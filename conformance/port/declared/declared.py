@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
+from conformance.cases.candle_changes import CHANGES, Change, changes_from
 from conformance.port.config import Config, GeometryRow, KnownFailure
 from conformance.port.declared.geometry import check_geometry
 from conformance.port.declared.known import check_rows, matches
@@ -19,20 +20,29 @@ from conformance.spec.kernel import Kernel
 @dataclass(frozen=True)
 class Declared:
     """What the file ``file`` says of a port: the names of its kernels, failures that its authors know, and the kernels
-    in which it mends an upstream defect, and geometry of its own."""
+    in which it mends an upstream defect, geometry of its own, and the first of Candle's changes that it does not
+    follow."""
 
     file: str = ""
     names: Names = OWN_NAMES
     known_failures: tuple[KnownFailure, ...] = ()
     fixed: tuple[str, ...] = ()
     launch: tuple[GeometryRow, ...] = ()
+    candle_before: str | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of Candle's that the port does not follow."""
+        return () if self.candle_before is None else changes_from(self.candle_before)
 
     @property
     def digest(self) -> str:
         """16 hexadecimal digits over all of it but where the file is, nothing declared included."""
         names = [str(alias) for alias in self.names.aliases]
         rows = [[asdict(row) for row in rows] for rows in (self.known_failures, self.launch)]
-        return hashlib.sha256(json.dumps([names, *rows, self.fixed]).encode()).hexdigest()[:16]
+        return hashlib.sha256(
+            json.dumps([names, *rows, self.fixed, *filter(None, [self.candle_before])]).encode()
+        ).hexdigest()[:16]
 
 
 NOTHING = Declared()
@@ -46,12 +56,19 @@ def declared_in(config: Config | None, kernels: Mapping[str, Kernel], launchers:
     where = str(config.file)
     check_rows(config.known_failures, kernels, where, launchers)
     check_geometry(config.launch, kernels, where)
+    if config.candle_before is not None and not changes_from(config.candle_before):
+        known = ", ".join(change.commit for change in CHANGES)
+        raise SourceError(
+            f"{where}: candle_before: {shortened(config.candle_before)!r} is none of the commits by which these specs "
+            f"know an older Candle; they are {known}"
+        )
     return Declared(
         where,
         names_of(config.names, kernels, where, launchers),
         config.known_failures,
         fixed_kernels(config.fixes, {**kernels, **launchers}, where),
         config.launch,
+        config.candle_before,
     )
 
 

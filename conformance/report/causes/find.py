@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import comb
 
+from conformance.cases.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.outcome import Evidence, Status
 from conformance.record import KernelResult
 from conformance.report.causes import compile_errors
@@ -14,7 +15,6 @@ from conformance.report.causes.cause import FIXES_UPSTREAM, OTHER_BLOCKS, Cause
 from conformance.report.causes.compile_errors import CAUSE, compile_error_of
 from conformance.report.causes.older_candle import older_candle
 from conformance.report.causes.table import CAUSES
-from conformance.report.causes.traits import EMPTY, NOT_CONTIGUOUS, TRAITS, traits_of
 from conformance.spec.kernel import Kernel
 from conformance.spec.load import Specs
 from conformance.verdict.evidence import RIGHT_IN_BLOCKS

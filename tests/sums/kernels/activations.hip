@@ -77,7 +77,7 @@ struct Of {
   static __device__ W gelu(W x) {
 #pragma clang fp contract(off)
     if (mistake == other_gelu) return W(0.5) * x * (W(1) + c_erf(x * W(0.7071067811865476)));
-    const W inner = form == product ? x * (W(1) + W(0.044715) * x * x) : x + W(0.044715) * x * x * x;
+    const W inner = form == product ? x * (W(1) + W(0.044715) * x * x) : x + W(0.044715) * (x * x * x);
     const W tail = W(1) + c_tanh(W(0.7978845608028654) * inner);
     return form == stable ? x * W(0.5) * tail : W(0.5) * x * tail;
   }
