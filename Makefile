@@ -6,6 +6,7 @@
 # make harm     kernels that do harm, and killed processes: the tests that take long
 # make reports  the committed reports/: parity, what compiles for AMD targets, and with CANDLE=checkout what its Rust
 #               side asks for; after every change of kernels/ or specs/, which tests/house looks at
+# make board    reports/board.html from the records of reports/; with CHECKOUTS=DIR `make ports` makes those of the ports
 # make speed    how fast the harness is, printed
 # make lint     what CI checks besides the tests
 PYTHON ?= python3
@@ -27,7 +28,7 @@ WANTS_ZIG := import sys; from conformance.toolchains.host import wants_zig; sys.
 PIP = $$($(BIN)/python -m pip --version >/dev/null 2>&1 && echo $(BIN)/python -m pip || \
   echo $(PYTHON) -m pip --python $(BIN)/python) install --quiet --disable-pip-version-check
 
-.PHONY: parity view doctor reports test rocm-libraries harm speed lint clean
+.PHONY: parity view doctor reports ports board test rocm-libraries harm speed lint clean
 
 parity: $(INSTALLED)
 	$(BIN)/candle-parity run --json $(STORE)/parity.$(JSON)
@@ -53,7 +54,16 @@ reports: parity
 	$(if $(CANDLE),$(BIN)/candle-parity wiring --candle $(CANDLE) --json .cache/wiring.json >/dev/null || [ $$? -eq 1 ])
 	$(BIN)/candle-parity report $(RECORDS) $(STORE)/isa-*.$(JSON) $(wildcard $(STORE)/h100.$(JSON)) $(OUT)/build.json $(if $(CANDLE),--wiring .cache/wiring.json) \
 	  --md $(OUT)/PARITY.md --html $(OUT)/parity.html
-	cd $(OUT) && sha256sum *.md records/*.xz >SHA256SUMS
+	$(MAKE) board
+
+# The public ports of reports/ports.toml, whose checkouts are in CHECKOUTS; then `make board`.
+ports: $(INSTALLED)
+	$(BIN)/candle-parity ports reports/ports.toml --checkouts $(CHECKOUTS) --out reports/board
+
+board: $(INSTALLED)
+	$(BIN)/candle-parity board $(addprefix reports/records/,parity.json.xz parity-wave32.json.xz isa-gfx942.json.xz isa-gfx1100.json.xz h100.json.xz) \
+	  $(wildcard reports/board/*.json.xz) --html reports/board.html --md reports/BOARD.md
+	cd reports && sha256sum *.md records/*.xz board/*.xz board.html >SHA256SUMS
 
 doctor: $(INSTALLED)
 	@$(BIN)/candle-parity doctor

@@ -1,7 +1,7 @@
 """Where the harness's own files are: specs, kernels and traces, and the cache that it writes.
 
-A wheel holds specs and kernels in ``conformance/_data``; in a checkout they are next to the package. Nothing is ever
-written into an installation.
+A wheel holds specs and kernels in ``conformance/_data``; in a checkout they are next to the package. The
+recorded answers are a distribution of their own, the extra ``replay``. Nothing is ever written into an installation.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -58,8 +59,10 @@ def kernels_folder() -> Path:
 
 
 def traces_folder() -> Path:
-    """The recorded launches that ship with the harness."""
-    return REFERENCE / "traces"
+    """The recorded launches of a checkout, or those that the extra ``replay`` installs; absent without it."""
+    extra = find_spec("candle_parity_traces") if installed() else None
+    places = [] if extra is None else list(extra.submodule_search_locations or ())
+    return Path(places[0]) if places else REFERENCE / "traces"
 
 
 def shipped_name(path: Path) -> str | None:

@@ -14,6 +14,7 @@ JUDGING = ("run", "replay")
 LAUNCHING = (*JUDGING, "record", "bench")
 COMPILING = (*LAUNCHING, "check", "build")
 REPORTING = (*JUDGING, "report")
+RENDERING = (*REPORTING, "board")
 """Commands with options in common."""
 
 STDOUT = Path("/dev/stdout")

@@ -17,6 +17,7 @@ from typing import Literal, Self, get_args
 from conformance.option import (
     COMPILING,
     LAUNCHING,
+    RENDERING,
     Option,
     Options,
     Shard,
@@ -182,7 +183,7 @@ class Settings(Options):
         read=Path,
         metavar="DIR",
         help="specs other than the shipped ones",
-        commands=(*COMPILING, "list", "export", "report", "drift", "wiring"),
+        commands=(*COMPILING, "list", "export", "report", "board", "drift", "wiring"),
         repeated=True,
     )
 
@@ -281,8 +282,12 @@ class Session(Options):
         False, "-v", "--verbose", read=bool, help="print a failure of every failing kernel, not of each cause only"
     )
     json: Path | None = reporting(None, "--json", read=json_file, metavar="F", help="write the record", pytest=True)
-    md: Path | None = reporting(None, "--md", read=Path, metavar="F", help="write the report as Markdown")
-    html: Path | None = reporting(None, "--html", read=Path, metavar="F", help="write the report as HTML")
+    md: Path | None = option(
+        None, "--md", read=Path, metavar="F", help="write the report as Markdown", commands=RENDERING
+    )
+    html: Path | None = option(
+        None, "--html", read=Path, metavar="F", help="write the report as HTML", commands=RENDERING
+    )
     summary: Path | None = reporting(
         None, "--summary", read=Path, metavar="F", help="write a short report as Markdown, for CI"
     )

@@ -123,6 +123,15 @@ def build_parser() -> CommandParser:
     report.add_argument("--source-url", type=_address, metavar="URL", help="HTML: where the port's sources can be read")
     report.add_argument("--wiring", type=Path, metavar="F", help="join what `wiring --json` wrote")
 
+    board = command("board", "the records of several ports as one page")
+    board.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a record that run or ports wrote")
+
+    ports = command("ports", "judge the ports of a list (docs/board.md), given their checkouts")
+    ports.add_argument("list", type=Path, metavar="LIST", help="ports.toml")
+    ports.add_argument("--checkouts", type=Path, required=True, metavar="DIR", help="the folder with their checkouts")
+    ports.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the records")
+    ports.add_argument("--only", action="append", metavar="NAME", help="this port; may be given several times")
+
     diff = command("diff", "what became better and worse between two records")
     diff.add_argument("old", type=Path, metavar="OLD", help="a record that run or replay wrote")
     diff.add_argument("new", type=Path, metavar="NEW", help="a later one, another port's, or another device's")

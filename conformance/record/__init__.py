@@ -3,7 +3,7 @@
 from conformance.outcome import INFRASTRUCTURE, STATUSES, Failure, KernelResult, Resources, Status
 from conformance.record.files import check_specs, read_record, record_text, write_record
 from conformance.record.merge import kept_apart, merge
-from conformance.record.model import Build, Record, RunInfo, Summary, every_kernel, summarise
+from conformance.record.model import Build, Port, Record, RunInfo, Summary, every_kernel, summarise
 from conformance.writing import FileError, write_bytes, write_text
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Failure",
     "FileError",
     "KernelResult",
+    "Port",
     "Record",
     "Resources",
     "RunInfo",

@@ -39,6 +39,14 @@ class Build(Row):
     """By source file, the header that the installation does not have."""
 
 
+class Port(Row):
+    """Whose kernels were judged, as the list of ``candle-parity ports`` says."""
+
+    name: str
+    repository: str
+    commit: str
+
+
 class RunInfo(Row):
     """What was run, on what, and when."""
 
@@ -61,6 +69,7 @@ class RunInfo(Row):
     """Thread orders of the cpu runtime."""
     patterns: tuple[str, ...] = ()
     """What was selected (empty: everything)."""
+    port: Port | None = None
     git: str | None = None
     """The commit of the port, with "-dirty" where files differ (null: it is in none)."""
     harness: str | None = None

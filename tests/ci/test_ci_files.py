@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from conformance.cli.main import parse
 from conformance.toolchains.amd import find_toolchain
 from conformance.toolchains.targets import AmdError, targets_of
 from tests.ci.server import program
@@ -111,6 +113,30 @@ def test_the_action_builds_for_five_targets(port: Path) -> None:
     assert done.ran == ["check", "build", "run", "report"]
     assert "gfx1201: 3 of Candle's 748 kernels compile; nothing was executed" in done.out
     assert "gfx1201" in (port / ".parity" / "PARITY.md").read_text()
+
+
+def test_the_board_workflow_fetches_what_the_list_names(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.hip").write_text("")
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
+    ):
+        subprocess.run(["git", "-C", str(source), *words], check=True)
+    head = subprocess.run(["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    port = f'[[port]]\nname = "mine"\nrepository = "{source.as_uri()}"\ncommit = "{head.stdout.strip()}"\n'
+    (tmp_path / "ports.toml").write_text(port)
+    (job,) = load(".github/workflows/board.yml")["jobs"].values()
+    steps = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+    code, out = shell(steps["fetch"], tmp_path, {"LIST": "ports.toml"})
+    assert code == 0, out
+    assert (tmp_path / "checkouts" / "mine" / "a.hip").exists()
+    for name in ("judge", "board"):
+        words = shlex.split(steps[name])
+        assert words[0] == ".venv/bin/candle-parity"
+        parse(words[1:])
 
 
 @pytest.mark.parametrize("good", [True, False])

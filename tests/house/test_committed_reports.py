@@ -6,6 +6,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from conformance.files import KERNELS
 from conformance.port.digest import tree_digest
 from conformance.record import Record, read_record
+from conformance.report.board import render_board, render_board_markdown
+from conformance.report.board.columns import OURS
 from conformance.spec.load import load_specs
+from tests.boards import committed
 from tests.runs import run_info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +26,7 @@ FROM_A_GPU = ("h100", "bench")
 
 REPORTS = ROOT / "reports"
 RECORDS = [path for path in sorted((REPORTS / "records").iterdir()) if not path.name.startswith(FROM_A_GPU)]
+RECORDED = [*(REPORTS / "records").iterdir(), *(REPORTS / "board").iterdir()]
 NAMES = {"parity", "parity-wave32", "replay-kernels", "replay-reference", "isa-gfx942", "isa-gfx1100"}
 
 
@@ -51,16 +56,25 @@ def test_the_pages_and_the_records_they_were_rendered_from_are_unchanged() -> No
     """``sha256sum --check`` says the same in a shell."""
     lines = (REPORTS / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
     listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
-    committed = [*REPORTS.glob("*.md"), *(REPORTS / "records").iterdir()]
+    committed = [*REPORTS.glob("*.md"), REPORTS / "board.html", *RECORDED]
     assert listed == {
         str(path.relative_to(REPORTS)): hashlib.sha256(path.read_bytes()).hexdigest() for path in committed
     }
 
 
+def test_the_board_is_rendered_from_the_committed_records() -> None:
+    """Its every figure is a record's: it is what its records render to (``make board``)."""
+    board = committed()
+    assert (REPORTS / "BOARD.md").read_text(encoding="utf-8") == render_board_markdown(board)
+    assert (REPORTS / "board.html").read_text(encoding="utf-8") == render_board(board)
+    listed = tomllib.loads((REPORTS / "ports.toml").read_text(encoding="utf-8"))["port"]
+    assert {row["name"] for row in listed} == {column.port for column in board.columns} - {OURS}
+
+
 def test_a_diff_shows_no_lines_of_a_record() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a git checkout")
-    files = [str(path.relative_to(ROOT)) for path in (REPORTS / "records").iterdir()]
+    files = [str(path.relative_to(ROOT)) for path in RECORDED]
     done = subprocess.run(["git", "check-attr", "diff", *files], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [f"{file}: diff: unset" for file in files]
 

@@ -1,6 +1,7 @@
 """Commands of README, CONTRIBUTING and docs/: all are read by the real parsers, and run in a small port where they can.
 
-What cannot run here is listed with the reason. The shell blocks of docs/ci.md are run by tests/ci.
+What cannot run here is listed with the reason. The shell blocks of docs/ci.md are run by tests/ci,
+those of docs/tutorial.md by test_tutorial.py.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ ELSEWHERE = {
     "--compiler hipcc": "needs a ROCm; tests/rocm_runtime",
     "--module mmvq": "compiles no launcher of the small port; tests/launchers",
     "--write": "edits the specs; tests/growing",
+    "ports ports.toml": "judges for minutes; tests/cli/test_ports.py",
+    "records/*": "has a pattern for a shell; tests/report/test_board.py",
 }
 """What keeps a command from running here, by a part of it, and where it is tried."""
 
 
 def runnable() -> list[tuple[str, ...]]:
     """The commands that are to run, each once, records before what reads them."""
-    commands = [one for one in [*OURS, *in_output()] if one.page != "ci.md"]
+    commands = [one for one in [*OURS, *in_output()] if one.page not in ("ci.md", "tutorial.md")]
     words = dict.fromkeys(one.words for one in commands if not any(part in str(one) for part in ELSEWHERE))
     return sorted(words, key=lambda one: ("run", "bench").index(one[0]) if one[0] in ("run", "bench") else 2)
 

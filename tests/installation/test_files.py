@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from conformance import files
+from conformance.cli.main import main
 from tests.installation.environment import ROOT
 
 
@@ -34,6 +36,15 @@ def test_an_installation_uses_the_data_in_the_package(wheel_data: Path) -> None:
     assert files.checkout() is None
     assert files.shipped_name(wheel_data / "kernels") == "the shipped kernels"
     assert files.shipped_name(wheel_data) is None
+
+
+def test_without_the_recorded_answers_replay_says_how_to_get_them(
+    wheel_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(files, "REFERENCE", tmp_path)
+    shutil.copytree(ROOT / "specs", wheel_data / "specs")
+    assert main(["replay", "--subject", "reference"]) == 2
+    assert "pip install 'candle-parity[replay]'" in capsys.readouterr().err
 
 
 def test_the_cache_of_a_checkout_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,11 @@ from conformance.spec.load import Specs, did_you_mean, load_specs
 def command(arguments: argparse.Namespace) -> int:
     specs = load_specs(arguments.specs)
     folder = _take_folder(arguments)
+    if folder is None and not traces_folder().is_dir():
+        raise UsageError(
+            "the recorded answers are not installed: pip install 'candle-parity[replay]', or name a folder of "
+            "MODULE.traces.xz files"
+        )
     traces = Traces(folder or traces_folder())
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
     given = [] if folder is None else [shlex.quote(str(folder))]

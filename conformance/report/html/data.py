@@ -152,7 +152,7 @@ def page_data(
         **{name: pool.values for name, pool in pools.items()},
         "kernels": kernels,
     }
-    return _visible(data)  # type: ignore[no-any-return]
+    return visible_in(data)  # type: ignore[no-any-return]
 
 
 def _run(record: Record, name: str, part: Sequence[KernelResult]) -> dict[str, Any]:
@@ -289,12 +289,12 @@ def _causes(rows: Sequence[KernelResult], specs: Specs, pool: Pool) -> dict[str,
     return found
 
 
-def _visible(value: Any) -> Any:
+def visible_in(value: Any) -> Any:
     """``value`` with every text in it, keys too, made visible."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(key): _visible(item) for key, item in value.items()}
+        return {visible(key): visible_in(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_visible(item) for item in value]
+        return [visible_in(item) for item in value]
     return value

@@ -53,5 +53,5 @@ async function copy(text, button) {
 
 const command = (text) => {
   const button = el("button", { type: "button", class: "copy", onclick: () => copy(text, button) }, "copy");
-  return el("div", { class: "command" }, el("pre", {}, text), button);
+  return el("div", { class: "command" }, el("pre", { tabindex: "0" }, text), button);
 };

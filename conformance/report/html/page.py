@@ -34,9 +34,6 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     ``baseline`` is the record to compare with. ``source_url`` is the address of the folder that the port's sources are
     in, as far as they are named by the record; without it they are not linked.
     """
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
     found = listed(records)
     names = labels(found)
     rows = [results(record, specs) for record in found]
@@ -44,18 +41,12 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
     changed = changes(found, baseline, specs)
     data = page_data(found, names, rows, called, specs, changed, source_url)
     data["statuses"] = [[status, SIGNS[status], WORDS[status]] for status in STATUSES]
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    script = _script()
-    environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
-    )
-    template = environment.from_string((_FOLDER / "page.html.j2").read_text(encoding="utf-8"))
-    return template.render(
-        policy=_policy(style, script),
+    return filled(
+        _FOLDER / "page.html.j2",
+        page_style(),
+        list(map(Path, _SCRIPTS)),
+        data,
         title=_title(rows),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(_json(data)),
         **_verdicts(found, names, rows, specs),
         legend=_legend([*rows, *called]),
         tables=tables(rows, specs, specs.modules),
@@ -67,6 +58,29 @@ def render_html(records: Records, specs: Specs, baseline: Record | None = None, 
         launcher_modules=_modules(names, called, specs.launcher_modules, "Launchers") if called[0] else None,
         builds=_builds(found, names, specs),
         facts=_facts(found, names, specs),
+    )
+
+
+def page_style(*more: Path) -> str:
+    """The style of every page, and of ``more`` files."""
+    return "".join(path.read_text(encoding="utf-8") for path in (_FOLDER / "page.css", *more))
+
+
+def filled(template: Path, style: str, scripts: Sequence[Path], data: Mapping[str, Any], **values: Any) -> str:
+    """The page of a template with its style, its scripts (by name: ours) and its data, and nothing from elsewhere."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    script = _script(tuple(scripts))
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, finalize=_shown
+    )
+    return environment.from_string(template.read_text(encoding="utf-8")).render(
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(_json(data)),
+        **values,
     )
 
 
@@ -83,9 +97,9 @@ def _json(data: Mapping[str, Any]) -> str:
     return text
 
 
-@lru_cache(maxsize=1)
-def _script() -> str:
-    parts = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+@lru_cache(maxsize=2)
+def _script(files: tuple[Path, ...]) -> str:
+    parts = "\n".join((_FOLDER / file).read_text(encoding="utf-8") for file in files)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 

@@ -1,0 +1,72 @@
+"""The board as Markdown: figures by record, by module and family, and by cause with the command that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.report.board.columns import NAMES, Board, Column
+from conformance.report.causes.find import Finding, Share
+from conformance.report.markdown import table
+from conformance.report.runs import executed
+from conformance.text import code, counted, plain, some
+
+_NAMED = 4
+
+
+def render_board_markdown(board: Board) -> str:
+    """The whole document."""
+    heads = ["Kernels", *(plain(f"{column.port}: {column.level}") for column in board.columns)]
+    body = []
+    for module, family, numbers in board.groups():
+        name = f"· {plain(family)}" if family else f"**{plain(module or 'all')}**"
+        figures = [column.figure(column.rows[at] for at in numbers).text for column in board.columns]
+        body.append([name, *figures])
+    lines = ["# Ports of Candle's kernels", "", "Written by `candle-parity board` from records; do not edit.", ""]
+    lines += [f"- {plain(note)}" for note in board.notes]
+    lines += ["", "## Records", "", *table(*_records(board.judged), "llllll"), ""]
+    lines += ["## Parity", "", *table(heads, body, "l" + "r" * len(board.columns)), ""]
+    lines += ["## Causes", "", "Each with the command that judges the first kernel again.", ""]
+    for port, columns in board.ports().items():
+        lines += [f"### {plain(port)}", ""]
+        prepare = next((column.prepare for column in columns if column.prepare), "")
+        lines += [f"{code(prepare)}", ""] if prepare else []
+        for column in columns:
+            lines += [*_causes(column), ""] if column.level != NAMES else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _records(columns: Iterable[Column]) -> tuple[list[str], list[list[str]]]:
+    heads = ["Port", "Level", "At parity", "Commit", "Date", "Where"]
+    return heads, [
+        [
+            plain(column.port),
+            plain(column.level),
+            column.figure().text,
+            *map(plain, column.places),
+            plain(executed(column.record.run)),
+        ]
+        for column in columns
+    ]
+
+
+def _causes(column: Column) -> list[str]:
+    lines = [f"{plain(column.level)}: {'nothing that was judged fails' if not column.findings else ''}".rstrip(": ")]
+    for finding in column.findings:
+        names = [share.kernel.name for share in finding.shares]
+        mark = f" [{finding.cause.bug_class}]" if finding.cause.bug_class else ""
+        about = f"{counted(len(names), 'kernel')}: {plain(finding.cause.title)}{mark}"
+        lines.append(f"- {about} ({plain(some(names, _NAMED))}): {code(shown_by(column, finding))}")
+    return lines
+
+
+def shown_by(column: Column, finding: Finding) -> str:
+    """The command that shows the cause: of its first failing case that the record has in full, else of its kernel."""
+    commands = (command_of(share, column) for share in finding.shares)
+    return next(filter(None, commands), f"{column.prefix}{finding.shares[0].kernel.name}")
+
+
+def command_of(share: Share, column: Column) -> str | None:
+    """The command of the first of the kernel's failures that is under the cause."""
+    texts = {case.text for case in share.cases}
+    found = (one for one in share.kernel.failures if not texts or one.case.partition("(")[2].removesuffix(")") in texts)
+    return next((one.reproduce for one in found if one.reproduce), None)

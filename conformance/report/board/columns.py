@@ -1,0 +1,166 @@
+"""What the board shows: a column for each record of a port, and a state for each kernel in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.files import KERNELS, SHIPPED_KERNELS
+from conformance.outcome import Status
+from conformance.record import KernelResult, Record
+from conformance.report.causes.find import Finding, find_causes
+from conformance.report.runs import executed, labels, rerun
+from conformance.report.tally import results
+from conformance.spec.kernel import Kernel
+from conformance.spec.load import Specs
+from conformance.text import counted, one_line, some
+
+NAMES = "names"
+"""The level that a run shows as well: whether the port has the kernel under Candle's name, with its parameters."""
+
+OURS = "candle-parity"
+"""What the port that ships with the harness is called."""
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Kernels at parity, those that are known not to be, and those of which the record knows nothing."""
+
+    passing: int
+    total: int
+    unknown: int
+
+    @property
+    def text(self) -> str:
+        """``12 of 20``, ``12 of 20, 4 unknown``, or ``unknown``."""
+        if self.unknown == self.total:
+            return "unknown"
+        return f"{self.passing} of {self.total}" + (f", {self.unknown} unknown" if self.unknown else "")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One level of one port; ``rows`` are the kernels that every record has, in the order of the specs."""
+
+    port: str
+    level: str
+    record: Record
+    rows: Sequence[KernelResult]
+    findings: Sequence[Finding] = field(default=())
+
+    @property
+    def prefix(self) -> str:
+        """What stands before a kernel or a case in the command that judges it again."""
+        return rerun(self.record.run, "KERNEL").removesuffix("KERNEL")
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The port's commit, and the date of the record."""
+        run = self.record.run
+        return run.git or "unknown", run.started[:10]
+
+    @property
+    def prepare(self) -> str:
+        """The command that fetches the port, where the record names its repository."""
+        port = self.record.run.port
+        if port is None:
+            return ""
+        return f"git clone {port.repository} {port.name} && git -C {port.name} checkout {port.commit}"
+
+    def state(self, row: KernelResult) -> Status:
+        """How the kernel stands at this level."""
+        if self.level != NAMES:
+            return row.status
+        if row.status in ("missing", "signature"):
+            return row.status
+        return "not_run" if row.status == "not_run" and row.source is None else "pass"
+
+    def figure(self, rows: Iterable[KernelResult] | None = None) -> Figure:
+        """The figures of ``rows``, or of all kernels."""
+        counts = Counter(map(self.state, self.rows if rows is None else rows))
+        return Figure(counts["pass"], counts.total(), counts["not_run"])
+
+
+@dataclass(frozen=True)
+class Board:
+    """The columns, those of a port one after the other, and what is to be known of them."""
+
+    columns: Sequence[Column]
+    kernels: Sequence[Kernel]
+    notes: Sequence[str]
+
+    @property
+    def judged(self) -> list[Column]:
+        """The columns that are a run, not its names."""
+        return [column for column in self.columns if column.level != NAMES]
+
+    def ports(self) -> dict[str, list[Column]]:
+        """The columns by port."""
+        found: dict[str, list[Column]] = {}
+        for column in self.columns:
+            found.setdefault(column.port, []).append(column)
+        return found
+
+    def groups(self) -> list[tuple[str, str, list[int]]]:
+        """Module, family (empty: the whole module) and the numbers of their kernels; all kernels come first."""
+        found: dict[tuple[str, str], list[int]] = {("", ""): list(range(len(self.kernels)))}
+        families: dict[str, set[str]] = {}
+        for kernel in self.kernels:
+            families.setdefault(kernel.module, set()).add(kernel.family)
+        for at, kernel in enumerate(self.kernels):
+            found.setdefault((kernel.module, ""), []).append(at)
+            if len(families[kernel.module]) > 1:
+                found.setdefault((kernel.module, kernel.family), []).append(at)
+        modules = {kernel.module: at for at, kernel in reversed(list(enumerate(self.kernels)))}
+        order = sorted(found, key=lambda key: (modules.get(key[0], -1), found[key][0] if key[1] else -1))
+        return [(*key, found[key]) for key in order]
+
+
+def board_of(records: Sequence[Record], specs: Specs) -> Board:
+    """The board of ``records``, on the kernels that all of them and ``specs`` have."""
+    shared = set(specs.kernels).intersection(*({row.name for row in record.kernels} for record in records))
+    ports: dict[str, list[Record]] = {}
+    for record in records:
+        ports.setdefault(_port_of(record), []).append(record)
+    columns: list[Column] = []
+    for port, mine in ports.items():
+        for level, record in zip(labels(mine), mine, strict=True):
+            rows = [row for row in results(record, specs) if row.name in shared]
+            if not any(column.port == port for column in columns):
+                columns.append(Column(port, NAMES, record, rows))
+            columns.append(Column(port, one_line(level), record, rows, find_causes(rows, specs)))
+    kernels = [kernel for name, kernel in specs.kernels.items() if name in shared]
+    return Board(columns, kernels, _notes(records, columns, specs, shared))
+
+
+def _port_of(record: Record) -> str:
+    """What the port of a record is called: by the list of ports, else by its folder."""
+    run = record.run
+    if run.port is not None:
+        return one_line(run.port.name)
+    if run.kernels in (None, KERNELS, SHIPPED_KERNELS):
+        return OURS
+    return one_line(Path(run.kernels).name or run.kernels)
+
+
+def _notes(records: Sequence[Record], columns: Sequence[Column], specs: Specs, shared: set[str]) -> list[str]:
+    notes = [
+        f"Where kernels ran: {' · '.join(sorted({executed(record.run) for record in records}))}.",
+        "Unknown is what a record does not know: kernels that were not run, or could not be judged here. It counts "
+        "among the kernels of a row, never among those at parity.",
+    ]
+    runs = [column for column in columns if column.level != NAMES]
+    others = [f"{one.port} {one.level}" for one in runs if one.record.run.specs_digest != specs.digest]
+    if others:
+        notes.append(
+            f"Judged by other specs than these, so that cases and bounds may differ: {some(others, _NAMED)}. Compared "
+            f"are the {counted(len(shared), 'kernel')} that all records have."
+        )
+    every = {row.name for record in records for row in record.kernels} | set(specs.kernels)
+    if every - shared:
+        notes.append(f"In no figure, as not every record has it: {some(sorted(every - shared), _NAMED)}.")
+    return notes

@@ -1,0 +1,86 @@
+"""``ports``: each port of a list is judged at its commit, as its row or the port itself declares."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.record import read_record
+from tests.cli.small_port import small_port
+from tests.commands import answer
+
+RUN = "--runtime cpu --jobs 1 --order forward fill_u32 fill_u8"
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    done = subprocess.run(["git", "-C", str(folder), *who, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def listed(folder: Path, commit: str, more: str = "") -> Path:
+    text = f'[[port]]\nname = "mine"\nrepository = "https://git.example/mine"\ncommit = "{commit}"\n'
+    (folder / "ports.toml").write_text(f'{text}kernels = "mine/port"\nruns = ["{RUN}"]\n{more}')
+    return folder / "ports.toml"
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path) -> Path:
+    (tmp_path / "mine").mkdir()
+    small_port(tmp_path / "mine")
+    for words in (["init"], ["add", "."], ["commit", "-m", "first"]):
+        git(tmp_path / "mine", *words)
+    return tmp_path
+
+
+def test_a_port_is_judged_as_its_row_declares(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    commit = git(checkouts / "mine", "rev-parse", "HEAD")
+    row = 'defines = ["MINE=1"]\nlaunch = [{ kernels = "fill_u32", block = [64] }]\n'
+    words = ("ports", listed(checkouts, commit, row), "--checkouts", checkouts, "--out", checkouts / "out")
+    said = answer(capfd, *words)
+    assert said.code == 0, said.err
+    (file,) = (checkouts / "out").iterdir()
+    record = read_record(file)
+    assert record.run.port is not None
+    assert (record.run.port.name, record.run.port.commit) == ("mine", commit)
+    assert record.run.options == ("-D MINE=1",)
+    rows = {kernel.name: kernel for kernel in record.kernels}
+    assert (rows["fill_u32"].status, rows["fill_u32"].geometry is None) == ("pass", False)
+    assert "--config mine.toml" in rows["fill_u8"].failures[0].reproduce
+
+
+def test_what_a_port_declares_of_itself_is_respected(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (checkouts / "mine" / "candle-parity.toml").write_text('kernels = "port"\n')
+    commit = git(checkouts / "mine", "rev-parse", "HEAD")
+    file = listed(checkouts, commit, 'defines = ["MINE=1"]\n')
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts)
+    assert refused.code == 2
+    assert "mine/candle-parity.toml declares the port; leave defines out of its row in the list" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("commit", "change", "said"),
+    [
+        ("b" * 40, ("", ""), "not at bbbbbbbbbbbb; in "),
+        ("b" * 40, ("mine/port", "mine/absent"), "there is no such folder; in "),
+        ("b" * 40, ('"mine"', '"../mine"'), "port 1: name must be letters, digits, '.' and '-'"),
+        ("b" * 40, ("commit", "comit"), "port 1: commit must be a text that is not empty"),
+        ("b" * 40, ("[[port]]", "[[ports]]"), "lists no port; add a [[port]] with name, repository, commit"),
+        ("b" * 40, ("[[port]]", "[[port"), "cannot be read as TOML"),
+    ],
+)
+def test_a_list_that_cannot_be_judged_is_a_sentence(
+    checkouts: Path, capfd: pytest.CaptureFixture[str], commit: str, change: tuple[str, str], said: str
+) -> None:
+    file = listed(checkouts, commit)
+    file.write_text(file.read_text().replace(*change))
+    refused = answer(capfd, "ports", file, "--checkouts", checkouts, "--out", checkouts / "out")
+    assert (refused.code, said in refused.err) == (2, True), refused.err
+
+
+def test_a_port_that_is_not_listed_is_named(checkouts: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("ports", listed(checkouts, "b" * 40), "--checkouts", checkouts, "--out", checkouts, "--only", "yours")
+    refused = answer(capfd, *words)
+    assert (refused.code, "has no port 'yours'; it has mine" in refused.err) == (2, True)

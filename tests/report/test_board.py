@@ -1,0 +1,225 @@
+"""The board: its figures are its records', and what no record knows is called unknown."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.outcome import Failure
+from conformance.record import KernelResult, Port, Record, every_kernel, write_record
+from conformance.report.board import board_of, render_board, render_board_markdown
+from conformance.spec.load import load_specs
+from tests.boards import REPORTS, committed
+from tests.commands import answer
+from tests.runs import run_info
+
+SPECS = load_specs()
+COMMAND = "candle-parity run --runtime cpu --wave 64 --kernels mine/src --order forward 'usilu_f16(shape=[5])'"
+MINE = Port(name="mine", repository="https://git.example/mine", commit="a" * 40)
+HOSTILE = "</script><script>document.title='taken'</script><img src=x>"
+
+
+def result(name: str, status: str, **changes: Any) -> KernelResult:
+    kernel = SPECS.kernels[name]
+    about = {key: getattr(kernel, key) for key in ("name", "module", "family", "upstream")}
+    return KernelResult(**{**about, "status": status, "source": "unary.hip:8", **changes})
+
+
+def record(*others: KernelResult, **run: Any) -> Record:
+    failure = Failure("usilu_f16(shape=[5])", "9 ulp off", 3, "-0", "1.5", 9, COMMAND)
+    rows = [
+        result("uexp_f32", "pass", cases=4, max_ulp=1.0),
+        result("usilu_f16", "fail", cases=4, failed=1, failures=(failure,)),
+        result("uneg_f32", "signature", message="parameter 2 is size_t"),
+        *(result(name, "missing", source=None) for name in SPECS.kernels if name.startswith("badd_")),
+        *others,
+    ]
+    run = {"kernels": "mine/src", "port": MINE, "git": "a" * 12, "specs_digest": SPECS.digest, **run}
+    return Record.of(run_info(**run), every_kernel(SPECS, rows))
+
+
+def ours() -> Record:
+    rows = [result(name, "pass", cases=1) for name in SPECS.kernels]
+    return Record.of(run_info(specs_digest=SPECS.digest), rows)
+
+
+def test_a_port_has_its_names_and_a_column_for_each_record() -> None:
+    board = board_of([record(), record(wave=32), ours()], SPECS)
+    assert [(column.port, column.level) for column in board.columns] == [
+        ("mine", "names"),
+        ("mine", "cpu wave64"),
+        ("mine", "cpu wave32"),
+        ("candle-parity", "names"),
+        ("candle-parity", "cpu wave64"),
+    ]
+
+
+def test_the_figures_are_those_of_the_records() -> None:
+    made = record()
+    board = board_of([made, ours()], SPECS)
+    judged = board.judged[0].figure()
+    assert (judged.passing, judged.total) == (made.summary.passed, made.summary.total)
+    assert judged.unknown == made.summary.not_run
+    assert board.judged[1].figure().text == "748 of 748"
+
+
+def test_what_was_not_run_is_unknown_and_what_is_missing_is_not() -> None:
+    board = board_of([record()], SPECS)
+    numbers = {(module, family): found for module, family, found in board.groups()}
+    (names, host) = board.columns
+
+    def text(column: Any, module: str, family: str = "") -> str:
+        return str(column.figure(column.rows[at] for at in numbers[module, family]).text)
+
+    assert text(host, "cast") == text(names, "cast") == "unknown"
+    assert text(host, "unary") == f"1 of 123, {123 - 3} unknown"
+    assert text(names, "unary") == f"2 of 123, {123 - 3} unknown"  # uneg_f32 has other parameters
+    assert text(host, "binary").startswith("0 of 96, ")
+
+
+def test_the_markdown_has_every_cause_with_a_command_and_how_to_fetch_the_port() -> None:
+    text = render_board_markdown(board_of([record()], SPECS))
+    assert f"| mine | cpu wave64 | 1 of 748, {record().summary.not_run} unknown | aaaaaaaaaaaa | 2026-01-02 |" in text
+    assert f"git clone https://git.example/mine mine && git -C mine checkout {'a' * 40}" in text
+    assert f"(usilu\\_f16): `{COMMAND}`" in text
+    assert "Other parameters than Candle's [L05]" in text
+    assert "--kernels mine/src uneg_f32`" in text
+
+
+def test_records_of_other_specs_are_compared_on_what_they_share() -> None:
+    older = record(specs_digest="older")
+    older = Record.of(older.run, [row for row in older.kernels if row.name != "uexp_f32"])
+    board = board_of([older, ours()], SPECS)
+    assert {column.figure().total for column in board.columns} == {747}
+    assert [note for note in board.notes if "other specs" in note] == [
+        "Judged by other specs than these, so that cases and bounds may differ: mine cpu wave64. Compared are the "
+        "747 kernels that all records have."
+    ]
+    assert board.notes[-1] == "In no figure, as not every record has it: uexp_f32."
+
+
+def test_ten_ports_fit_into_a_megabyte() -> None:
+    worst = [
+        result(
+            name,
+            "fail",
+            cases=4,
+            failed=2,
+            failures=(Failure(f"{name}(shape=[3])", "x" * 400, 3, "", "", 9, "y" * 90),),
+        )
+        for name in SPECS.kernels
+    ]
+    ports = [Port(name=f"port{at}", repository="https://git.example/p", commit="b" * 40) for at in range(10)]
+    records = [Record.of(run_info(port=port, specs_digest=SPECS.digest), worst) for port in ports]
+    assert len(render_board(board_of(records, SPECS)).encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["board", "r.json"], "board writes a page: give --html FILE, --md FILE or both"),
+        (["board", "reference.json", "--md", "b.md"], "reference.json: judges no port's kernels"),
+    ],
+)
+def test_bad_input_is_a_sentence(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_record(ours(), Path("r.json"))
+    write_record(record(subject="reference"), Path("reference.json"))
+    refused = answer(capsys, *words)
+    assert (refused.code, said in refused.err) == (2, True)
+
+
+def test_the_command_writes_both_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, made in {"mine": record(), "ours": ours()}.items():
+        write_record(made, tmp_path / f"{name}.json.xz")
+    pages = ["--html", tmp_path / "b.html", "--md", tmp_path / "b.md"]
+    assert answer(capsys, "board", *sorted(tmp_path.glob("*.xz")), *pages).code == 0
+    assert "| mine | cpu wave64 |" in (tmp_path / "b.md").read_text()
+    assert (tmp_path / "b.html").read_text().startswith("<!doctype html>")
+
+
+FIGURES = """rows => rows.map(row => [...row.cells].slice(1).map(
+    cell => cell.firstElementChild?.ariaLabel?.split(": ").at(-1) ?? cell.textContent))"""
+WINDOWS = pytest.mark.parametrize("width", [1440, 390])
+
+
+@WINDOWS
+@pytest.mark.parametrize("which", ["made", "committed"])
+def test_every_figure_of_the_page_is_the_records(opened: Any, which: str, width: int) -> None:
+    board = committed() if which == "committed" else board_of([record(), ours()], SPECS)
+    html = (REPORTS / "board.html").read_text(encoding="utf-8") if which == "committed" else render_board(board)
+    page = opened(html, viewport={"width": width, "height": 844})
+    shown = page.tab.locator("#parity tbody tr").evaluate_all(FIGURES)
+    assert shown == [
+        [column.figure(column.rows[at] for at in numbers).text for column in board.columns]
+        for _, _, numbers in board.groups()
+    ]
+    assert {column.figure().passing for column in board.judged} == {
+        column.record.summary.passed for column in board.judged
+    }
+    assert not page.wider_than_the_window()
+
+
+def test_a_cell_opens_its_kernels_and_escape_goes_back_to_it(opened: Any) -> None:
+    page = opened(render_board(board_of([record(), ours()], SPECS)))
+    page.tab.focus('[data-cell="1:unary/"]')
+    page.tab.keyboard.press("Enter")
+    assert page.address == "#cell=1%3Aunary%2F"
+    panel = page.texts("#kernel")[0]
+    for text in ("mine, cpu wave64: unary", "1 of 123, 120 unknown", "9 ulp off", COMMAND, "git clone", "Unknown: 120"):
+        assert text in panel
+    assert page.tab.evaluate("document.activeElement.tagName") == "H2"
+    page.tab.keyboard.press("Escape")
+    assert page.tab.locator("#kernel").is_hidden()
+    assert page.tab.evaluate("document.activeElement.dataset.cell") == "1:unary/"
+    page.open("#cell=1%3Aunary%2F&dtype=f16")
+    assert "uneg_f32" not in page.texts("#kernel")[0]
+
+
+def test_the_classes_of_mistakes_are_a_view(opened: Any) -> None:
+    page = opened(render_board(board_of([record(), ours()], SPECS)))
+    page.open("#view=classes&port=mine")
+    rows = [" ".join(text.split()) for text in page.texts("#classes tbody tr")]
+    assert "L05 Other parameters than Candle's 1" in rows
+    assert rows[-1] == f"unknown: not judged {record().summary.not_run}"
+    page.tab.click("#classes tbody a >> nth=0")
+    assert "uneg_f32" in page.texts("#kernel")[0]
+
+
+def test_rows_are_sorted_and_filtered_by_the_address(opened: Any) -> None:
+    page = opened(render_board(board_of([record(), ours()], SPECS)))
+    page.open("#sort=module&dtype=f16&port=mine")
+    modules = page.texts("#parity tbody th:not(.family)")
+    assert modules[0] == "all kernels"
+    assert modules[1:] == sorted(modules[1:])
+    assert page.tab.locator("#parity thead .port").all_inner_texts() == ["mine"]
+    page.tab.click('#parity [data-sort="1"]')
+    assert "sort=1" in page.address
+
+
+def test_hostile_texts_stay_texts(opened: Any) -> None:
+    port = Port(name=HOSTILE, repository=f"https://x/{HOSTILE}", commit=HOSTILE)
+    bad = result("uabs_f32", "compile_error", message=HOSTILE)
+    page = opened(render_board(board_of([record(bad, port=port, git=HOSTILE, kernels=HOSTILE)], SPECS)))
+    for address in ("#cell=1%3Aunary%2F", "#view=classes", "#view=records", "#cell=9:x&view=%3Cimg%3E&sort=77"):
+        page.open(address)
+        assert page.tab.title() == "Ports of Candle’s kernels"
+        assert page.tab.locator("img").count() == 0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("axe_playwright_python") is None, reason="axe is not installed")
+@WINDOWS
+def test_axe_finds_nothing(opened: Any, width: int) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    size = {"width": width, "height": 844}
+    page = opened(render_board(board_of([record(), ours()], SPECS)), viewport=size, bypass_csp=True)
+    for address in ("", "#view=classes", "#view=records", "#cell=1%3Aunary%2F"):
+        page.open(address)
+        found = Axe().run(page.tab).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], address
