@@ -21,6 +21,7 @@ using simt::fail;
 constexpr u32 most_threads = 1024;
 constexpr std::size_t most_arguments = 128;
 constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
+constexpr u32 default_perturb = 1;
 constexpr u32 keeps_subnormals = 0xf0 << 12;
 constexpr u32 float_mode = 0xff << 12;
 constexpr u32 nan_mode = 1u << 21 | 1u << 23;  // DX10_CLAMP and IEEE, bits that RDNA 4 does not have
@@ -32,7 +33,7 @@ std::mutex &launch_mutex() {
 
 std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
-std::atomic<Unwritten> otherwise{Unwritten::None};
+std::atomic<Otherwise> otherwise{Otherwise::None};
 
 // What is watched of launches, under the launch mutex.
 struct Watching {
@@ -206,7 +207,7 @@ Counts counted() {
   return watching().counts;
 }
 void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
-void fill_otherwise(Unwritten what) { otherwise = what; }
+void launch_otherwise(Otherwise how) { otherwise = how; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
@@ -228,7 +229,6 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.wave = kernel.wave();
   l.packs_thread_ids = packs_thread_ids(l.code->target);
   l.lds_bytes = lds_bytes;
-  l.perturb = perturb_seed;
   l.scratch_bytes = kernel.scratch_bytes;
   l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
   std::vector<u8> segment;
@@ -249,8 +249,11 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
   // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
-  const auto poison = [&](Unwritten what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
-  l.poison = {poison(Unwritten::Registers), poison(Unwritten::Lds), poison(Unwritten::Scratch)};
+  const auto poison = [&](Otherwise what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
+  // No GPU rounds as the interpreter does: where no seed was asked for, the other orders deviate.
+  l.perturb = perturb_seed;
+  if (!l.perturb && settings.order() != simt::Order::Forward && otherwise != Otherwise::Exact) l.perturb = default_perturb;
+  l.poison = {poison(Otherwise::Registers), poison(Otherwise::Lds), poison(Otherwise::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;
