@@ -252,7 +252,11 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const auto poison = [&](Otherwise what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
   // No GPU rounds as the interpreter does: where no seed was asked for, the other orders deviate.
   l.perturb = perturb_seed;
-  if (!l.perturb && settings.order() != simt::Order::Forward && otherwise != Otherwise::Exact) l.perturb = default_perturb;
+  if (!l.perturb && settings.order() != simt::Order::Forward && otherwise != Otherwise::Exact)
+    l.perturb = default_perturb;
+  l.late = settings.order() != simt::Order::Forward && otherwise != Otherwise::Arrived;
+  // Two halves of a work-group processor have a cache each (WGP_MODE in COMPUTE_PGM_RSRC1).
+  l.stores_by_wave = l.code->generation >= 10 && kernel.rsrc1 >> 29 & 1;
   l.poison = {poison(Otherwise::Registers), poison(Otherwise::Lds), poison(Otherwise::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
@@ -260,12 +264,17 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
     progress.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.timeout_ms());
   }
   const auto work = [&](Runner &mine) {
-    for (u64 position; !progress.stopped && (position = progress.next++) < blocks;) {
+    const auto next = [&](u32(&id)[3]) {
+      if (progress.stopped) return false;
+      const u64 position = progress.next++;
+      if (position >= blocks) return false;
       const u64 b = order.at(position);
-      const u32 id[] = {static_cast<u32>(b % grid.x), static_cast<u32>(b / grid.x % grid.y),
-                        static_cast<u32>(b / grid.x / grid.y)};
-      mine.run(l, kernel, id, order.reversed(), progress);
-    }
+      id[0] = static_cast<u32>(b % grid.x);
+      id[1] = static_cast<u32>(b / grid.x % grid.y);
+      id[2] = static_cast<u32>(b / grid.x / grid.y);
+      return true;
+    };
+    mine.run(l, kernel, next, order.reversed(), progress);
   };
   const u64 waves = blocks * ((block.x * block.y * block.z + l.wave - 1) / l.wave);
   const u64 threads = waves < worth_sharing ? 1 : std::min<u64>(settings.threads(), blocks);
