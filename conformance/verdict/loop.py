@@ -32,7 +32,7 @@ from conformance.verdict.trials import TrialCase
 KEPT_FAILURES = 20
 """Failures written out per kernel; all are counted."""
 
-TIMEOUTS_BEFORE_GIVING_UP = 3
+TIMEOUTS_BEFORE_GIVING_UP = 2
 """Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
 _TRIED_IN_BLOCKS = 3
@@ -146,7 +146,7 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
+    A fault or time-out costs its case; after two time-outs (after one fault or time-out, where the device's context
     does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
     ``not_run`` of which no case failed before. Cases that must fault and are not run for it are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
@@ -274,6 +274,10 @@ class _Loop:
         others = [(RIGHT_WITH_NARROW_INFO, launch, order) for launch in with_narrow_info(self.kernel, case.launch)]
         if RIGHT_IN_ANOTHER_ORDER in evidence.answers:
             others += [(answer, case.launch, f"{order}+{name}") for name, answer in self.answers.gentler.items()]
+        elif self.counts.failed < _TRIED_IN_BLOCKS:
+            later = self.answers.orders[self.answers.orders.index(order) + 1 :]
+            gentler = (f"{each}+{name}" for each in later for name in self.answers.gentler)
+            others += [(RIGHT_IN_ANOTHER_ORDER, case.launch, how) for how in gentler]
         if self.counts.failed < _TRIED_IN_BLOCKS:
             others += [(f"{RIGHT_IN_BLOCKS}{block}", launch, order) for block, launch in with_other_blocks(case.launch)]
         for answer, launch, how in others:
