@@ -126,7 +126,7 @@ class Launching:
     """Runs the cases of one kernel: iterate over ``ahead(cases)`` and take each one's ``answers``.
 
     ``survives_faults`` and ``must_fault`` are those of ``Answers``; ``with_places`` puts lines of the source into what
-    the runtime says of a fault, ``unwritten`` is that of the runtime's kind.
+    the runtime says of a fault, ``unwritten`` and ``gentler`` are those of the runtime's kind.
     """
 
     def __init__(
@@ -138,10 +138,11 @@ class Launching:
         must_fault: bool,
         with_places: Callable[[str], str] = str,
         unwritten: Mapping[str, str] = NOTHING,
+        gentler: Mapping[str, str] = NOTHING,
     ) -> None:
         again = self._again if unwritten else None
         instead = self._instead if survives_faults else None
-        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again, instead)
+        self.answers = Answers(self._answer, orders, survives_faults, must_fault, again, instead, gentler)
         self._unwritten = unwritten
         self._executor = executor
         self._function = function

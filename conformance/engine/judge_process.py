@@ -207,8 +207,11 @@ class Judge:
             return Outcome(name=kernel.name, status=found.status, source=found.source, message=found.message)
         executor, survives = self._executors.current(), self._executors.ready.guards_memory
         faults = survives and mode.launches_faults
-        unwritten = runtime_kind(setup.runtime).unwritten
-        launching = Launching(executor, found.function, setup.orders, survives, faults, found.with_places, unwritten)
+        kind = runtime_kind(setup.runtime)
+        launching = Launching(
+            *(executor, found.function, setup.orders, survives, faults, found.with_places),
+            *(kind.unwritten, kind.gentler),
+        )
         made = mode.cases(kernel, cases, setup.salt)
         made = with_wave(made, self._executors.ready.wave) if kernel.is_launcher else made
         made = with_geometry(made, mode.tree.declared, kernel.name, self._executors.ready.wave)

@@ -256,6 +256,9 @@ class RuntimeKind:
     unwritten: Mapping[str, str] = field(default_factory=dict, hash=False)
     """What starts with other bytes in a launch whose order has this name behind a ``+``, and what it is in words."""
 
+    gentler: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What spares a launch whose order has this name behind a ``+``, as what holds of an answer that is right then."""
+
     arch_variable: str | None = None
     """The variable of the environment with the architecture to run as, which ``--arch`` sets; a device has its own."""
 

@@ -35,6 +35,7 @@ OWN_HEADERS = Path(__file__).parent / "include"
 _OLDEST_CLANG = 17
 _WITHOUT_DAZ = 20
 """From which version on clang's driver may link no ``__oclc_daz_opt``."""
+_SUPPORTED = ("--target=amdgcn-amd-amdhsa", "-nogpulib", "--print-supported-cpus")
 SECONDS = 3600
 """For one run of a compiler, which may have to wait for a core."""
 
@@ -213,6 +214,10 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     clang = next(_clangs(), None)
     if clang is None:
         return "no clang++ with the AMDGPU target on PATH"
+    cpus = run_bounded((clang, *_SUPPORTED), SECONDS).err.split()
+    unknown = [target.name for target in targets if "gfx906" in cpus and target.name not in cpus]
+    if unknown:
+        return f"{clang} does not know {', '.join(unknown)}"
     roots = [*rocm_roots(), Path("/usr")]
     libraries = find_device_libraries(roots)
     if libraries is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from conformance.runtimes.hip.errors import HipError
 from conformance.spec.kernel import Kernel
 from conformance.verdict.compare import Mismatch
 from conformance.verdict.evidence import (
+    RIGHT_IN_ANOTHER_ORDER,
     RIGHT_IN_BLOCKS,
     RIGHT_WITH_NARROW_INFO,
     evidence_of_fault,
@@ -31,7 +32,7 @@ from conformance.verdict.trials import TrialCase
 KEPT_FAILURES = 20
 """Failures written out per kernel; all are counted."""
 
-TIMEOUTS_BEFORE_GIVING_UP = 3
+TIMEOUTS_BEFORE_GIVING_UP = 2
 """Where the process survives it, as it survives any number of faults; elsewhere the first of either is the last."""
 
 _TRIED_IN_BLOCKS = 3
@@ -59,7 +60,7 @@ class Answers:
     with an assert are run. ``again`` launches the case that failed last once more as it was, and then with other bytes
     in registers, shared and scratch memory that nothing has written: what each leaves, ``None`` for a fault.
     ``instead`` makes another launch of the same kernel in place of the case that failed last, where a fault costs no
-    more than that: what it leaves, or ``None`` for a fault.
+    more than that: what it leaves, or ``None`` for a fault. ``gentler`` is that of the runtime's kind.
     """
 
     get: Callable[[TrialCase, str], Buffers]
@@ -68,6 +69,7 @@ class Answers:
     must_fault: bool = True
     again: Callable[[TrialCase, str], Iterable[tuple[str, Buffers | None]]] | None = None
     instead: Callable[[Launch, str], Buffers | None] | None = None
+    gentler: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -144,7 +146,7 @@ def run_cases(
 ) -> Outcome:
     """The outcome of ``kernel`` over ``cases``, each answer handed to ``handler``.
 
-    A fault or time-out costs its case; after three time-outs (after one fault or time-out, where the device's context
+    A fault or time-out costs its case; after two time-outs (after one fault or time-out, where the device's context
     does not survive it) the kernel's remaining cases are not run. A launch that the runtime cannot make leaves a kernel
     ``not_run`` of which no case failed before. Cases that must fault and are not run for it are ``left_out``.
     ``command``, up to the case, reproduces a failure; ``begin`` gets each case id before the case runs.
@@ -265,15 +267,21 @@ class _Loop:
         return tuple(found)
 
     def _if_launched_otherwise(self, case: TrialCase, order: str, evidence: Evidence) -> Evidence:
-        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, or in blocks of
-        another size; the latter is tried of its first failing cases."""
+        """``evidence`` of a failing case, and whether the kernel is right once info is as it reads it, on a gentler
+        machine, or in blocks of another size; the latter is tried of its first failing cases."""
         if self.answers.instead is None or case.must_fault:
             return evidence
-        others = [(RIGHT_WITH_NARROW_INFO, launch) for launch in with_narrow_info(self.kernel, case.launch)]
+        others = [(RIGHT_WITH_NARROW_INFO, launch, order) for launch in with_narrow_info(self.kernel, case.launch)]
+        if RIGHT_IN_ANOTHER_ORDER in evidence.answers:
+            others += [(answer, case.launch, f"{order}+{name}") for name, answer in self.answers.gentler.items()]
+        elif self.counts.failed < _TRIED_IN_BLOCKS:
+            later = self.answers.orders[self.answers.orders.index(order) + 1 :]
+            gentler = (f"{each}+{name}" for each in later for name in self.answers.gentler)
+            others += [(RIGHT_IN_ANOTHER_ORDER, case.launch, how) for how in gentler]
         if self.counts.failed < _TRIED_IN_BLOCKS:
-            others += [(f"{RIGHT_IN_BLOCKS}{block}", launch) for block, launch in with_other_blocks(case.launch)]
-        for answer, launch in others:
-            buffers = self.answers.instead(launch, order)
+            others += [(f"{RIGHT_IN_BLOCKS}{block}", launch, order) for block, launch in with_other_blocks(case.launch)]
+        for answer, launch, how in others:
+            buffers = self.answers.instead(launch, how)
             if buffers is not None and self.handler.is_right(replace(case, launch=launch), buffers):
                 return replace(evidence, answers=(answer, *evidence.answers))
         return evidence

@@ -42,7 +42,7 @@ class Compilers:
             raise answer
         return answer
 
-    def toolchain_for(self, arch: str) -> Toolchain | None:
+    def toolchain_for(self, arch: str, alone: bool = False) -> Toolchain | None:
         self.searches += 1
         return self.toolchain
 

@@ -204,13 +204,14 @@ class _Plan:
             words = [*self._words, *target.words()]
             yield _Way("hiprtc", self._key(target.identity, words), words)
         if compiler != "hiprtc":
-            toolchain = toolchain_for(target.arch)
+            alone = runtime_kind(target.runtime).compiler == "hipcc"
+            toolchain = toolchain_for(target.arch, alone)
             if toolchain is None and compiler == "auto":
                 return
             if toolchain is None:
                 raise InfrastructureError(
-                    f"{source.label} cannot be compiled: there is no hipcc for {target.arch}; install "
-                    "ROCm's, or take --compiler hiprtc"
+                    f"{source.label} cannot be compiled: there is no hipcc for {target.arch}; install ROCm's, or "
+                    + ("candle-parity[zig]; `candle-parity doctor` says more" if alone else "take --compiler hiprtc")
                 )
             bound = target.identity if compiler == "auto" else ""
             identity = "\0".join((bound, toolchain.identity, *toolchain.options, target.arch))

@@ -71,27 +71,28 @@ class NoHipcc(RuntimeError):
     """There is no hipcc, or what there is cannot compile for the target; the message says what was looked for."""
 
 
-def require_hipcc(arch: str = "") -> Toolchain:
-    """The compiler that ``hipcc`` means on this machine, for ``arch``; raises ``NoHipcc``."""
+def require_hipcc(arch: str = "", alone: bool = False) -> Toolchain:
+    """The compiler that ``hipcc`` means on this machine, for ``arch``; ``alone`` there is no hiprtc, and one without
+    HIP's headers does, as it does for ``build``. Raises ``NoHipcc``."""
     # Imported when there is a need: it takes as long as the whole start of a process that compiles.
     from conformance.toolchains.amd import ENVIRONMENT, HIPCC_KINDS, find_toolchain
     from conformance.toolchains.targets import AmdError, target
 
     try:
         targets = [target(arch)] if arch else []
-        found = find_toolchain(targets, None if os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
+        found = find_toolchain(targets, None if alone or os.environ.get(ENVIRONMENT) else HIPCC_KINDS)
     except (AmdError, OSError) as error:
         raise NoHipcc(str(error)) from None
-    if found.minimal_headers:
+    if found.minimal_headers and not alone:
         raise NoHipcc(f"{found.name} lacks HIP's headers; install {HEADER_PACKAGES}, or ROCm")
     return found
 
 
 @lru_cache(maxsize=8)
-def toolchain_for(arch: str) -> Toolchain | None:
+def toolchain_for(arch: str, alone: bool = False) -> Toolchain | None:
     """As ``require_hipcc``, asked once per process; ``None`` where there is none."""
     try:
-        return require_hipcc(arch)
+        return require_hipcc(arch, alone)
     except NoHipcc:
         return None
 

@@ -58,11 +58,11 @@ class IsaRuntime(WatchedCalls, HostLibraries):
     def set_order(self, order: str) -> None:
         """Order of blocks, and of a block's waves, in the next launches: ``forward``, ``reverse``, ``shuffle:SEED``.
 
-        With ``+registers``, ``+lds`` or ``+scratch`` behind it these start with other bytes than they have in it.
+        Behind a ``+`` it may have what differs from it: option ``otherwise`` of ``hipisa.h``.
         """
         name, _, what = order.partition("+")
         self.set_option("order", name)
-        self.set_option("unwritten", what or "none")
+        self.set_option("otherwise", what or "none")
 
     def confine(self) -> str:
         """What guards: a kernel's code is data here, each of whose accesses is checked, and it can call nothing.

@@ -56,6 +56,7 @@ KIND = RuntimeKind(
     on_host=True,
     chooses_orders=True,
     unwritten={"registers": "registers", "lds": "shared memory", "scratch": "scratch memory"},
+    gentler={"exact": "right with exact instructions", "arrived": "right where stores arrive at once"},
     default_orders=("forward", "reverse"),
     arch_variable=ARCH,
     perturb_variable=PERTURB,

@@ -73,3 +73,17 @@ UNARY(ucopy_f64, double, __shared__ u32 taken; if (threadIdx.x == 0) taken = 0; 
                                                                                    u32 *)&taken),
                    "v"(1) : "memory");
       out[place] = inp[place];)
+
+// What hardware does not do at its best
+
+// a bare reciprocal for a quotient: no GPU rounds it right
+UNARY(urecip_f64, double, if (i < numel) out[i] = __builtin_amdgcn_rcp(inp[i]);)
+// a bare root
+UNARY(usqrt_f64, double, if (i < numel) out[i] = __builtin_amdgcn_sqrt(inp[i]);)
+// waves exchange by shared memory, and none waits for its store before the barrier
+UNARY(utanh_f32, float, __shared__ float values[1024]; const u32 t = threadIdx.x;
+      const float x = i < numel ? inp[i] : 0; values[t] = 0; __syncthreads();
+      typedef __attribute__((address_space(3))) float *Shared; float y;
+      asm volatile("ds_write_b32 %0, %1\n s_barrier" : : "v"((Shared)values + (t ^ 64)), "v"(tanhf(x)) : "memory");
+      asm volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(y) : "v"((Shared)values + t) : "memory");
+      __syncthreads(); values[t ^ 64] = y; __syncthreads(); if (i < numel) out[i] = values[t];)

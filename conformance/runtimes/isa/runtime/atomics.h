@@ -78,6 +78,7 @@ void write_lane(Wave &w, u32 r, int l, T value) {
 template <class T, auto f, bool compares>
 T change(u8 *p, const Wave &w, u32 from, int lane) {
   using W = std::conditional_t<sizeof(T) == 8, u64, u32>;
+  w.settle(p, sizeof(T));
   if (reinterpret_cast<u64>(p) % sizeof(T)) throw Fault(Fault::Other, "an atomic access that is not aligned");
   W *word = reinterpret_cast<W *>(p);
   const T operand = read_lane<T>(w, from, lane);

@@ -18,8 +18,8 @@ u8 *place(Wave &w, u64 address, u32 bytes, int lane) {
 }
 
 void arrives(Wave &w, const Inst &i, u32 count) {
-  // Stores of RDNA have a counter of their own, which no register waits for.
-  if (count || w.launch->code->generation == 9) w.waits.add(Counter::Vector, i.index, count ? i.dst - vgpr : 0u, count);
+  const Counter counter = count || w.launch->code->generation == 9 ? Counter::Vector : Counter::Store;
+  w.waits.add(counter, i.index, count ? i.dst - vgpr : 0u, count);
 }
 
 // Components that are out of range are zeros.

@@ -22,6 +22,7 @@ using simt::fail;
 constexpr u32 most_threads = 1024;
 constexpr std::size_t most_arguments = 128;
 constexpr u64 worth_sharing = 64;  // waves; starting a thread costs more than fewer take
+constexpr u32 default_perturb = 1;
 constexpr u32 keeps_subnormals = 0xf0 << 12;
 constexpr u32 float_mode = 0xff << 12;
 constexpr u32 nan_mode = 1u << 21 | 1u << 23;  // DX10_CLAMP and IEEE, bits that RDNA 4 does not have
@@ -33,7 +34,8 @@ std::mutex &launch_mutex() {
 
 std::atomic<u64> executed_total{0};
 std::atomic<u32> perturb_seed{0};
-std::atomic<Unwritten> otherwise{Unwritten::None};
+std::string &last_late = *new std::string;  // the kernel that last did not end in time, under the launch mutex
+std::atomic<Otherwise> otherwise{Otherwise::None};
 
 // What is watched of launches, under the launch mutex.
 struct Watching {
@@ -210,7 +212,7 @@ Counts counted() {
   return watching().counts;
 }
 void set_sites_folder(const std::string &folder) { watching().coverage.set_folder(folder); }
-void fill_otherwise(Unwritten what) { otherwise = what; }
+void launch_otherwise(Otherwise how) { otherwise = how; }
 
 Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, void **params, void **extra) {
   const std::lock_guard lock(launch_mutex());
@@ -232,7 +234,6 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   l.wave = kernel.wave();
   l.packs_thread_ids = packs_thread_ids(l.code->target);
   l.lds_bytes = lds_bytes;
-  l.perturb = perturb_seed;
   l.scratch_bytes = kernel.scratch_bytes;
   l.vgprs = std::min<u32>(kernel.vgprs(), vector_registers);
   std::vector<u8> segment;
@@ -253,20 +254,34 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   const u64 blocks = u64{grid.x} * grid.y * grid.z;
   const Order order(blocks, settings.order(), settings.seed());
   // What depends on memory or registers that nothing has written differs between the orders: NaN, or small numbers.
-  const auto poison = [&](Unwritten what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
-  l.poison = {poison(Unwritten::Registers), poison(Unwritten::Lds), poison(Unwritten::Scratch)};
+  const auto poison = [&](Otherwise what) -> u8 { return order.reversed() == (otherwise == what) ? 0xff : 0x01; };
+  // No GPU rounds as the interpreter does: where no seed was asked for, the other orders deviate.
+  l.perturb = perturb_seed;
+  if (!l.perturb && settings.order() != simt::Order::Forward && otherwise != Otherwise::Exact)
+    l.perturb = default_perturb;
+  l.late = settings.order() != simt::Order::Forward && otherwise != Otherwise::Arrived;
+  // Two halves of a work-group processor have a cache each (WGP_MODE in COMPUTE_PGM_RSRC1).
+  l.stores_by_wave = l.code->generation >= 10 && kernel.rsrc1 >> 29 & 1;
+  l.poison = {poison(Otherwise::Registers), poison(Otherwise::Lds), poison(Otherwise::Scratch)};
   Progress progress;
   if (settings.timeout_ms()) {
     progress.has_deadline = true;
-    progress.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.timeout_ms());
+    // What has hung once is likely to hang again, at the cost of all kernels behind it.
+    const u32 part = kernel.name == last_late ? 8 : 1;
+    progress.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.timeout_ms() / part);
   }
   const auto work = [&](Runner &mine) {
-    for (u64 position; !progress.stopped && (position = progress.next++) < blocks;) {
+    const auto next = [&](u32(&id)[3]) {
+      if (progress.stopped) return false;
+      const u64 position = progress.next++;
+      if (position >= blocks) return false;
       const u64 b = order.at(position);
-      const u32 id[] = {static_cast<u32>(b % grid.x), static_cast<u32>(b / grid.x % grid.y),
-                        static_cast<u32>(b / grid.x / grid.y)};
-      mine.run(l, kernel, id, order.reversed(), progress);
-    }
+      id[0] = static_cast<u32>(b % grid.x);
+      id[1] = static_cast<u32>(b / grid.x % grid.y);
+      id[2] = static_cast<u32>(b / grid.x / grid.y);
+      return true;
+    };
+    mine.run(l, kernel, next, order.reversed(), progress);
   };
   const u64 waves = blocks * ((block.x * block.y * block.z + l.wave - 1) / l.wave);
   const u64 threads = waves < worth_sharing ? 1 : std::min<u64>(settings.threads(), blocks);
@@ -283,6 +298,7 @@ Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_bytes, v
   for (std::thread &helper : helpers) helper.join();
   executed_total += progress.executed;
   if (watch) keep_seen(kernel, threads, watch);
+  if (progress.stopped && progress.kind == Fault::Timeout) last_late = kernel.name;
   if (progress.stopped) return fail(error_of(progress), "%s", progress.message.c_str());
   return simt::Success;
 }

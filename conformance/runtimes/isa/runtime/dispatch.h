@@ -20,9 +20,10 @@ simt::Error launch(const Kernel &kernel, Shape grid, Shape block, u32 dynamic_by
 // The seed by which approximate instructions deviate in the next launches; 0 for none.
 void set_perturb(u32 seed);
 
-// What holds at the start of the next launches the bytes that it has in the other order.
-enum class Unwritten { None, Registers, Lds, Scratch };
-void fill_otherwise(Unwritten what);
+// How the next launches differ from what their order asks for: what holds at their start the bytes that it has in the
+// other order, or what is not as bad in them as hardware may be.
+enum class Otherwise { None, Registers, Lds, Scratch, Exact, Arrived };
+void launch_otherwise(Otherwise how);
 
 // Instructions that waves have executed in this process.
 u64 executed_instructions();

@@ -43,6 +43,12 @@ namespace {
 
 constexpr i64 near_arguments = 1 << 14;  // bytes
 constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
+constexpr u64 short_turn = 64;           // at most, where turns are short
+constexpr u64 patience = 64;             // rounds until a store arrives, and until a group may be waiting for others
+constexpr u32 interleaved = 32, most_waves = 512;  // of the groups that take turns: at first, and where they wait
+
+// A fault has been noted.
+struct Stopped {};
 
 std::string place(const u32 (&v)[3]) {
   return "(" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + ")";
@@ -62,7 +68,6 @@ std::string global_place(const Window &arguments, u64 address) {
 
 void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 number) {
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
-  w.group = &group_;
   w.launch = &launch;
   w.number = number;
   w.ended = w.at_barrier = w.scc_ = false;
@@ -70,6 +75,12 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.masked_for = 0;
   w.hot = 0;
   w.waits.clear();
+  w.lds_stores.clear();
+  w.memory_stores.clear();
+  if (launch.late) {
+    w.waits.lds = &w.lds_stores;
+    w.waits.memory = launch.stores_by_wave ? &w.memory_stores : &w.group->stores;
+  }
   std::fill(std::begin(w.windows), std::end(w.windows), Window{});
   std::memset(w.mask, 0, sizeof w.mask);
   std::memset(w.v, launch.poison.registers, sizeof w.v[0] * launch.vgprs);
@@ -112,13 +123,13 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   if (kernel.properties & 64) w.s[at++] = launch.scratch_bytes;
   at = kernel.user_registers();
   if (launch.code->generation == 12) {  // block numbers are where trap handlers have their registers
-    w.s[ttmp9] = group_.id[0];
-    w.s[ttmp7] = group_.id[1] | group_.id[2] << 16;
+    w.s[ttmp9] = w.group->id[0];
+    w.s[ttmp7] = w.group->id[1] | w.group->id[2] << 16;
     w.pc = launch.code->index_at(kernel.entry);
     return;
   }
   for (int n = 0; n < 3; ++n)
-    if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = group_.id[n];
+    if (kernel.rsrc2 >> (7 + n) & 1) w.s[at++] = w.group->id[n];
   if (kernel.rsrc2 >> 10 & 1) w.s[at++] = 0;
   if (kernel.rsrc2 & 1) w.s[at++] = scratch_offset(w);
   w.pc = launch.code->index_at(kernel.entry);
@@ -156,62 +167,123 @@ void Runner::fail(const Wave &w, const Fault &fault, Progress &progress) {
   progress.message = "kernel " + std::string(w.launch->kernel) + ": " +
                      (fault.kind == Fault::Unknown
                           ? ""
-                          : "block " + place(group_.id) + ", thread " + place(thread) + ", at " + where + ": ") +
+                          : "block " + place(w.group->id) + ", thread " + place(thread) + ", at " + where + ": ") +
                      text;
 }
 
-void Runner::run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress) {
+void Runner::run(const Launch &launch, const Kernel &kernel, const Next &next, bool reversed, Progress &progress) {
   try {
-    take_turns(launch, kernel, id, reversed, progress);
+    take_turns(launch, kernel, next, reversed, progress);
+  } catch (const Stopped &) {
   } catch (const std::exception &error) {  // before its first instruction: no place for its code, or no memory
     const std::lock_guard lock(progress.mutex);
     if (!progress.stopped.exchange(true)) progress.message = "kernel " + kernel.shown + ": " + error.what();
   }
 }
 
-void Runner::take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed,
+void Runner::admit(Resident &resident, const Launch &launch, const Kernel &kernel, const u32 (&id)[3], u32 count) {
+  auto &[group, waves] = resident;
+  while (waves.size() < count) waves.push_back(std::make_unique<Wave>());
+  group.launch = &launch;
+  std::copy(std::begin(id), std::end(id), group.id);
+  group.lds.assign(launch.lds_bytes, launch.poison.lds);
+  group.stores.clear();
+  for (u32 n = 0; n < count; ++n) {
+    waves[n]->group = &group;
+    start(*waves[n], launch, kernel, n);
+  }
+  seen.counts.waves += count;
+}
+
+void Runner::execute_turn(Wave &w, bool late) {
+  w.lds_stores.put_again();
+  w.memory_stores.put_again();
+  const u64 end = w.executed + (late && random_() % 4 == 0 ? 1 + random_() % short_turn : turn);
+  if (watch)
+    run_watched(w, end, watch, seen);
+  else
+    execute(w, end, [](const Inst &) {});
+  w.lds_stores.take_back();
+  w.memory_stores.take_back();
+}
+
+bool Runner::round(Resident &resident, const Launch &launch, u32 count, bool reversed, Progress &progress) {
+  auto &[group, waves] = resident;
+  group.round = round_;
+  group.stores.put_again();
+  u32 waiting = 0, running = 0;
+  for (u32 n = 0; n < count; ++n) {
+    Wave &w = *waves[reversed ? count - 1 - n : n];
+    if (!w.ended && !w.at_barrier) {
+      try {
+        execute_turn(w, launch.late);
+      } catch (const Fault &fault) {
+        fail(w, fault, progress);
+        throw Stopped();
+      }
+    }
+    running += !w.ended && !w.at_barrier;
+    waiting += !w.ended && w.at_barrier;
+    if (!launch.late || round_ < patience) continue;
+    w.lds_stores.arrive_if_before(round_ - patience);
+    w.memory_stores.arrive_if_before(round_ - patience);
+  }
+  if (launch.late && round_ >= patience) group.stores.arrive_if_before(round_ - patience);
+  group.stores.take_back();
+  if (!running)
+    for (u32 n = 0; n < count; ++n) waves[n]->at_barrier = false;
+  return running || waiting;
+}
+
+void Runner::end(Resident &resident, u32 count, Progress &progress) {
+  u64 executed = 0;
+  for (u32 n = 0; n < count; ++n) {
+    executed += resident.waves[n]->executed;
+    if (!resident.waves[n]->memory_stores.empty()) left_.push_back(std::move(resident.waves[n]->memory_stores));
+  }
+  if (!resident.group.stores.empty()) left_.push_back(std::move(resident.group.stores));
+  progress.executed += executed;
+}
+
+void Runner::take_turns(const Launch &launch, const Kernel &kernel, const Next &next, bool reversed,
                         Progress &progress) {
   const u32 threads = launch.block[0] * launch.block[1] * launch.block[2];
   const u32 count = (threads + launch.wave - 1) / launch.wave;
-  while (waves_.size() < count) waves_.push_back(std::make_unique<Wave>());
-  group_.launch = &launch;
-  std::copy(std::begin(id), std::end(id), group_.id);
-  group_.lds.assign(launch.lds_bytes, launch.poison.lds);
-  for (u32 n = 0; n < count; ++n) start(*waves_[n], launch, kernel, n);
-  seen.counts.waves += count;
-  for (;;) {
-    u32 waiting = 0, running = 0;
-    for (u32 n = 0; n < count; ++n) {
-      Wave &w = *waves_[reversed ? count - 1 - n : n];
-      if (!w.ended && !w.at_barrier) {
-        try {
-          const u64 end = w.executed + turn;
-          if (watch)
-            run_watched(w, end, watch, seen);
-          else
-            execute(w, end, [](const Inst &) {});
-        } catch (const Fault &fault) {
-          fail(w, fault, progress);
-          return;
-        }
-      }
-      running += !w.ended && !w.at_barrier;
-      waiting += !w.ended && w.at_barrier;
+  std::size_t live = 0, wanted = launch.late ? std::max(1u, interleaved / count) : 1;
+  u64 since = round_ = 0;  // when a group has ended or begun
+  random_.seed(1);
+  left_.clear();
+  for (u32 id[3];;) {
+    for (; live < wanted && next(id); ++live, since = round_) {
+      if (residents_.size() == live) residents_.push_back(std::make_unique<Resident>());
+      admit(*residents_[live], launch, kernel, id, count);
     }
-    if (!running && !waiting) break;
-    if (!running)
-      for (u32 n = 0; n < count; ++n) waves_[n]->at_barrier = false;
+    if (!live) break;
+    ++round_;
+    for (std::size_t n = 0; n < live;) {
+      if (round(*residents_[n], launch, count, reversed, progress)) {
+        ++n;
+        continue;
+      }
+      end(*residents_[n], count, progress);
+      std::swap(residents_[n], residents_[--live]);
+      since = round_;
+    }
+    if (!left_.empty() && round_ >= patience) {
+      for (Stores &stores : left_) stores.arrive_if_before(round_ - patience);
+      std::erase_if(left_, [](const Stores &stores) { return stores.empty(); });
+    }
+    if (round_ - since > patience && 2 * wanted * count <= most_waves) wanted *= 2, since = round_;
     if (progress.stopped) return;
-    if (progress.has_deadline && std::chrono::steady_clock::now() > progress.deadline) {
+    if (live && progress.has_deadline && std::chrono::steady_clock::now() > progress.deadline) {
+      const Resident &first = *residents_[0];
       u32 late = 0;
-      while (late + 1 < count && waves_[late]->ended) ++late;
-      fail(*waves_[late], Fault(Fault::Timeout, "did not end in time"), progress);
+      while (late + 1 < count && first.waves[late]->ended) ++late;
+      fail(*first.waves[late], Fault(Fault::Timeout, "did not end in time"), progress);
       return;
     }
   }
-  u64 executed = 0;
-  for (u32 n = 0; n < count; ++n) executed += waves_[n]->executed;
-  progress.executed += executed;
+  for (Stores &stores : left_) stores.put_again();
 }
 
 }  // namespace isa

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <random>
 
 #include "counts.h"
 #include "object.h"
@@ -22,22 +24,37 @@ struct Progress {
   Fault::Kind kind = Fault::Other;
 };
 
-// The waves of one OS thread, kept from group to group.
+// Gives the number of the next group of a launch; false where there is none left.
+using Next = std::function<bool(u32 (&id)[3])>;
+
+// The groups and waves of one OS thread, kept from launch to launch.
 class Runner {
  public:
-  // Runs group `id`; the fault that ends it goes into `progress`. `reversed`: the last wave has the first turn.
-  void run(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);
+  // Runs the groups that `next` gives; the fault that ends one goes into `progress`. `reversed`: the last wave has the
+  // first turn.
+  void run(const Launch &launch, const Kernel &kernel, const Next &next, bool reversed, Progress &progress);
 
   Watch watch;
   Seen seen;
 
  private:
-  void take_turns(const Launch &launch, const Kernel &kernel, const u32 (&id)[3], bool reversed, Progress &progress);
+  struct Resident {
+    Group group;
+    std::vector<std::unique_ptr<Wave>> waves;
+  };
+  void take_turns(const Launch &launch, const Kernel &kernel, const Next &next, bool reversed, Progress &progress);
+  void admit(Resident &resident, const Launch &launch, const Kernel &kernel, const u32 (&id)[3], u32 count);
+  // A turn of each wave; false where the group has ended. Raises Stopped.
+  bool round(Resident &resident, const Launch &launch, u32 count, bool reversed, Progress &progress);
+  void execute_turn(Wave &wave, bool late);
   void start(Wave &wave, const Launch &launch, const Kernel &kernel, u32 number);
   void fail(const Wave &wave, const Fault &fault, Progress &progress);
+  void end(Resident &resident, u32 count, Progress &progress);
 
-  std::vector<std::unique_ptr<Wave>> waves_;
-  Group group_;
+  std::vector<std::unique_ptr<Resident>> residents_;  // those of a launch first
+  std::vector<Stores> left_;                          // by groups that have ended
+  std::minstd_rand random_;
+  u64 round_ = 0;
 };
 
 // What a fault's message says of an address in global memory; set by the launch.

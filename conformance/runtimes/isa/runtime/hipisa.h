@@ -8,11 +8,14 @@ extern "C" {
 
 // Sets an option; returns 0, or 1 (hipErrorInvalidValue) with a message. Those of the cpu runtime (hipcpu.h), and
 //   target      gfx942, ...     the device that is interpreted
-//   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: none
+//   perturb     0 to 2^32 - 1   seed by which approximate instructions deviate within their documented error; 0: they
+//                               do in every order but forward
 //   counts      0 or 1          count what launches do, from zero on, for hipisaCounts, which slows them
 //   sites       a folder        write the instructions that launches reach into KERNEL.sites (sites.h); empty: none
-//   unwritten   none, registers, lds, scratch    what starts with the bytes that it has in the other order: what then
-//                                                changes depends on it, though nothing has written it
+//   otherwise   none, or what differs from the order, of which what then changes depends:
+//               registers, lds, scratch   start with the bytes that they have in the other order
+//               exact                     approximate instructions do not deviate
+//               arrived                   stores arrive at once, and waves run as long as in the order forward
 int hipisaSetOption(const char *key, const char *value);
 
 // Message of the last HIP call on this thread that failed. Never null.

@@ -96,6 +96,7 @@ template <class T, bool returns>
 void compare_store(Wave &w, const Inst &i) {
   w.read(i.src[2] - vgpr, sizeof(T) / 4);
   exchange<T, returns>(w, i, [&](u8 *p, int l) {
+    w.settle(p, sizeof(T));
     const T old = load_as<T>(p);
     if (old == read_lane<T>(w, i.src[1] - vgpr, l)) store_as<T>(p, read_lane<T>(w, i.src[2] - vgpr, l));
     return old;

@@ -146,6 +146,8 @@ struct Launch {
     u8 registers, lds, scratch;
   } poison;
   u32 perturb;  // the seed of deviations of approximate instructions, 0 for none
+  bool late;    // stores arrive as late as they may, and waves take short turns
+  bool stores_by_wave;
   u64 kernarg, dispatch_packet;
 
   std::string address(const Inst &i) const;  // in the object, for messages
@@ -155,6 +157,8 @@ struct Group {
   const Launch *launch;
   u32 id[3];
   std::vector<u8> lds;
+  Stores stores;  // to global memory, of all waves, where they reach one another in the order of their instructions
+  u64 round;
 };
 
 constexpr u64 shared_aperture = u64{0x10000} << 32;
@@ -179,6 +183,7 @@ struct Wave {
   Window windows[4];
   u32 hot;  // the window of the last access
   Waits waits;
+  Stores lds_stores, memory_stores;
 
   // Vector register `r`, read or written by what is not a load; raises Fault where a load into it is in flight.
   const u32 *in(u32 r) const {
@@ -231,6 +236,14 @@ struct Wave {
     return look_up(address, bytes, lane);
   }
   u8 *look_up(u64 address, u32 bytes, int lane);
+  // Before a store where it need not arrive at once; before an atomic instruction, which does.
+  void note(u8 *at, u32 bytes) const;
+  void settle(const u8 *at, u32 bytes) const {
+    if (!waits.memory) [[likely]]
+      return;
+    waits.lds->arrive_at(at, bytes);
+    waits.memory->arrive_at(at, bytes);
+  }
   u8 *lds_at(u64 address, u32 bytes, int lane);
   u8 *scratch_at(u64 address, u32 bytes, int lane);
 };

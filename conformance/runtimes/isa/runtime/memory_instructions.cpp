@@ -6,6 +6,15 @@
 
 namespace isa {
 
+void Wave::note(u8 *at, u32 bytes) const {
+  const u64 instruction = executed << 5 | number;
+  const u8 *const shared = group->lds.data();
+  if (at >= shared && at < shared + group->lds.size())
+    waits.lds->note(at, bytes, instruction, group->round);
+  else if (scratch.empty() || at < scratch.data() || at >= scratch.data() + scratch.size())
+    waits.memory->note(at, bytes, instruction, group->round);
+}
+
 u8 *Wave::lds_at(u64 address, u32 bytes, int lane) {
   if (address + bytes > group->lds.size() || address + bytes < address)
     throw AddressFault(AddressFault::Lds, address, bytes, lane);
@@ -59,8 +68,8 @@ void arrives(Wave &w, const Inst &i, const u64 *a, u32 count) {
     each_active(w, [&](int l) { (a[l] >> 32 == shared_aperture >> 32 ? lds : memory) = true; });
     w.waits.add(Counter::Lds, i.index, first, lds ? count : 0);
   }
-  // Stores of RDNA have a counter of their own, which no register waits for.
-  if (count || w.launch->code->generation == 9) w.waits.add(Counter::Vector, i.index, first, memory ? count : 0);
+  const Counter counter = count || w.launch->code->generation == 9 ? Counter::Vector : Counter::Store;
+  w.waits.add(counter, i.index, first, memory ? count : 0);
 }
 
 template <Space space, class T, int count, Half half = Half::Whole>

@@ -60,14 +60,14 @@ SIMT_API int hipisaSetOption(const char *key, const char *value) {
     isa::set_sites_folder(value);
     return Success;
   }
-  if (key && value && std::strcmp(key, "unwritten") == 0) {
-    static constexpr const char *names[] = {"none", "registers", "lds", "scratch"};
-    for (int n = 0; n < 4; ++n)
+  if (key && value && std::strcmp(key, "otherwise") == 0) {
+    static constexpr const char *names[] = {"none", "registers", "lds", "scratch", "exact", "arrived"};
+    for (std::size_t n = 0; n < std::size(names); ++n)
       if (std::strcmp(value, names[n]) == 0) {
-        isa::fill_otherwise(static_cast<isa::Unwritten>(n));
+        isa::launch_otherwise(static_cast<isa::Otherwise>(n));
         return Success;
       }
-    return fail(InvalidValue, "option unwritten: '%s' is not none, registers, lds or scratch", value);
+    return fail(InvalidValue, "option otherwise: '%s' is not none, registers, lds, scratch, exact or arrived", value);
   }
   return options().set(key, value);
 }

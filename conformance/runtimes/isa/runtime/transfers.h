@@ -38,6 +38,8 @@ inline void load_words(Wave &w, u32 to, int lane, const u8 *p) {
 
 template <class T, int count, bool high = false>
 inline void store_words(const Wave &w, u32 from, int lane, u8 *p) {
+  if (w.waits.memory) [[unlikely]]
+    w.note(p, sizeof(T) * count);
   for (u32 n = 0; n < count; ++n)
     store_as<T>(p + n * sizeof(T), static_cast<T>(w.v[from + n][lane] >> (high ? 16 : 0)));
 }
