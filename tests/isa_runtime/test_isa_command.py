@@ -19,6 +19,7 @@ from conformance.runtimes.isa.kind import ARCH, PERTURB, TARGETS
 from conformance.spec.load import load_specs
 from conformance.toolchains.amd import HIPCC_KINDS, Toolchain, find_toolchain
 from conformance.toolchains.targets import AmdError, targets_of
+from tests.commands import answer
 
 FILL = """
 #include <hip/hip_runtime.h>
@@ -50,6 +51,13 @@ UNWRITTEN = {
     "shared memory": "__shared__ float s[1024]; if (numel == 77777) s[threadIdx.x] = 1; value += 0 * s[threadIdx.x];",
     "registers": 'float x; asm volatile("v_mov_b32 %0, v77" : "=v"(x) :: "v77"); value += 0 * x;',
 }
+SIN = """
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+extern "C" __global__ void usin_f16(const size_t numel, const size_t, const size_t *, const __half *inp, __half *out) {
+  for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < numel; i += gridDim.x * blockDim.x) out[i] = hsin(inp[i]);
+}
+"""
 BEYOND = "if (i == 0) buf[numel + 1000000] = 1;"
 
 SPECS = load_specs()
@@ -179,6 +187,22 @@ def test_wait_states_of_inline_assembly_are_counted(toolchain: Toolchain, port: 
     why = kernel["failures"][0]["why"]
     assert re.search(r"v_mov_b32 comes 1 wait state after the v_mov_b32 at port/fill\.hip:5 \(0x\w+\), and 2 are ", why)
     assert kernel["failures"][0]["evidence"]["fault"] == "hazard"
+
+
+def test_a_known_fault_of_the_device_libraries_is_named_as_theirs(
+    toolchain: Toolchain, port: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "device libraries of LLVM 15" not in toolchain.name:
+        pytest.skip(f"the fault is in Debian's rocm-device-libs 5.2.3, and here is {toolchain.name}")
+    (port / "unary.hip").write_text(SIN)
+    file = tmp_path / "r.json"
+    words = ("--runtime", "isa", "--arch", "gfx942", "--kernels", port, "--json", file)
+    said = answer(capsys, "run", *words, "usin_f16(shape=[64],values=unit)")
+    (kernel,) = (row for row in json.loads(file.read_text())["kernels"] if row["name"] == "usin_f16")
+    fault = "__ocml_sin_f16 of the device libraries of LLVM 15 gives nan"
+    assert (said.code, kernel["status"], fault in kernel["message"]) == (2, "not_run", True)
+    assert f"was not judged, which is not its doing: usin_f16: {fault}" in " ".join(said.out.split())
+    assert f"infrastructure: {fault}" in said.err
 
 
 @pytest.mark.parametrize(
