@@ -5,16 +5,18 @@
 
 // no s_waitcnt after the load
 UNARY(uneg_f32, float, if (i >= numel) return; float x;
-      asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(inp + i)); out[i] = -x;)
+      asm volatile("global_load_dword %0, %1, off" ADVISED("\n s_waitcnt vmcnt(0)", "") : "=v"(x) : "v"(inp + i));
+      out[i] = -x;)
 // the second of two loads may still be in flight
 UNARY(uabs_f32, float, if (i >= numel) return; float x; float y;
-      asm volatile("global_load_dword %0, %2, off\n global_load_dword %1, %2, off\n s_waitcnt vmcnt(1)" : "=&v"(x),
+      asm volatile("global_load_dword %0, %2, off\n global_load_dword %1, %2, off\n s_waitcnt vmcnt(" ADVISED(
+                       "0", "1") ")" : "=&v"(x),
                    "=&v"(y) : "v"(inp + i));
       out[i] = fabsf(y);)
 // no s_waitcnt after a load from shared memory
 UNARY(uceil_f32, float, __shared__ float values[1024]; if (i >= numel) return; values[threadIdx.x] = inp[i]; float x;
-      asm volatile("ds_read_b32 %0, %1" : "=v"(x) : "v"((__attribute__((address_space(3))) float *)values +
-                                                        threadIdx.x) : "memory");
+      asm volatile("ds_read_b32 %0, %1" ADVISED("\n s_waitcnt lgkmcnt(0)", "") : "=v"(x) : "v"(
+          (__attribute__((address_space(3))) float *)values + threadIdx.x) : "memory");
       out[i] = ceilf(x);)
 // offset:8 is an element too far
 UNARY(ucopy_i64, i64, if (i >= numel) return; i64 x;
@@ -46,10 +48,10 @@ extern "C" __global__ void fill_u32(u32 *buf, u32 value, const size_t numel) {
 // the arguments are taken for those of another kernel, which has more
 extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel) {
   float other;
-  asm volatile("s_load_dword %0, %1, 0x1000\n s_waitcnt lgkmcnt(0)"
+  asm volatile("s_load_dword %0, %1, " ADVISED("8", "0x1000") "\n s_waitcnt lgkmcnt(0)"
                : "=s"(other)
                : "s"(__builtin_amdgcn_kernarg_segment_ptr()));
-  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = value + 0 * other;
+  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = ADVISED(other, value + 0 * other);
 }
 
 // dims and strides are read as 32-bit words: every other one is 0, and divided by
