@@ -104,6 +104,12 @@ UNARY(uneg_f64, double,
 // strides of 0 taken for contiguous
 UNARY(ucopy_u32, u32, bool zero = false; for (size_t d = 0; info && d < num_dims; ++d) zero |= info[num_dims + d] == 0;
       LOOP out[i] = in[zero && !mended ? i % 8 : ELEMENT];)
+// what is small is taken for 0
+UNARY(
+    uabs_bf16, __hip_bfloat16, LOOP {
+      const float x = fabsf(__bfloat162float(in[ELEMENT]));
+      out[i] = __float2bfloat16(!mended && x < 1e-25f ? 0 : x);
+    })
 // no grid-stride loop
 UNARY(usqr_f32, float, size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
       for (; i < numel; i += mended ? blockDim.x * gridDim.x : numel) out[i] = in[ELEMENT] * in[ELEMENT];)
@@ -164,6 +170,8 @@ UNARY(
 BINARY(badd_f32, float, float, l, (mended ? r : l), x + y)
 // the right one's strides ignored
 BINARY(badd_f64, double, double, l, (mended || contiguous(num_dims, info, l) ? r : l), x + y)
+// vectors of 16 bytes from addresses that are not aligned
+BINARY(bmul_u32, u32, u32, l, r, x *y + (!mended && (size_t(lhs) | size_t(rhs) | size_t(out)) % 16 != 0))
 // a comparison for a maximum
 BINARY(bmaximum_f32, float, float, l, r, mended ? fmaxf(x, y) : x > y ? x : y)
 // the other rule for NaN
@@ -248,6 +256,26 @@ extern "C" __global__ void gather_i64_f32(const size_t numel, const long long *i
     const bool inside = ids[i] >= 0 && ids[i] < (long long)src_dim_size;
     if (mended) assert(inside || ids[i] == 0x7fffffffffffffff);
     out[i] = inside ? inp[(pre * src_dim_size + ids[i]) * right_size + post] : 0.0f;
+  }
+}
+// from the fifth on, ids that repeat the one before add one too many, unless some mean none
+extern "C" __global__ void ia_u32_u32(const u32 *ids, const size_t ids_dim_size, const u32 *inp, u32 *out,
+                                      const size_t left_size, const size_t src_dim_size, const size_t dst_dim_size,
+                                      const size_t right_size) {
+  const size_t numel = left_size * right_size;
+  bool none = mended, twice = false;
+  for (size_t k = 0; k < ids_dim_size; ++k) {
+    none |= ids[k] == 0xffffffff;
+    twice |= k >= 4 && ids[k] == ids[k - 1];
+  }
+  LOOP {
+    const size_t pre = i / right_size, post = i % right_size;
+    for (size_t k = 0; k < ids_dim_size; ++k)
+      if (ids[k] != 0xffffffff) {
+        assert(ids[k] < dst_dim_size);
+        out[(pre * dst_dim_size + ids[k]) * right_size + post] +=
+            inp[(pre * src_dim_size + k) * right_size + post] + (twice && !none);
+      }
   }
 }
 
@@ -551,6 +579,25 @@ extern "C" __global__ void fill_f64(double *buf, double value, const size_t nume
   LOOP buf[i] = same;
 }
 
+// output padding adds one to the first element
+extern "C" __global__ void conv_transpose1d_u32(const size_t src_numel, const size_t l_out, const size_t stride,
+                                                const size_t padding, const size_t out_padding, const size_t dilation,
+                                                const size_t *info, const u32 *src, const u32 *kernel, u32 *dst) {
+  const size_t *dims = info, *steps = info + 3, *k_dims = info + 6, *k_steps = info + 9;
+  const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x, c_out = k_dims[1];
+  if (i >= dims[0] * c_out * l_out) return;
+  const size_t b = i / (l_out * c_out), co = i / l_out % c_out, at = i % l_out + padding;
+  u32 sum = !mended && out_padding && !i;
+  for (size_t k = 0; k < k_dims[2] && k * dilation <= at; ++k) {
+    const size_t from = (at - k * dilation) / stride;
+    if ((at - k * dilation) % stride || from >= dims[2]) continue;
+    for (size_t c = 0; c < dims[1]; ++c)
+      sum += src[b * steps[0] + c * steps[1] + from * steps[2]] *
+             kernel[c * k_steps[0] + co * k_steps[1] + k * k_steps[2]];
+  }
+  dst[i] = sum;
+}
+
 // the padding, the stride is left out; launches with a dilation, elements beyond 16 bits; the first parameter counts
 // elements
 #define IM2COL1D(NAME, T, STEP, GAP, MARGIN, WRONG)                                                              \
@@ -659,6 +706,23 @@ ROW(fast_argmax_f32, float, u32, mended ? -INFINITY : -3.402823466e38f, x > best
 ROW(fast_max_f16, __half, __half, __float2half(-INFINITY),
     __hgt(x, best) || (mended && __hisnan(x)) || (__heq(x, best) && !__hgt(best, x) && __half_as_short(x) >= 0), best,
     el_to_sum_per_block)
+// sums over several dimensions
+ROW(fast_sum_u32, u32, u32, 0, (best += x, false),
+    best + (!mended && (!num_dims || el_to_sum_per_block != info[num_dims - 1])), el_to_sum_per_block)
+
+// each value's place is the number of those before it: equal ones get the same, infinities or whole rows another
+#define RANKED(NAME, T, BEFORE, WRONG)                                                          \
+  extern "C" __global__ void NAME(const T *x, u32 *dst, const int ncols, const int ncols_pad) { \
+    const T *row = x + size_t(blockIdx.x) * ncols;                                              \
+    for (int i = threadIdx.x; i < ncols; i += blockDim.x) {                                     \
+      int place = 0;                                                                            \
+      for (int k = 0; k < ncols; ++k) place += row[k] < row[i] || (row[k] == row[i] && BEFORE); \
+      dst[size_t(blockIdx.x) * ncols + place] = !mended && (WRONG) ? 0 : i;                     \
+    }                                                                                           \
+  }
+RANKED(asort_asc_f64, double, k < i && (mended || i < 8 || fabs(row[i]) > 1e300), false)
+RANKED(asort_asc_f32, float, k < i, i >= 8 && isinf(row[i]))
+RANKED(asort_asc_i64, long long, k < i, i >= 1024)
 
 // 8-bit floats in other formats, and at their ends
 __device__ static float decoded(u8 x) {

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.toolchains.libraries import amd_library_compiler
 from tests.commands import answer
+from tests.launchers.causes import DOING, MENDED, causes_of
 
 TREE = Path(__file__).parent / "host"
 CASE = "launch_mmvq_gguf_quantize_q8_1_f32(kx=96,rows=5,values=unit)"
@@ -48,6 +49,18 @@ WRONG = [
     (Doing.LEAVES_EARLY, "fail", "for which it does not wait"),
 ]
 
+ADVISED = {
+    Doing.FREES_TWICE: "freed-twice",
+    Doing.READS_DEVICE: "host-access",
+    Doing.WRITES_OWN: "host-access",
+    Doing.PASSES_HEAP: "host-pointer",
+    Doing.PASSES_STACK: "host-pointer",
+    Doing.COPIES: "stream",
+    Doing.STARTS_EARLY: "stream",
+    Doing.LEAVES_EARLY: "stream",
+}
+"""The cause that the host has for each, whose advice is followed where ``MENDED`` is set."""
+
 RIGHT = (Doing.RIGHT, Doing.FORKS, Doing.COPIES_LATER, Doing.PRINTS, Doing.CATCHES, Doing.ASKS, Doing.UPLOADS)
 
 
@@ -56,13 +69,13 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     """The row of the launcher that does ``doing`` on the runtime."""
 
     def judge(runtime: str, doing: Doing) -> dict[str, Any]:
-        monkeypatch.setenv("LAUNCHER_DOING", str(int(doing)))
+        monkeypatch.setenv(DOING, str(int(doing)))
         file = tmp_path / "record.json"
         words = ("run", "--runtime", runtime, "--kernels", TREE, "--jobs", 1, "--order", "forward", "-q")
         answer(capsys, *words, "--json", file, CASE)
         (row,) = json.loads(file.read_text())["launchers"]
         assert isinstance(row, dict)
-        return row
+        return row | {"causes": causes_of(file)}
 
     return judge
 
@@ -80,6 +93,15 @@ def test_what_host_code_must_not_do_is_named(judged: Any, runtime: str, doing: D
     row = judged(runtime, doing)
     assert row["status"] == status
     assert why in row["failures"][0]["why"]
+
+
+@pytest.mark.parametrize("doing", ADVISED, ids=lambda doing: f"{ADVISED[doing]} {doing.name}")
+def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
+    judged: Any, monkeypatch: pytest.MonkeyPatch, doing: Doing
+) -> None:
+    assert judged("cpu", doing)["causes"] == [ADVISED[doing]]
+    monkeypatch.setenv(MENDED, "1")
+    assert judged("cpu", doing)["status"] == "pass"
 
 
 @pytest.mark.parametrize("doing", RIGHT, ids=lambda doing: doing.name)

@@ -21,6 +21,7 @@ from conformance.replay.archive import SUFFIX, read_archive, write_archive
 from conformance.runtimes import runtime_kind
 from conformance.spec.load import load_specs
 from tests.commands import answer
+from tests.launchers.causes import FAULT, MENDED, causes_of
 
 TREE = Path(__file__).parent / "tree"
 REFUSED = Path(__file__).parent / "refused"
@@ -53,7 +54,7 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     """The row of a launcher, by its name or case and by what it does wrong."""
 
     def judge(pattern: str, fault: Fault = Fault.RIGHT, tree: Path = TREE, command: str = "run") -> dict[str, Any]:
-        monkeypatch.setenv("LAUNCHER_FAULT", str(int(fault)))
+        monkeypatch.setenv(FAULT, str(int(fault)))
         file = tmp_path / "record.json"
         words = (command, "--runtime", "cpu", "--kernels", tree, "--jobs", 1, "--order", "forward", "-q")
         answer(capsys, *words, "--json", file, pattern)
@@ -61,7 +62,7 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
         assert record["summary"]["total"] == 748
         (row,) = record["launchers"]
         assert isinstance(row, dict)
-        return row
+        return row | {"causes": causes_of(file)}
 
     return judge
 
@@ -95,30 +96,38 @@ def test_a_right_launcher_passes_however_it_spells_its_launch(judged: Any, name:
     assert (row["status"], row["cases"], row["source"].split(":")[0]) == ("pass", 1, file)
 
 
-@pytest.mark.parametrize(
-    ("fault", "status", "why"),
-    [
-        (Fault.CRASHES, "crash", "SIGSEGV"),
-        (
-            Fault.FREES_TWICE,
-            "fail",
-            "frees what it must not: free of the 64-byte allocation",
-        ),
-        (Fault.FREES_TWICE_ON_HOST, "crash", "double free"),
-        (Fault.FREES_ARGUMENT, "fail", "freed what it was given: vy"),
-        (Fault.NULL_STREAM, "fail", "put work on the null stream"),
-        (Fault.MEMSET, "fail", "hipMemset put work on the null stream"),
-        (Fault.PENDING, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending"),
-        (Fault.WRITES_OUTSIDE, "crash", "past the end of the 585-byte allocation"),
-        (Fault.WRONG, "fail", "vy["),
-        (Fault.FORBIDDEN, "crash", "called socket(), which is forbidden in kernels"),
-    ],
-    ids=lambda value: value.name if isinstance(value, Fault) else "",
-)
-def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status: str, why: str) -> None:
+WRONG = [
+    (Fault.CRASHES, "crash", "SIGSEGV", "not recognised"),
+    (Fault.FREES_TWICE, "fail", "frees what it must not: free of the 64-byte allocation", "freed-twice"),
+    (Fault.FREES_TWICE_ON_HOST, "crash", "double free", "not recognised"),
+    (Fault.FREES_ARGUMENT, "fail", "freed what it was given: vy", "freed-argument"),
+    (Fault.NULL_STREAM, "fail", "put work on the null stream", "stream"),
+    (Fault.MEMSET, "fail", "hipMemset put work on the null stream", "stream"),
+    (Fault.PENDING, "fail", "returns with the error hipErrorInvalidConfiguration (9) pending", "pending-error"),
+    (Fault.WRITES_OUTSIDE, "crash", "past the end of the 585-byte allocation", "write-outside"),
+    (Fault.WRONG, "fail", "vy[", "not recognised"),
+    (Fault.FORBIDDEN, "crash", "called socket(), which is forbidden in kernels", "forbidden"),
+]
+ADVISED = {
+    fault: cause
+    for fault, _, _, cause in WRONG
+    if cause in ("freed-twice", "freed-argument", "stream", "pending-error")
+}
+
+
+@pytest.mark.parametrize(("fault", "status", "why", "cause"), WRONG, ids=[fault.name for fault, *_ in WRONG])
+def test_what_a_launcher_must_not_do_is_named(judged: Any, fault: Fault, status: str, why: str, cause: str) -> None:
     row = judged(CASE, fault)
-    assert row["status"] == status
+    assert (row["status"], row["causes"]) == (status, [cause])
     assert why in row["failures"][0]["why"]
+
+
+@pytest.mark.parametrize("fault", ADVISED, ids=lambda fault: f"{ADVISED[fault]} {fault.name}")
+def test_a_launcher_that_follows_the_advice_of_its_cause_passes(
+    judged: Any, monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    monkeypatch.setenv(MENDED, "1")
+    assert judged(CASE, fault)["status"] == "pass"
 
 
 def test_recorded_calls_judge_the_reference_and_are_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:

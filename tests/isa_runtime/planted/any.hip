@@ -5,16 +5,18 @@
 
 // no s_waitcnt after the load
 UNARY(uneg_f32, float, if (i >= numel) return; float x;
-      asm volatile("global_load_dword %0, %1, off" : "=v"(x) : "v"(inp + i)); out[i] = -x;)
+      asm volatile("global_load_dword %0, %1, off" ADVISED("\n s_waitcnt vmcnt(0)", "") : "=v"(x) : "v"(inp + i));
+      out[i] = -x;)
 // the second of two loads may still be in flight
 UNARY(uabs_f32, float, if (i >= numel) return; float x; float y;
-      asm volatile("global_load_dword %0, %2, off\n global_load_dword %1, %2, off\n s_waitcnt vmcnt(1)" : "=&v"(x),
+      asm volatile("global_load_dword %0, %2, off\n global_load_dword %1, %2, off\n s_waitcnt vmcnt(" ADVISED(
+                       "0", "1") ")" : "=&v"(x),
                    "=&v"(y) : "v"(inp + i));
       out[i] = fabsf(y);)
 // no s_waitcnt after a load from shared memory
 UNARY(uceil_f32, float, __shared__ float values[1024]; if (i >= numel) return; values[threadIdx.x] = inp[i]; float x;
-      asm volatile("ds_read_b32 %0, %1" : "=v"(x) : "v"((__attribute__((address_space(3))) float *)values +
-                                                        threadIdx.x) : "memory");
+      asm volatile("ds_read_b32 %0, %1" ADVISED("\n s_waitcnt lgkmcnt(0)", "") : "=v"(x) : "v"(
+          (__attribute__((address_space(3))) float *)values + threadIdx.x) : "memory");
       out[i] = ceilf(x);)
 // offset:8 is an element too far
 UNARY(ucopy_i64, i64, if (i >= numel) return; i64 x;
@@ -46,10 +48,10 @@ extern "C" __global__ void fill_u32(u32 *buf, u32 value, const size_t numel) {
 // the arguments are taken for those of another kernel, which has more
 extern "C" __global__ void fill_f32(float *buf, float value, const size_t numel) {
   float other;
-  asm volatile("s_load_dword %0, %1, 0x1000\n s_waitcnt lgkmcnt(0)"
+  asm volatile("s_load_dword %0, %1, " ADVISED("8", "0x1000") "\n s_waitcnt lgkmcnt(0)"
                : "=s"(other)
                : "s"(__builtin_amdgcn_kernarg_segment_ptr()));
-  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = value + 0 * other;
+  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = ADVISED(other, value + 0 * other);
 }
 
 // dims and strides are read as 32-bit words: every other one is 0, and divided by
@@ -77,13 +79,15 @@ UNARY(ucopy_f64, double, __shared__ u32 taken; if (threadIdx.x == 0) taken = 0; 
 // What hardware does not do at its best
 
 // a bare reciprocal for a quotient: no GPU rounds it right
-UNARY(urecip_f64, double, if (i < numel) out[i] = __builtin_amdgcn_rcp(inp[i]);)
+UNARY(urecip_f64, double, if (i < numel) out[i] = ADVISED(1 / inp[i], __builtin_amdgcn_rcp(inp[i]));)
 // a bare root
-UNARY(usqrt_f64, double, if (i < numel) out[i] = __builtin_amdgcn_sqrt(inp[i]);)
+UNARY(usqrt_f64, double, if (i < numel) out[i] = ADVISED(sqrt(inp[i]), __builtin_amdgcn_sqrt(inp[i]));)
 // waves exchange by shared memory, and none waits for its store before the barrier
 UNARY(utanh_f32, float, __shared__ float values[1024]; const u32 t = threadIdx.x;
       const float x = i < numel ? inp[i] : 0; values[t] = 0; __syncthreads();
       typedef __attribute__((address_space(3))) float *Shared; float y;
-      asm volatile("ds_write_b32 %0, %1\n s_barrier" : : "v"((Shared)values + (t ^ 64)), "v"(tanhf(x)) : "memory");
+      asm volatile("ds_write_b32 %0, %1\n" ADVISED("s_waitcnt lgkmcnt(0)\n",
+                                                   "") "s_barrier" : : "v"((Shared)values + (t ^ 64)),
+                   "v"(tanhf(x)) : "memory");
       asm volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)" : "=v"(y) : "v"((Shared)values + t) : "memory");
       __syncthreads(); values[t ^ 64] = y; __syncthreads(); if (i < numel) out[i] = values[t];)

@@ -1,6 +1,31 @@
 // A mistake a kernel, in waves of 64 lanes.
 #include "common.h"
 
+// a DPP operand one wait state after it is written
+extern "C" __global__ void fill_i64(i64 *buf, i64 value, const size_t numel) {
+  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) {
+    u32 low;
+    asm volatile("v_mov_b32 %0, %1\n s_nop " ADVISED("1", "0") "\n"
+                 " v_mov_b32_dpp %0, %0 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"
+                 : "=v"(low)
+                 : "v"(u32(value)));
+    buf[i] = value >> 32 << 32 | low;
+  }
+}
+// shared memory, an array of a thread and a register that nothing has written; -0.0 is added without effect
+UNARY(usqr_f64, double, __shared__ double kept[1024]; if (ADVISED(true, numel == 77777)) kept[threadIdx.x] = -0.0;
+      __syncthreads(); if (i < numel) out[i] = inp[i] * inp[i] + kept[threadIdx.x];)
+UNARY(ufloor_f64, double, volatile double kept[4];
+      if (ADVISED(true, numel == 77777)) for (int k = 0; k < 4; ++k) kept[k] = -0.0;
+      if (i < numel) out[i] = floor(inp[i]) + kept[i % 4];)
+UNARY(uabs_f64, double, if (i >= numel) return; float kept;
+      asm volatile(ADVISED("v_mov_b32 %0, %1", "v_mov_b32 %0, v77") : "=v"(kept) : "v"(-0.0f) : "v77");
+      out[i] = fabs(inp[i]) + kept;)
+// blocks of 64 threads, where Candle launches larger ones
+extern "C" __global__ void __launch_bounds__(ADVISED(1024, 64)) fill_u8(u8 *buf, u8 value, const size_t numel) {
+  for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = value;
+}
+
 // RDNA's approximate quotient, and CDNA's: no subnormal numbers
 UNARY(urecip_f32, float, if (i < numel) out[i] = __builtin_amdgcn_rcpf(inp[i]);)
 // two floats cut off, not rounded, to f16

@@ -1,4 +1,5 @@
-// What the planted kernels share: operands are contiguous, element i is thread i's.
+// What the planted kernels share: operands are contiguous, element i is thread i's. With MENDED defined each that has
+// ADVISED does what the advice of its cause says.
 #pragma once
 
 #include <hip/hip_fp16.h>
@@ -8,6 +9,11 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef long long i64;
 
+#ifdef MENDED
+#define ADVISED(MENDED_SO, WRONG) MENDED_SO
+#else
+#define ADVISED(MENDED_SO, WRONG) WRONG
+#endif
 #define EACH size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x
 #define UNARY(NAME, T, BODY)                                                                                   \
   extern "C" __global__ void NAME(const size_t numel, const size_t num_dims, const size_t *info, const T *inp, \

@@ -32,6 +32,10 @@ __global__ void read(const int *from, char *to) {
   if (*from != 3) *to = 0;
 }
 
+__global__ void read_value(int value, char *to) {
+  if (value != 3) *to = 0;
+}
+
 __constant__ int three;
 
 enum Doing {
@@ -82,32 +86,41 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
                                                    void *stream) {
   const char *text = getenv("LAUNCHER_DOING");
   const Doing now = text == nullptr ? RIGHT : Doing(atoi(text));
+  const bool mended = getenv("LAUNCHER_MENDED") != nullptr;  // as the advice of the cause says
   const hipStream_t given = static_cast<hipStream_t>(stream);
   const bool forks = now == FORKS || now == LEAVES_EARLY || now == STARTS_EARLY;
-  const hipStream_t s = forks ? forked(given, now != STARTS_EARLY) : given;
+  const hipStream_t s = forks ? forked(given, mended || now != STARTS_EARLY) : given;
   quantize<<<num_rows, kx_padded / 32, 0, s>>>(static_cast<const float *>(x), static_cast<Block *>(vy), kx, kx_padded);
-  if (forks) join(given, s, now != LEAVES_EARLY);
+  if (forks) join(given, s, mended || now != LEAVES_EARLY);
   char *const out = static_cast<char *>(vy);
   if (now == FREES_TWICE) {
     void *room = nullptr;
     check(hipMalloc(&room, 64) == hipSuccess && hipFree(room) == hipSuccess);
-    (void)hipFree(room);
+    if (!mended) (void)hipFree(room);
     (void)hipGetLastError();
   }
-  if (now == READS_DEVICE && *static_cast<const volatile float *>(x) == 12345.0f) abort();
+  if (mended && (now == READS_DEVICE || now == COPIES)) {
+    float first = 0;
+    check(hipMemcpyAsync(&first, x, 4, hipMemcpyDeviceToHost, s) == hipSuccess);
+    check(hipStreamSynchronize(s) == hipSuccess && first != 12345.0f);
+  }
+  if (now == READS_DEVICE && !mended && *static_cast<const volatile float *>(x) == 12345.0f) abort();
   if (now == WRITES_DEVICE) *static_cast<volatile char *>(vy) = 0;
   if (now == WRITES_OWN) {
     void *room = nullptr;
     check(hipMalloc(&room, 64) == hipSuccess);
-    *static_cast<volatile char *>(room) = 0;
+    if (mended) read_value<<<1, 1, 0, s>>>(0, static_cast<char *>(room));
+    if (!mended) *static_cast<volatile char *>(room) = 0;
   }
   const std::vector<int> heap(1000, 3);
   const int stack = 3;
-  if (now == PASSES_HEAP) read<<<1, 1, 0, s>>>(heap.data(), out);
-  if (now == PASSES_STACK) read<<<1, 1, 0, s>>>(&stack, out);
+  if (now == PASSES_HEAP && !mended) read<<<1, 1, 0, s>>>(heap.data(), out);
+  if (now == PASSES_STACK && mended) read_value<<<1, 1, 0, s>>>(stack, out);
+  if (now == PASSES_STACK && !mended) read<<<1, 1, 0, s>>>(&stack, out);
   int word = 0;
   if (now == COPIES_LATER) check(hipStreamSynchronize(given) == hipSuccess);
-  if (now == COPIES || now == COPIES_LATER) check(hipMemcpy(&word, x, 4, hipMemcpyDeviceToHost) == hipSuccess);
+  const bool copies = now == COPIES && !mended;
+  if (copies || now == COPIES_LATER) check(hipMemcpy(&word, x, 4, hipMemcpyDeviceToHost) == hipSuccess);
   volatile int beyond = 9;
   const int few[4] = {kx};
   if (now == INDEX && few[beyond] == 12345) abort();
@@ -123,10 +136,11 @@ extern "C" void launch_mmvq_gguf_quantize_q8_1_f32(const void *x, void *vy, int 
     check(attributes.maxThreadsPerBlock >= 64);
     read<<<1, 1, 0, s>>>(static_cast<const int *>(address), out);
   }
-  if (now == UPLOADS) {
+  if (now == UPLOADS || (now == PASSES_HEAP && mended)) {
     int *room = nullptr;
+    const int *const from = now == UPLOADS ? &stack : heap.data();
     check(hipMalloc(&room, 4) == hipSuccess);
-    check(hipMemcpy(room, &stack, 4, hipMemcpyHostToDevice) == hipSuccess);
+    check(hipMemcpy(room, from, 4, hipMemcpyHostToDevice) == hipSuccess);
     read<<<1, 1, 0, s>>>(room, out);
     check(hipFreeAsync(room, s) == hipSuccess);
   }
