@@ -25,8 +25,8 @@ def command(arguments: argparse.Namespace) -> int:
     folder = _take_folder(arguments)
     if folder is None and not traces_folder().is_dir():
         raise UsageError(
-            "the recorded answers are not installed: pip install 'candle-parity[replay]', or name a folder of "
-            "MODULE.traces.xz files"
+            "the recorded answers are not installed: pip install 'candle-parity[replay]', in a clone pip install "
+            "./reference/traces, or name a folder of MODULE.traces.xz files"
         )
     traces = Traces(folder or traces_folder())
     kernels, cases = _select(specs, traces, arguments, str(folder or SHIPPED_TRACES))
