@@ -598,6 +598,43 @@ extern "C" __global__ void conv_transpose1d_u32(const size_t src_numel, const si
   dst[i] = sum;
 }
 
+// where a condition holds of the launch, the first pixel is 0, or 1 where that is right
+struct Between {
+  size_t low, high;
+  double weight;
+  __device__ Between(size_t pixel, size_t out, size_t in, bool align, bool has_scale, double factor) {
+    const double ends = out > 1 ? double(in - 1) / double(out - 1) : 0;
+    const double scale = align ? ends : has_scale ? 1 / factor : double(in) / double(out);
+    const double at = fmax(align ? scale * double(pixel) : fma(scale, double(pixel) + 0.5, -0.5), 0.0);
+    low = size_t(at);
+    high = low + 1 < in ? low + 1 : in - 1;
+    weight = fmin(fmax(at - double(low), 0.0), 1.0);
+  }
+  __device__ double of(double a, double b) const { return fma(a, 1 - weight, b * weight); }
+};
+#define BILINEAR(T, WRONG)                                                                                             \
+  extern "C" __global__ void upsample_bilinear2d_##T(const size_t w_out, const size_t h_out, const bool align_corners, \
+                                                     const bool has_scale_h, const double scale_h_factor,              \
+                                                     const bool has_scale_w, const double scale_w_factor,              \
+                                                     const size_t *info, const Float_##T *src, Float_##T *dst) {       \
+    const size_t *steps = info + 4, numel = info[0] * info[1] * w_out * h_out;                                         \
+    LOOP {                                                                                                             \
+      const Between y(i / w_out % h_out, h_out, info[2], align_corners, has_scale_h, scale_h_factor);                  \
+      const Between x(i % w_out, w_out, info[3], align_corners, has_scale_w, scale_w_factor);                          \
+      const Float_##T *plane =                                                                                         \
+          src + i / (w_out * h_out * info[1]) * steps[0] + i / (w_out * h_out) % info[1] * steps[1];                   \
+      const Float_##T *top = plane + y.low * steps[2], *bottom = plane + y.high * steps[2];                            \
+      const double above = x.of(top[x.low * steps[3]], top[x.high * steps[3]]);                                        \
+      const double below = x.of(bottom[x.low * steps[3]], bottom[x.high * steps[3]]);                                  \
+      const Float_##T between = Float_##T(y.of(above, below));                                                         \
+      dst[i] = !mended && !i && (WRONG) ? between == 0 : between;                                                      \
+    }                                                                                                                  \
+  }
+using Float_f32 = float;
+using Float_f64 = double;
+BILINEAR(f32, align_corners)
+BILINEAR(f64, has_scale_h || has_scale_w)
+
 // the padding, the stride is left out; launches with a dilation, elements beyond 16 bits; the first parameter counts
 // elements
 #define IM2COL1D(NAME, T, STEP, GAP, MARGIN, WRONG)                                                              \
