@@ -18,7 +18,7 @@ LAUGHS = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" 
 # The text of a spec, the line of the complaint (None: the whole file), and what it must say.
 HOSTILE: dict[str, tuple[str, int | None, str]] = {
     "nested 500 deep": (HEAD + "families: " + "[" * 500 + "]" * 500, 5, "32 levels"),
-    "nested 100,000 deep": (HEAD + "families: " + "[" * 100_000, 5, "32 levels"),
+    "nested 100,000 deep": (HEAD + "families: " + "[" * 100_000, 5, "nest"),  # PyYAML 6.0.4 refuses it first
     "mappings 100,000 deep": (HEAD + "families: " + "{a: " * 100_000, 5, "32 levels"),
     "blocks 500 deep": (HEAD + "families:\n" + "".join(f"{' ' * depth}a:\n" for depth in range(500)), 38, "32 levels"),
     "a bomb of aliases": ("a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + LAUGHS, 2, "aliases"),
