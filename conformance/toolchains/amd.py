@@ -215,7 +215,7 @@ def _clang(targets: Sequence[Target]) -> Toolchain | str:
     if clang is None:
         return "no clang++ with the AMDGPU target on PATH"
     cpus = run_bounded((clang, *_SUPPORTED), SECONDS).err.split()
-    unknown = [target.name for target in targets if "gfx906" in cpus and target.name not in cpus]
+    unknown = [target.name for target in targets if "gfx906" in cpus and target.processor not in cpus]
     if unknown:
         return f"{clang} does not know {', '.join(unknown)}"
     roots = [*rocm_roots(), Path("/usr")]

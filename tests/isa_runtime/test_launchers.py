@@ -109,7 +109,7 @@ def test_right_launchers_pass_and_a_byte_behind_the_scratch_is_a_fault(judged: J
         f"{LAUNCHER}(kx=96,rows=5,values=unit)", OTHER, f"{IN_TILES}(ncols=256,nrows=33,columns=1,values=random)"
     )
     assert [rows[name]["status"] for name in (LAUNCHER, OTHER)] == ["pass", "pass"]
-    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:64", "hipcc")
+    assert (rows[LAUNCHER]["source"], rows[LAUNCHER]["compiler"]) == ("tree/quantize.hip:66", "hipcc")
     assert rows[IN_TILES]["status"] == "crash"
     assert "past the end of the 16777216-byte allocation" in rows[IN_TILES]["failures"][0]["why"]
 

@@ -79,4 +79,4 @@ def test_new_adds_a_launcher_like_another(tmp_path: Path, capsys: pytest.Capture
     assert "(new stanza)" in said.out
     added = load_specs(folder).launchers[other]
     assert (added.entry, added.params[-1].role, added.upstream) == ("launcher", "stream", "moe/moe_gguf.cu:9")
-    refused(answer(capsys, *words), f"launcher {other} (moe/moe_gguf.cu:1) is there already")
+    refused(answer(capsys, *words), f"launcher {other} (moe/moe_gguf.cu:9) is there already")

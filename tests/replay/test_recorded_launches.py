@@ -219,7 +219,7 @@ FAULT, TIMEOUT = HipError("hipDeviceSynchronize", 700, "fault"), HipError("hipDe
         ((None, FAULT, None, None), True, "crash", 1, ["1", "3", "4"], False),
         ((TIMEOUT, None, Damage("beyond"), None), True, "timeout", 2, ["2", "4"], False),
         ((FAULT, FAULT, FAULT, None), True, "crash", 3, ["4"], False),
-        ((TIMEOUT, TIMEOUT, TIMEOUT, None), True, "timeout", 3, [], False),
+        ((TIMEOUT, TIMEOUT, None, None), True, "timeout", 2, [], False),
         ((None, FAULT, None, None), False, "crash", 1, ["1"], True),
     ],
 )

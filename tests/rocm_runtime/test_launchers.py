@@ -85,6 +85,6 @@ def test_a_launcher_that_waits_for_its_stream_is_right(folder: Path) -> None:
 def test_without_a_compiler_it_is_said_what_to_install(folder: Path) -> None:
     ran = judged(folder, CASE, CANDLE_PARITY_AMD_COMPILER="zig")
     row = ran.kernels[LAUNCHER]
-    assert (row["status"], row["source"]) == ("not_run", "kernels/quantize.hip:64")
+    assert (row["status"], row["source"]) == ("not_run", "kernels/quantize.hip:66")
     assert row["message"].startswith("linked launchers ")
     assert "install ROCm" in row["message"]
