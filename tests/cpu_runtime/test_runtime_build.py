@@ -252,3 +252,13 @@ def test_a_runtime_that_is_not_there_is_refused(name: str, monkeypatch: pytest.M
     monkeypatch.setenv("CANDLE_PARITY_LIBCUDA", "/nowhere/libcuda.so.1")
     with pytest.raises(NoRuntime, match="--runtime cpu runs the kernels on the host"):
         open_runtime(name)
+
+
+def test_what_throwing_takes_is_there_for_launchers_whatever_our_libraries_are_linked_with() -> None:
+    code = (
+        "import ctypes; from conformance.runtimes.cpu.control import share_standard_library as share;"
+        "found = lambda: hasattr(ctypes.CDLL(None), '__gxx_personality_v0'); before = found(); share();"
+        "print(before, found())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "False True\n", done.stderr

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,12 +190,19 @@ class CpuRuntime(WatchedCalls):
         return total.value, duplicates.value
 
 
+def share_standard_library() -> None:
+    """Let launchers find what throwing takes, where our libraries hold a C++ library of their own, as by zig."""
+    with suppress(OSError):
+        ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)
+
+
 def open_cpu_runtime(wave: int, threads: int | None = None) -> CpuRuntime:
     """Build where needed, load, set up. Raises ``NoCompiler`` and ``BuildError``.
 
     The compiler for kernels is handed to libhiprtc through the environment.
     """
     folder = build()
+    share_standard_library()
     kernels = find_toolchain(links_standard_library=False)
     os.environ["HIPCPU_CXX"] = json.dumps(kernels.compiler)
     os.environ["HIPCPU_INCLUDE"] = str(INCLUDE)
