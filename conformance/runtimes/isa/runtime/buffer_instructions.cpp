@@ -62,6 +62,7 @@ void atomic(Wave &w, const Inst &i) {
     const T old = places.inside[l] ? change<T, f, compares>(place(w, places.at[l], sizeof(T), l), w, data, l) : T{};
     if (i.flags & Returns) write_lane(w, i.dst - vgpr, l, old);
   });
+  w.let_others_overtake();
   arrives(w, i, i.flags & Returns ? sizeof(T) / 4 : 0);
 }
 

@@ -85,7 +85,7 @@ constexpr Semantics control_rows[] = {
     {"s_sleep", [](Wave &, const Inst &) { serve_hostcalls(); }},
     {"s_setprio", nothing},
     {"s_icache_inv", nothing},
-    {"s_dcache_inv", nothing},
+    {"s_dcache_inv", [](Wave &w, const Inst &) { w.group->scalar_lines.clear(); }},
     {"s_dcache_wb", nothing},
     {"s_sethalt", nothing},
     {"s_delay_alu", nothing},

@@ -185,8 +185,8 @@ Accesses::Accesses(const std::string &target) : rows_(encodings * opcodes) {
 
 const Access &Accesses::of(const Inst &i) const { return rows_[static_cast<u32>(i.encoding) * opcodes + i.opcode]; }
 
-void run_watched(Wave &w, u64 end, const Watch &watch, Seen &seen) {
-  execute(w, end, [&](const Inst &i) {
+void run_watched(Wave &w, const Watch &watch, Seen &seen) {
+  execute(w, [&](const Inst &i) {
     if (watch.reached) seen.reached[i.index] = 1;
     if (watch.accesses) count(w, i, watch, seen.counts);
   });

@@ -61,7 +61,7 @@ struct Watch {
 };
 
 // `execute`, with what is to be seen of it.
-void run_watched(Wave &w, u64 end, const Watch &watch, Seen &seen);
+void run_watched(Wave &w, const Watch &watch, Seen &seen);
 
 // Bytes of a line of the cache that answers a compute unit's vector memory instructions.
 u32 line_bytes(const std::string &target);

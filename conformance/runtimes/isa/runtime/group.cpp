@@ -44,6 +44,7 @@ namespace {
 constexpr i64 near_arguments = 1 << 14;  // bytes
 constexpr u64 turn = 1 << 14;            // instructions until the next wave has its turn
 constexpr u64 short_turn = 64;           // at most, where turns are short
+constexpr u32 longest_rest = 8;          // turns, of a wave whose stores are overtaken
 constexpr u64 patience = 64;             // rounds until a store arrives, and until a group may be waiting for others
 constexpr u32 interleaved = 32, most_waves = 512;  // of the groups that take turns: at first, and where they wait
 
@@ -71,7 +72,7 @@ void Runner::start(Wave &w, const Launch &launch, const Kernel &kernel, u32 numb
   w.launch = &launch;
   w.number = number;
   w.ended = w.at_barrier = w.scc_ = false;
-  w.executed = 0;
+  w.executed = w.rests = 0;
   w.masked_for = 0;
   w.hot = 0;
   w.waits.clear();
@@ -188,6 +189,7 @@ void Runner::admit(Resident &resident, const Launch &launch, const Kernel &kerne
   std::copy(std::begin(id), std::end(id), group.id);
   group.lds.assign(launch.lds_bytes, launch.poison.lds);
   group.stores.clear();
+  group.scalar_lines.clear();
   for (u32 n = 0; n < count; ++n) {
     waves[n]->group = &group;
     start(*waves[n], launch, kernel, n);
@@ -196,13 +198,15 @@ void Runner::admit(Resident &resident, const Launch &launch, const Kernel &kerne
 }
 
 void Runner::execute_turn(Wave &w, bool late) {
+  if (w.rests && --w.rests) return;
   w.lds_stores.put_again();
   w.memory_stores.put_again();
-  const u64 end = w.executed + (late && random_() % 4 == 0 ? 1 + random_() % short_turn : turn);
+  w.turn_end = w.executed + (late && random_() % 4 == 0 ? 1 + random_() % short_turn : turn);
   if (watch)
-    run_watched(w, end, watch, seen);
+    run_watched(w, watch, seen);
   else
-    execute(w, end, [](const Inst &) {});
+    execute(w, [](const Inst &) {});
+  if (w.rests) w.rests += random_() % longest_rest;
   w.lds_stores.take_back();
   w.memory_stores.take_back();
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "waits.h"
@@ -30,7 +31,8 @@ using f64 = double;
 
 constexpr int lanes = 64;
 constexpr int vector_registers = 512;
-constexpr int temporaries = 4;  // registers of ours behind the machine's, for SDWA and DPP
+constexpr int scalar_line = 64;  // bytes of a line of the scalar cache
+constexpr int temporaries = 4;   // registers of ours behind the machine's, for SDWA and DPP
 
 enum class Encoding : u8 {
   SOP1,
@@ -159,6 +161,8 @@ struct Group {
   std::vector<u8> lds;
   Stores stores;  // to global memory, of all waves, where they reach one another in the order of their instructions
   u64 round;
+  // By address, as the scalar cache has them: vector instructions store past it.
+  std::unordered_map<u64, std::array<u8, scalar_line>> scalar_lines;
 };
 
 constexpr u64 shared_aperture = u64{0x10000} << 32;
@@ -178,7 +182,8 @@ struct Wave {
   Group *group;
   const Launch *launch;
   u32 number;  // in its group
-  u64 executed;
+  u64 executed, turn_end;
+  u32 rests;  // turns that it leaves to others
   std::vector<u8> scratch;
   Window windows[4];
   u32 hot;  // the window of the last access
@@ -244,6 +249,13 @@ struct Wave {
     waits.lds->arrive_at(at, bytes);
     waits.memory->arrive_at(at, bytes);
   }
+  // After an atomic instruction others have their turns while stores before it are on their way.
+  void let_others_overtake() {
+    if (!waits.memory || waits.memory->empty()) [[likely]]
+      return;
+    turn_end = executed;
+    rests = 1;
+  }
   u8 *lds_at(u64 address, u32 bytes, int lane);
   u8 *scratch_at(u64 address, u32 bytes, int lane);
 };
@@ -276,11 +288,11 @@ struct Code {
   u32 index_at(u64 where) const;  // raises Fault
 };
 
-// Has `w` execute instructions until it has executed `end`, has ended or waits; each is shown to `see` before.
+// Has `w` execute instructions until its turn is over, it has ended or waits; each is shown to `see` before.
 template <class See>
-void execute(Wave &w, u64 end, See see) {
+void execute(Wave &w, See see) {
   const Inst *code = w.launch->code->insts.data();
-  while (w.executed < end && !w.ended && !w.at_barrier) {
+  while (w.executed < w.turn_end && !w.ended && !w.at_barrier) {
     ++w.executed;
     const Inst &i = code[w.pc++];
     see(i);

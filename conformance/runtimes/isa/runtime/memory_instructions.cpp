@@ -107,6 +107,7 @@ void atomic(Wave &w, const Inst &i) {
     const T old = change<T, f, compares>(place<space>(w, a[l], sizeof(T), l), w, i.src[1] - vgpr, l);
     if (i.flags & Returns) write_lane(w, i.dst - vgpr, l, old);
   });
+  w.let_others_overtake();
   arrives<space>(w, i, a, i.flags & Returns ? sizeof(T) / 4 : 0);
 }
 
@@ -120,16 +121,25 @@ void scalars_arrive(Wave &w, const Inst &i, u32 count) {
   w.waits.add(Counter::Scalar, i.index, filled ? i.dst : 0u, filled ? count : 0);
 }
 
+// What a scalar load finds at `p`: where stores are late, the line that the block's first load from it brought.
+const u8 *cached(Wave &w, const u8 *p) {
+  const u64 address = reinterpret_cast<u64>(p), offset = address % scalar_line;
+  if (!w.launch->late || w.launch->fixed[1].holds(address, 1)) return p;
+  const auto [line, is_new] = w.group->scalar_lines.try_emplace(address - offset);
+  if (is_new) std::memcpy(line->second.data(), p - offset, scalar_line);
+  return line->second.data() + offset;
+}
+
 template <int count>
 void scalar_load(Wave &w, const Inst &i) {
   const u8 *p = w.at(scalar_address(w, i) & ~u64{3}, 4 * count, -1);
-  for (u32 n = 0; n < count; ++n) w.load_scalar(static_cast<u16>(i.dst + n), load_as<u32>(p + 4 * n));
+  for (u32 n = 0; n < count; ++n) w.load_scalar(static_cast<u16>(i.dst + n), load_as<u32>(cached(w, p + 4 * n)));
   scalars_arrive(w, i, count);
 }
 
 template <class T>
 void scalar_load_part(Wave &w, const Inst &i) {
-  w.load_scalar(i.dst, static_cast<u32>(load_as<T>(w.at(scalar_address(w, i), sizeof(T), -1))));
+  w.load_scalar(i.dst, static_cast<u32>(load_as<T>(cached(w, w.at(scalar_address(w, i), sizeof(T), -1)))));
   scalars_arrive(w, i, 1);
 }
 
