@@ -147,6 +147,7 @@ PLANTED: tuple[Planted, ...] = (
         "its code object allows blocks of at most 64 threads (max_flat_workgroup_size), Candle launches 1024",
         "launch-refused",
     ),
+    Planted("a lock between lanes", CDNA, "uround_f64", "timeout", "given up after 2 time-outs", "endless"),
     Planted("mbcnt_lo alone", CDNA, "ucopy_u32(shape=[64],values=unit)", "fail", "31 of 73", "upper-lanes"),
     Planted("a ballot of 32 bits", CDNA, "ucopy_u8(shape=[64],values=unit)", "fail", "31 of 73", "upper-lanes"),
     Planted("exec not restored", CDNA, "urelu_f32(shape=[257],values=unit)", "fail", "elements wrong", "unwritten"),

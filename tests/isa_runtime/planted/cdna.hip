@@ -21,6 +21,10 @@ UNARY(ufloor_f64, double, volatile double kept[4];
 UNARY(uabs_f64, double, if (i >= numel) return; float kept;
       asm volatile(ADVISED("v_mov_b32 %0, %1", "v_mov_b32 %0, v77") : "=v"(kept) : "v"(-0.0f) : "v77");
       out[i] = fabs(inp[i]) + kept;)
+// lanes of a wave wait for each other: the one that has the lock waits for the end of the loop of the others
+UNARY(
+    uround_f64, double, if (i >= numel) return; __shared__ u32 lock; lock = 0;
+    while (atomicCAS(&lock, 0, 1)) {} out[i] = round(inp[i]); atomicExch(&lock, 0);)
 // blocks of 64 threads, where Candle launches larger ones
 extern "C" __global__ void __launch_bounds__(ADVISED(1024, 64)) fill_u8(u8 *buf, u8 value, const size_t numel) {
   for (EACH; i < numel; i += size_t(blockDim.x) * gridDim.x) buf[i] = value;
