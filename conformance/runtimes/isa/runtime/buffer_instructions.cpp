@@ -66,71 +66,18 @@ void atomic(Wave &w, const Inst &i) {
   arrives(w, i, i.flags & Returns ? sizeof(T) / 4 : 0);
 }
 
-constexpr Semantics rows[] = {
-    {"buffer_load_ubyte", &load<u8, 1>},
-    {"buffer_load_sbyte", &load<i8, 1>},
-    {"buffer_load_ushort", &load<u16, 1>},
-    {"buffer_load_sshort", &load<i16, 1>},
-    {"buffer_load_dword", &load<u32, 1>},
-    {"buffer_load_dwordx2", &load<u32, 2>},
-    {"buffer_load_dwordx3", &load<u32, 3>},
-    {"buffer_load_dwordx4", &load<u32, 4>},
-    {"buffer_load_ubyte_d16", &load<u8, 1, Half::Low>},
-    {"buffer_load_ubyte_d16_hi", &load<u8, 1, Half::High>},
-    {"buffer_load_sbyte_d16", &load<i8, 1, Half::Low>},
-    {"buffer_load_sbyte_d16_hi", &load<i8, 1, Half::High>},
-    {"buffer_load_short_d16", &load<u16, 1, Half::Low>},
-    {"buffer_load_short_d16_hi", &load<u16, 1, Half::High>},
-    {"buffer_store_byte", &store<u8, 1>},
-    {"buffer_store_byte_d16_hi", &store<u8, 1, true>},
-    {"buffer_store_short", &store<u16, 1>},
-    {"buffer_store_short_d16_hi", &store<u16, 1, true>},
-    {"buffer_store_dword", &store<u32, 1>},
-    {"buffer_store_dwordx2", &store<u32, 2>},
-    {"buffer_store_dwordx3", &store<u32, 3>},
-    {"buffer_store_dwordx4", &store<u32, 4>},
-    {"buffer_atomic_swap", &atomic<u32, swapped<u32>>},
-    {"buffer_atomic_cmpswap", &atomic<u32, swapped<u32>, true>},
-    {"buffer_atomic_add", &atomic<u32, added<u32>>},
-    {"buffer_atomic_sub", &atomic<u32, subtracted<u32>>},
-    {"buffer_atomic_smin", &atomic<i32, lesser<i32>>},
-    {"buffer_atomic_umin", &atomic<u32, lesser<u32>>},
-    {"buffer_atomic_smax", &atomic<i32, greater<i32>>},
-    {"buffer_atomic_umax", &atomic<u32, greater<u32>>},
-    {"buffer_atomic_and", &atomic<u32, anded<u32>>},
-    {"buffer_atomic_or", &atomic<u32, ored<u32>>},
-    {"buffer_atomic_xor", &atomic<u32, xored<u32>>},
-    {"buffer_atomic_inc", &atomic<u32, incremented<u32>>},
-    {"buffer_atomic_dec", &atomic<u32, decremented<u32>>},
-    {"buffer_atomic_add_f32", &atomic<f32, added<f32>>},
-    {"buffer_atomic_add_f64", &atomic<f64, added<f64>>},
-    {"buffer_atomic_min_f64", &atomic<f64, lesser_float<f64>>},
-    {"buffer_atomic_max_f64", &atomic<f64, greater_float<f64>>},
-    {"buffer_atomic_min_f32", &atomic<f32, lesser_float<f32>>},
-    {"buffer_atomic_max_f32", &atomic<f32, greater_float<f32>>},
-    {"buffer_atomic_min_num_f32", &atomic<f32, lesser_number<f32>>},
-    {"buffer_atomic_max_num_f32", &atomic<f32, greater_number<f32>>},
-    {"buffer_atomic_pk_add_f16", &atomic<u32, added_halves>},
-    {"buffer_atomic_pk_add_bf16", &atomic<u32, added_brain_floats>},
-    {"buffer_atomic_csub", &atomic<u32, subtracted_to_zero<u32>>},
-    {"buffer_atomic_cond_sub", &atomic<u32, subtracted_if_less<u32>>},
-    {"buffer_atomic_swap_x2", &atomic<u64, swapped<u64>>},
-    {"buffer_atomic_cmpswap_x2", &atomic<u64, swapped<u64>, true>},
-    {"buffer_atomic_add_x2", &atomic<u64, added<u64>>},
-    {"buffer_atomic_sub_x2", &atomic<u64, subtracted<u64>>},
-    {"buffer_atomic_smin_x2", &atomic<i64, lesser<i64>>},
-    {"buffer_atomic_umin_x2", &atomic<u64, lesser<u64>>},
-    {"buffer_atomic_smax_x2", &atomic<i64, greater<i64>>},
-    {"buffer_atomic_umax_x2", &atomic<u64, greater<u64>>},
-    {"buffer_atomic_inc_x2", &atomic<u64, incremented<u64>>},
-    {"buffer_atomic_dec_x2", &atomic<u64, decremented<u64>>},
-    {"buffer_atomic_and_x2", &atomic<u64, anded<u64>>},
-    {"buffer_atomic_or_x2", &atomic<u64, ored<u64>>},
-    {"buffer_atomic_xor_x2", &atomic<u64, xored<u64>>},
-};
+#define LOAD(name, ...) {"buffer_load_" name, &load<__VA_ARGS__>}
+#define STORE(name, ...) {"buffer_store_" name, &store<__VA_ARGS__>}
+#define ATOMIC(name, ...) {"buffer_atomic_" name, &atomic<__VA_ARGS__>}
+
+constexpr Semantics rows[] = {LOADS(LOAD), STORES(STORE), ATOMICS(ATOMIC)};
 
 }  // namespace buffers
 
 Run find_buffer(const char *name) { return find_row(buffers::rows, name); }
 
 }  // namespace isa
+
+#undef LOAD
+#undef STORE
+#undef ATOMIC

@@ -38,12 +38,9 @@ constexpr Row compare_rows[] = {
     INTEGERS("u32", u32),
     INTEGERS("i64", i64),
     INTEGERS("u64", u64),
-    {"class_f16", &compare<f16, u16, [](f16 a, u16 b) { return in_class(a, b); }, false>,
-     &compare<f16, u16, [](f16 a, u16 b) { return in_class(a, b); }, true>},
-    {"class_f32", &compare<f32, u32, [](f32 a, u32 b) { return in_class(a, b); }, false>,
-     &compare<f32, u32, [](f32 a, u32 b) { return in_class(a, b); }, true>},
-    {"class_f64", &compare<f64, u32, [](f64 a, u32 b) { return in_class(a, b); }, false>,
-     &compare<f64, u32, [](f64 a, u32 b) { return in_class(a, b); }, true>},
+    {"class_f16", &compare<f16, u16, in_class<f16>, false>, &compare<f16, u16, in_class<f16>, true>},
+    {"class_f32", &compare<f32, u32, in_class<f32>, false>, &compare<f32, u32, in_class<f32>, true>},
+    {"class_f64", &compare<f64, u32, in_class<f64>, false>, &compare<f64, u32, in_class<f64>, true>},
 };
 
 }  // namespace

@@ -145,18 +145,13 @@ T mantissa_of(T x) {
 }
 
 // v_fract: below 1 also for tiny negative numbers.
-inline f32 fraction(f32 x) {
-  if (!std::isfinite(x)) return std::numeric_limits<f32>::quiet_NaN();
-  return std::fmin(x - std::floor(x), 0x1.fffffep-1f);
-}
-inline f16 fraction(f16 x) {
-  if (!std::isfinite(static_cast<f32>(x))) return std::numeric_limits<f32>::quiet_NaN();
-  const f32 wide = static_cast<f32>(x);
-  return static_cast<f16>(std::fmin(wide - std::floor(wide), 0x1.ffcp-1f));
-}
-inline f64 fraction(f64 x) {
-  if (!std::isfinite(x)) return std::numeric_limits<f64>::quiet_NaN();
-  return std::fmin(x - std::floor(x), 0x1.fffffffffffffp-1);
+template <class T>
+T fraction(T x) {
+  using Wide = std::conditional_t<sizeof(T) == 8, f64, f32>;
+  constexpr Wide most = sizeof(T) == 8 ? Wide(0x1.fffffffffffffp-1) : sizeof(T) == 4 ? 0x1.fffffep-1f : 0x1.ffcp-1f;
+  const Wide wide = static_cast<Wide>(x);
+  if (!std::isfinite(wide)) return static_cast<T>(std::numeric_limits<f32>::quiet_NaN());
+  return static_cast<T>(std::fmin(wide - std::floor(wide), most));
 }
 
 template <class T>

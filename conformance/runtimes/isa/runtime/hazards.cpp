@@ -28,14 +28,11 @@ bool is_timed(const Classified &s) { return s.kind.passes && is_known(*s.inst); 
 Found xdl_result(const Classified &s) { return is_timed(s) && s.kind.xdl ? valu_result(s) : Found{}; }
 Found matrix_f32_result(const Classified &s) { return is_timed(s) && !s.kind.xdl ? valu_result(s) : Found{}; }
 Found matrix_result(const Classified &s) { return is_timed(s) ? valu_result(s) : Found{}; }
-Found xdl_addend(const Classified &s) {
-  const bool reads = is_timed(s) && s.kind.xdl && s.inst->src[2] >= vgpr && s.inst->src[2] < temporary;
-  return reads ? Found({s.inst->src[2], s.kind.words}) : Found{};
-}
 Found matrix_addend(const Classified &s) {
   const bool reads = is_timed(s) && s.inst->src[2] >= vgpr && s.inst->src[2] < temporary;
   return reads ? Found({s.inst->src[2], s.kind.words}) : Found{};
 }
+Found xdl_addend(const Classified &s) { return s.kind.xdl ? matrix_addend(s) : Found{}; }
 // One to a buffer with an offset in a scalar register leaves time enough (LLVM, createsVALUHazard).
 Found wide_store(const Classified &s) {
   const bool slow = s.inst->encoding == Encoding::MUBUF && s.inst->sdst < 128;

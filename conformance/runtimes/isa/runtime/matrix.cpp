@@ -124,25 +124,23 @@ void multiply(Wave &w, const Inst &i) {
   for (u32 r = 0; r < elements / packing; ++r) std::memcpy(w.v[i.dst - vgpr + r], result[r], sizeof(u32) * wave);
 }
 
+// As CDNA 3 spells it, and before.
+#define MFMA(name, old, kind, ...) \
+  {"v_mfma_f32_" name, &multiply<Kind::kind, __VA_ARGS__>}, { "v_mfma_f32_" old, &multiply<Kind::kind, __VA_ARGS__> }
+
 constexpr Semantics matrix_rows[] = {
-    {"v_mfma_f32_16x16x16_f16", &multiply<Kind::F16, 16, 16, f32>},
-    {"v_mfma_f32_16x16x16f16", &multiply<Kind::F16, 16, 16, f32>},
-    {"v_mfma_f32_32x32x8_f16", &multiply<Kind::F16, 32, 8, f32>},
-    {"v_mfma_f32_32x32x8f16", &multiply<Kind::F16, 32, 8, f32>},
-    {"v_mfma_f32_16x16x16_bf16", &multiply<Kind::Bf16, 16, 16, f32>},
-    {"v_mfma_f32_16x16x16bf16_1k", &multiply<Kind::Bf16, 16, 16, f32>},
-    {"v_mfma_f32_32x32x8_bf16", &multiply<Kind::Bf16, 32, 8, f32>},
-    {"v_mfma_f32_32x32x8bf16_1k", &multiply<Kind::Bf16, 32, 8, f32>},
+    MFMA("16x16x16_f16", "16x16x16f16", F16, 16, 16, f32),
+    MFMA("32x32x8_f16", "32x32x8f16", F16, 32, 8, f32),
+    MFMA("16x16x16_bf16", "16x16x16bf16_1k", Bf16, 16, 16, f32),
+    MFMA("32x32x8_bf16", "32x32x8bf16_1k", Bf16, 32, 8, f32),
     {"v_mfma_f32_16x16x32_f16", &multiply<Kind::F16, 16, 32, f32>},
     {"v_mfma_f32_32x32x16_f16", &multiply<Kind::F16, 32, 16, f32>},
     {"v_mfma_f32_16x16x32_bf16", &multiply<Kind::Bf16, 16, 32, f32>},
     {"v_mfma_f32_32x32x16_bf16", &multiply<Kind::Bf16, 32, 16, f32>},
     {"v_mfma_i32_16x16x64_i8", &multiply<Kind::I8, 16, 64, i32>},
     {"v_mfma_i32_32x32x32_i8", &multiply<Kind::I8, 32, 32, i32>},
-    {"v_mfma_f32_16x16x4_f32", &multiply<Kind::F32, 16, 4, f32>},
-    {"v_mfma_f32_16x16x4f32", &multiply<Kind::F32, 16, 4, f32>},
-    {"v_mfma_f32_32x32x2_f32", &multiply<Kind::F32, 32, 2, f32>},
-    {"v_mfma_f32_32x32x2f32", &multiply<Kind::F32, 32, 2, f32>},
+    MFMA("16x16x4_f32", "16x16x4f32", F32, 16, 4, f32),
+    MFMA("32x32x2_f32", "32x32x2f32", F32, 32, 2, f32),
     {"v_mfma_i32_16x16x32_i8", &multiply<Kind::I8, 16, 32, i32>},
     {"v_mfma_i32_32x32x16_i8", &multiply<Kind::I8, 32, 16, i32>},
     {"v_mfma_i32_16x16x16i8", &multiply<Kind::I8, 16, 16, i32>},
@@ -159,3 +157,5 @@ constexpr Semantics matrix_rows[] = {
 Run find_matrix(const char *name) { return find_row(matrix_rows, name); }
 
 }  // namespace isa
+
+#undef MFMA

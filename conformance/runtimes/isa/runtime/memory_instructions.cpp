@@ -143,83 +143,35 @@ void scalar_load_part(Wave &w, const Inst &i) {
   scalars_arrive(w, i, 1);
 }
 
-#define SPACES(row, ...) row("flat_", Space::Generic, __VA_ARGS__), row("global_", Space::Global, __VA_ARGS__)
-#define ALL(row, ...) SPACES(row, __VA_ARGS__), row("scratch_", Space::Scratch, __VA_ARGS__)
-#define LOAD(prefix, space, name, ...) {prefix "load_" name, &load<space, __VA_ARGS__>}
-#define STORE(prefix, space, name, ...) {prefix "store_" name, &store<space, __VA_ARGS__>}
-#define ATOMIC(prefix, space, name, ...) {prefix "atomic_" name, &atomic<space, __VA_ARGS__>}
+#define LOAD(name, ...)                                                                                                \
+  {"flat_load_" name, &load<Space::Generic, __VA_ARGS__>}, {"global_load_" name, &load<Space::Global, __VA_ARGS__>}, { \
+    "scratch_load_" name, &load<Space::Scratch, __VA_ARGS__>                                                           \
+  }
+#define STORE(name, ...)                                            \
+  {"flat_store_" name, &store<Space::Generic, __VA_ARGS__>},        \
+      {"global_store_" name, &store<Space::Global, __VA_ARGS__>}, { \
+    "scratch_store_" name, &store<Space::Scratch, __VA_ARGS__>      \
+  }
+#define ATOMIC(name, ...)                                        \
+  {"flat_atomic_" name, &atomic<Space::Generic, __VA_ARGS__>}, { \
+    "global_atomic_" name, &atomic<Space::Global, __VA_ARGS__>   \
+  }
+#define SCALAR(name, ...) {"s_load_" name, __VA_ARGS__}
 
 constexpr Semantics memory_rows[] = {
-    {"s_load_dword", &scalar_load<1>},
-    {"s_load_dwordx2", &scalar_load<2>},
-    {"s_load_dwordx3", &scalar_load<3>},
-    {"s_load_ushort", &scalar_load_part<u16>},
-    {"s_load_sshort", &scalar_load_part<i16>},
-    {"s_load_ubyte", &scalar_load_part<u8>},
-    {"s_load_sbyte", &scalar_load_part<i8>},
-    {"s_load_dwordx4", &scalar_load<4>},
-    {"s_load_dwordx8", &scalar_load<8>},
-    {"s_load_dwordx16", &scalar_load<16>},
-    ALL(LOAD, "ubyte", u8, 1),
-    ALL(LOAD, "sbyte", i8, 1),
-    ALL(LOAD, "ushort", u16, 1),
-    ALL(LOAD, "sshort", i16, 1),
-    ALL(LOAD, "dword", u32, 1),
-    ALL(LOAD, "dwordx2", u32, 2),
-    ALL(LOAD, "dwordx3", u32, 3),
-    ALL(LOAD, "dwordx4", u32, 4),
-    ALL(LOAD, "ubyte_d16", u8, 1, Half::Low),
-    ALL(LOAD, "ubyte_d16_hi", u8, 1, Half::High),
-    ALL(LOAD, "sbyte_d16", i8, 1, Half::Low),
-    ALL(LOAD, "sbyte_d16_hi", i8, 1, Half::High),
-    ALL(LOAD, "short_d16", u16, 1, Half::Low),
-    ALL(LOAD, "short_d16_hi", u16, 1, Half::High),
-    ALL(STORE, "byte", u8, 1),
-    ALL(STORE, "byte_d16_hi", u8, 1, true),
-    ALL(STORE, "short", u16, 1),
-    ALL(STORE, "short_d16_hi", u16, 1, true),
-    ALL(STORE, "dword", u32, 1),
-    ALL(STORE, "dwordx2", u32, 2),
-    ALL(STORE, "dwordx3", u32, 3),
-    ALL(STORE, "dwordx4", u32, 4),
-    SPACES(ATOMIC, "swap", u32, swapped<u32>),
-    SPACES(ATOMIC, "cmpswap", u32, swapped<u32>, true),
-    SPACES(ATOMIC, "add", u32, added<u32>),
-    SPACES(ATOMIC, "sub", u32, subtracted<u32>),
-    SPACES(ATOMIC, "smin", i32, lesser<i32>),
-    SPACES(ATOMIC, "umin", u32, lesser<u32>),
-    SPACES(ATOMIC, "smax", i32, greater<i32>),
-    SPACES(ATOMIC, "umax", u32, greater<u32>),
-    SPACES(ATOMIC, "and", u32, anded<u32>),
-    SPACES(ATOMIC, "or", u32, ored<u32>),
-    SPACES(ATOMIC, "xor", u32, xored<u32>),
-    SPACES(ATOMIC, "inc", u32, incremented<u32>),
-    SPACES(ATOMIC, "dec", u32, decremented<u32>),
-    SPACES(ATOMIC, "add_f32", f32, added<f32>),
-    SPACES(ATOMIC, "add_f64", f64, added<f64>),
-    SPACES(ATOMIC, "min_f64", f64, lesser_float<f64>),
-    SPACES(ATOMIC, "max_f64", f64, greater_float<f64>),
-    SPACES(ATOMIC, "min_f32", f32, lesser_float<f32>),
-    SPACES(ATOMIC, "max_f32", f32, greater_float<f32>),
-    SPACES(ATOMIC, "min_num_f32", f32, lesser_number<f32>),
-    SPACES(ATOMIC, "max_num_f32", f32, greater_number<f32>),
-    SPACES(ATOMIC, "pk_add_f16", u32, added_halves),
-    SPACES(ATOMIC, "pk_add_bf16", u32, added_brain_floats),
-    SPACES(ATOMIC, "csub", u32, subtracted_to_zero<u32>),
-    SPACES(ATOMIC, "cond_sub", u32, subtracted_if_less<u32>),
-    SPACES(ATOMIC, "swap_x2", u64, swapped<u64>),
-    SPACES(ATOMIC, "cmpswap_x2", u64, swapped<u64>, true),
-    SPACES(ATOMIC, "add_x2", u64, added<u64>),
-    SPACES(ATOMIC, "sub_x2", u64, subtracted<u64>),
-    SPACES(ATOMIC, "smin_x2", i64, lesser<i64>),
-    SPACES(ATOMIC, "umin_x2", u64, lesser<u64>),
-    SPACES(ATOMIC, "smax_x2", i64, greater<i64>),
-    SPACES(ATOMIC, "umax_x2", u64, greater<u64>),
-    SPACES(ATOMIC, "inc_x2", u64, incremented<u64>),
-    SPACES(ATOMIC, "dec_x2", u64, decremented<u64>),
-    SPACES(ATOMIC, "and_x2", u64, anded<u64>),
-    SPACES(ATOMIC, "or_x2", u64, ored<u64>),
-    SPACES(ATOMIC, "xor_x2", u64, xored<u64>),
+    BOTH(SCALAR, "dword", "b32", &scalar_load<1>),
+    BOTH(SCALAR, "dwordx2", "b64", &scalar_load<2>),
+    BOTH(SCALAR, "dwordx3", "b96", &scalar_load<3>),
+    BOTH(SCALAR, "dwordx4", "b128", &scalar_load<4>),
+    BOTH(SCALAR, "dwordx8", "b256", &scalar_load<8>),
+    BOTH(SCALAR, "dwordx16", "b512", &scalar_load<16>),
+    SCALAR("u16", &scalar_load_part<u16>),
+    SCALAR("i16", &scalar_load_part<i16>),
+    SCALAR("u8", &scalar_load_part<u8>),
+    SCALAR("i8", &scalar_load_part<i8>),
+    LOADS(LOAD),
+    STORES(STORE),
+    ATOMICS(ATOMIC),
 };
 
 }  // namespace
@@ -228,8 +180,7 @@ Run find_memory(const char *name) { return find_row(memory_rows, name); }
 
 }  // namespace isa
 
-#undef SPACES
-#undef ALL
 #undef LOAD
 #undef STORE
 #undef ATOMIC
+#undef SCALAR

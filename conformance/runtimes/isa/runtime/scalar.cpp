@@ -90,22 +90,20 @@ template <auto f>
 void two(Wave &w, const Inst &i) {  // SCC as it was
   w.set_scalar(i.dst, f(s0(w, i), s1(w, i)));
 }
-template <auto f>
-void bits32(Wave &w, const Inst &i) {  // SCC: not 0
-  const u32 r = f(s0(w, i), s1(w, i));
-  w.set_scalar(i.dst, r);
-  w.scc_ = r != 0;
+// One register, or two for 64 bits.
+template <class T>
+T get(const Wave &w, u16 code, const Inst &i) {
+  if constexpr (sizeof(T) == 8)
+    return w.scalar64(code, i);
+  else
+    return w.scalar(code, i);
 }
-template <auto f>
-void bits64(Wave &w, const Inst &i) {
-  const u64 r = f(d0(w, i), d1(w, i));
-  w.set_scalar64(i.dst, r);
-  w.scc_ = r != 0;
-}
-template <auto f>
-void shift64(Wave &w, const Inst &i) {
-  const u64 r = f(d0(w, i), s1(w, i));
-  w.set_scalar64(i.dst, r);
+void set(Wave &w, u16 code, u32 value) { w.set_scalar(code, value); }
+void set(Wave &w, u16 code, u64 value) { w.set_scalar64(code, value); }
+template <class T, class U, auto f>
+void bits(Wave &w, const Inst &i) {  // SCC: not 0
+  const T r = f(get<T>(w, i.src[0], i), get<U>(w, i.src[1], i));
+  set(w, i.dst, r);
   w.scc_ = r != 0;
 }
 template <auto f>
@@ -136,19 +134,18 @@ void one64(Wave &w, const Inst &i) {
   w.set_scalar64(i.dst, r);
   if (sets_scc) w.scc_ = r != 0;
 }
-template <auto f>
-void save_exec(Wave &w, const Inst &i) {
-  const u64 old = w.exec_, mask = d0(w, i);
-  w.set_scalar64(i.dst, old);
-  w.exec_ = f(mask, old);
-  w.scc_ = w.exec_ != 0;
+// `exec`, or its lower half; SCC: not 0.
+template <class T>
+void set_exec(Wave &w, u64 value) {
+  constexpr u64 part = static_cast<T>(~T{0});
+  w.exec_ = (w.exec_ & ~part) | (value & part);
+  w.scc_ = static_cast<T>(value) != 0;
 }
-template <auto f>
-void save_exec32(Wave &w, const Inst &i) {
-  const u32 old = static_cast<u32>(w.exec_), mask = s0(w, i);
-  w.set_scalar(i.dst, old);
-  w.set_scalar(exec, static_cast<u32>(f(mask, old)));
-  w.scc_ = static_cast<u32>(w.exec_) != 0;
+template <class T, auto f>
+void save_exec(Wave &w, const Inst &i) {
+  const T old = static_cast<T>(w.exec_), mask = get<T>(w, i.src[0], i);
+  set(w, i.dst, old);
+  set_exec<T>(w, f(mask, old));
 }
 template <auto f>
 void compare32(Wave &w, const Inst &i) {
@@ -201,29 +198,22 @@ u16 relative(const Wave &w, const Inst &i, u16 code, u32 words) {
   if (code > 105 || at + words > 106) throw Fault(Fault::Other, "a relative move outside of the registers");
   return static_cast<u16>(at);
 }
-template <auto f>
+template <class T, auto f>
 void write_exec(Wave &w, const Inst &i) {
-  w.exec_ = f(d0(w, i), w.exec_);
-  w.set_scalar64(i.dst, w.exec_);
-  w.scc_ = w.exec_ != 0;
-}
-template <auto f>
-void write_exec32(Wave &w, const Inst &i) {
-  w.set_scalar(exec, static_cast<u32>(f(s0(w, i), w.exec_)));
-  w.set_scalar(i.dst, static_cast<u32>(w.exec_));
-  w.scc_ = static_cast<u32>(w.exec_) != 0;
+  set_exec<T>(w, f(get<T>(w, i.src[0], i), w.exec_));
+  set(w, i.dst, static_cast<T>(w.exec_));
 }
 
 #define CMP(name, ...) {name, &compare32<[](u32 a, u32 b) -> bool { return __VA_ARGS__; }>}
 #define CMPK(name, ...) {name, &compare_k<[](i32 a, i32 b) -> bool { return __VA_ARGS__; }>}
 #define CMPKU(name, ...) {name, &compare_ku<[](u32 a, u32 b) -> bool { return __VA_ARGS__; }>}
-#define B32(name, ...) {name, &bits32<[](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
-#define B64(name, ...) {name, &bits64<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
+#define B32(name, ...) {name, &bits<u32, u32, [](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
+#define B64(name, ...) {name, &bits<u64, u64, [](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}
 #define T32(name, ...) {name, &two<[](u32 a, u32 b) -> u32 { return __VA_ARGS__; }>}
 #define LOGIC(op, ...) B32("s_" op "_b32", static_cast<u32>(__VA_ARGS__)), B64("s_" op "_b64", __VA_ARGS__)
-#define SAVE(op, ...)                                                                       \
-  {"s_" op "_saveexec_b64", &save_exec<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}, { \
-    "s_" op "_saveexec_b32", &save_exec32<[](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>  \
+#define SAVE(op, ...)                                                                            \
+  {"s_" op "_saveexec_b64", &save_exec<u64, [](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>}, { \
+    "s_" op "_saveexec_b32", &save_exec<u32, [](u64 a, u64 b) -> u64 { return __VA_ARGS__; }>    \
   }
 
 constexpr Semantics scalar_rows[] = {
@@ -258,10 +248,10 @@ constexpr Semantics scalar_rows[] = {
     {"s_movrels_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scalar64(relative(w, i, i.src[0], 2), i)); }},
     {"s_movreld_b32", [](Wave &w, const Inst &i) { w.set_scalar(relative(w, i, i.dst, 1), s0(w, i)); }},
     {"s_movreld_b64", [](Wave &w, const Inst &i) { w.set_scalar64(relative(w, i, i.dst, 2), d0(w, i)); }},
-    {"s_andn1_wrexec_b64", &write_exec<[](u64 a, u64 b) { return ~a & b; }>},
-    {"s_andn2_wrexec_b64", &write_exec<[](u64 a, u64 b) { return a & ~b; }>},
-    {"s_andn1_wrexec_b32", &write_exec32<[](u64 a, u64 b) { return ~a & b; }>},
-    {"s_andn2_wrexec_b32", &write_exec32<[](u64 a, u64 b) { return a & ~b; }>},
+    {"s_andn1_wrexec_b64", &write_exec<u64, [](u64 a, u64 b) { return ~a & b; }>},
+    {"s_andn2_wrexec_b64", &write_exec<u64, [](u64 a, u64 b) { return a & ~b; }>},
+    {"s_andn1_wrexec_b32", &write_exec<u32, [](u64 a, u64 b) { return ~a & b; }>},
+    {"s_andn2_wrexec_b32", &write_exec<u32, [](u64 a, u64 b) { return a & ~b; }>},
     {"s_sext_i32_i8", &one32<[](u32 a) { return static_cast<u32>(static_cast<i8>(a)); }>},
     {"s_sext_i32_i16", &one32<[](u32 a) { return static_cast<u32>(static_cast<i16>(a)); }>},
     {"s_bitset0_b32", [](Wave &w, const Inst &i) { w.set_scalar(i.dst, w.scalar(i.dst, i) & ~(1u << (s0(w, i) & 31))); }},
@@ -286,13 +276,13 @@ constexpr Semantics scalar_rows[] = {
     {"s_cselect_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, w.scc_ ? d0(w, i) : d1(w, i)); }},
     B32("s_lshl_b32", a << (b & 31)), B32("s_lshr_b32", a >> (b & 31)),
     B32("s_ashr_i32", static_cast<u32>(s(a) >> (b & 31))),
-    {"s_lshl_b64", &shift64<[](u64 a, u32 b) { return a << (b & 63); }>},
-    {"s_lshr_b64", &shift64<[](u64 a, u32 b) { return a >> (b & 63); }>},
-    {"s_ashr_i64", &shift64<[](u64 a, u32 b) { return static_cast<u64>(static_cast<i64>(a) >> (b & 63)); }>},
+    {"s_lshl_b64", &bits<u64, u32, [](u64 a, u32 b) { return a << (b & 63); }>},
+    {"s_lshr_b64", &bits<u64, u32, [](u64 a, u32 b) { return a >> (b & 63); }>},
+    {"s_ashr_i64", &bits<u64, u32, [](u64 a, u32 b) { return static_cast<u64>(static_cast<i64>(a) >> (b & 63)); }>},
     B32("s_bfe_u32", field(a, b)),
     B32("s_bfe_i32", static_cast<u32>(field64(static_cast<u64>(static_cast<i64>(s(a))), b & ~32u, true))),
-    {"s_bfe_u64", &shift64<[](u64 a, u32 b) { return field64(a, b, false); }>},
-    {"s_bfe_i64", &shift64<[](u64 a, u32 b) { return field64(a, b, true); }>},
+    {"s_bfe_u64", &bits<u64, u32, [](u64 a, u32 b) { return field64(a, b, false); }>},
+    {"s_bfe_i64", &bits<u64, u32, [](u64 a, u32 b) { return field64(a, b, true); }>},
     T32("s_bfm_b32", ((1u << (a & 31)) - 1) << (b & 31)),
     {"s_bfm_b64", [](Wave &w, const Inst &i) { w.set_scalar64(i.dst, ((u64{1} << (s0(w, i) & 63)) - 1) << (s1(w, i) & 63)); }},
     T32("s_mul_i32", a * b),

@@ -19,6 +19,10 @@ template <auto f>
 void float_two(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, bits_of(static_cast<f32>(f(float_at(w, i, 0), float_at(w, i, 1)))));
 }
+// s_fmamk, s_fmaak: the literal is among the sources.
+void fused_three(Wave &w, const Inst &i) {
+  w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
+}
 template <auto f>
 void half_two(Wave &w, const Inst &i) {
   w.set_scalar(i.dst, bits_of(static_cast<f16>(f(half_at(w, i, 0), half_at(w, i, 1)))));
@@ -59,14 +63,8 @@ constexpr Semantics scalar_float_rows[] = {
        const f32 c = std::bit_cast<f32>(w.scalar(i.dst, i));
        w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), c)));
      }},
-    {"s_fmamk_f32",
-     [](Wave &w, const Inst &i) {
-       w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
-     }},
-    {"s_fmaak_f32",
-     [](Wave &w, const Inst &i) {
-       w.set_scalar(i.dst, bits_of(fused(float_at(w, i, 0), float_at(w, i, 1), float_at(w, i, 2))));
-     }},
+    {"s_fmamk_f32", &fused_three},
+    {"s_fmaak_f32", &fused_three},
     TWO("maximum", ieee_maximum(a, b)),
     TWO("minimum", ieee_minimum(a, b)),
     {"s_fmac_f16",

@@ -134,13 +134,16 @@ u32 half_bits(f32 x) { return bits_of(static_cast<f16>(x)); }
       F2("v_max_" type, T, maximum(a, b)), F2("v_min_" type, T, minimum(a, b)),             \
       F2("v_sub_" type, T, static_cast<T>(a - b)), F2("v_subrev_" type, T, static_cast<T>(b - a))
 
-// One after the other: the median of three, and what holds a number between two.
-#define MIXED(type, T, keeps)                                                                     \
-  F3("v_med3_" type, T, keeps, median<T, minimum<T>, maximum<T>>(a, b, c)),                       \
-      F3("v_med3_num_" type, T, keeps, median<T, minimum_number<T>, maximum_number<T>>(a, b, c)), \
-      F3("v_maxmin_" type, T, keeps, minimum(maximum(a, b), c)),                                  \
-      F3("v_minmax_" type, T, keeps, maximum(minimum(a, b), c)),                                  \
-      F3("v_maxmin_num_" type, T, keeps, minimum_number(maximum_number(a, b), c)),                \
+// One after the other: the greatest, the least and the median of three, and what holds a number between two.
+#define MIXED(type, T, keeps)                                                                                       \
+  F3("v_max3_" type, T, keeps, maximum(maximum(a, b), c)), F3("v_min3_" type, T, keeps, minimum(minimum(a, b), c)), \
+      F3("v_max3_num_" type, T, keeps, maximum_number(maximum_number(a, b), c)),                                    \
+      F3("v_min3_num_" type, T, keeps, minimum_number(minimum_number(a, b), c)),                                    \
+      F3("v_med3_" type, T, keeps, median<T, minimum<T>, maximum<T>>(a, b, c)),                                     \
+      F3("v_med3_num_" type, T, keeps, median<T, minimum_number<T>, maximum_number<T>>(a, b, c)),                   \
+      F3("v_maxmin_" type, T, keeps, minimum(maximum(a, b), c)),                                                    \
+      F3("v_minmax_" type, T, keeps, maximum(minimum(a, b), c)),                                                    \
+      F3("v_maxmin_num_" type, T, keeps, minimum_number(maximum_number(a, b), c)),                                  \
       F3("v_minmax_num_" type, T, keeps, maximum_number(minimum_number(a, b), c))
 #define IEEE_EXTREMES(type, T)                                                                \
   F2("v_maximum_" type, T, ieee_maximum(a, b)), F2("v_minimum_" type, T, ieee_minimum(a, b)), \
@@ -162,17 +165,9 @@ constexpr Semantics float_rows[] = {
     F3("v_fma_f64", f64, false, fused(a, b, c)),
     F3("v_fma_f16", f16, true, fused(a, b, c)),
     F3("v_fma_legacy_f16", f16, false, fused(a, b, c)),
-    F3("v_max3_f32", f32, false, maximum(maximum(a, b), c)),
-    F3("v_min3_f32", f32, false, minimum(minimum(a, b), c)),
     NUMBERS("f16", f16),
     NUMBERS("f32", f32),
     NUMBERS("f64", f64),
-    F3("v_max3_num_f32", f32, false, maximum_number(maximum_number(a, b), c)),
-    F3("v_min3_num_f32", f32, false, minimum_number(minimum_number(a, b), c)),
-    F3("v_max3_num_f16", f16, true, maximum_number(maximum_number(a, b), c)),
-    F3("v_min3_num_f16", f16, true, minimum_number(minimum_number(a, b), c)),
-    F3("v_max3_f16", f16, true, maximum(maximum(a, b), c)),
-    F3("v_min3_f16", f16, true, minimum(minimum(a, b), c)),
     MIXED("f32", f32, false),
     MIXED("f16", f16, true),
     IEEE_EXTREMES("f32", f32),

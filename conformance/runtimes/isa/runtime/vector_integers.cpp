@@ -99,20 +99,16 @@ void mask_count(Wave &w, const Inst &i) {
 
 // Accumulation registers are those behind the first 256.
 constexpr u16 accumulation = 256;
-void from_accumulation(Wave &w, const Inst &i) {
-  u32 r[lanes];
-  std::memcpy(r, w.in(i.src[0] - vgpr + accumulation), sizeof r);
-  put_words(w, w.exec_, i.dst - vgpr, r);
-}
 void to_accumulation(Wave &w, const Inst &i) {
   u32 a_[lanes];
   const u32 *a = source(w, i, 0, a_);
   put_words(w, w.exec_, i.dst - vgpr + accumulation, a);
 }
-void within_accumulation(Wave &w, const Inst &i) {
+template <u16 to>
+void from_accumulation(Wave &w, const Inst &i) {
   u32 r[lanes];
   std::memcpy(r, w.in(i.src[0] - vgpr + accumulation), sizeof r);
-  put_words(w, w.exec_, i.dst - vgpr + accumulation, r);
+  put_words(w, w.exec_, i.dst - vgpr + to, r);
 }
 
 u32 permute_bytes(u32 a, u32 b, u32 selectors) {
@@ -225,6 +221,15 @@ u32 low24u(u32 a) { return a & 0xffffff; }
 #define H3(name, T, keeps, ...) \
   {name, &ternary<T, T, T, T, [](T a, T b, T c) -> T { return static_cast<T>(__VA_ARGS__); }, keeps>}
 
+// The greatest, the least and the median, and what holds a number between two.
+#define ORDERED(type, two, keeps)                                                              \
+  two("v_max_" #type, std::max(a, b)), two("v_min_" #type, std::min(a, b)),                    \
+      H3("v_max3_" #type, type, keeps, std::max(std::max(a, b), c)),                           \
+      H3("v_min3_" #type, type, keeps, std::min(std::min(a, b), c)),                           \
+      H3("v_med3_" #type, type, keeps, std::max(std::min(a, b), std::min(std::max(a, b), c))), \
+      H3("v_maxmin_" #type, type, keeps, std::min(std::max(a, b), c)),                         \
+      H3("v_minmax_" #type, type, keeps, std::max(std::min(a, b), c))
+
 constexpr Semantics saturating_rows[] = {
     U2("v_add_u32", saturated<u32>(i64{a} + b)),    U2("v_sub_u32", saturated<u32>(i64{a} - b)),
     U2("v_subrev_u32", saturated<u32>(i64{b} - a)), I2("v_add_i32", saturated<i32>(i64{a} + b)),
@@ -236,9 +241,9 @@ constexpr Semantics saturating_rows[] = {
 constexpr Semantics integer_rows[] = {
     U1("v_mov_b32", a),
     {"v_mov_b64", &unary<u64, u64, [](u64 a) { return a; }>},
-    {"v_accvgpr_read_b32", &from_accumulation},
+    {"v_accvgpr_read_b32", &from_accumulation<0>},
     {"v_accvgpr_write_b32", &to_accumulation},
-    {"v_accvgpr_mov_b32", &within_accumulation},
+    {"v_accvgpr_mov_b32", &from_accumulation<accumulation>},
     U1("v_not_b32", ~a),
     U1("v_bfrev_b32", reversed_bits(a)),
     U1("v_ffbh_u32", leading_zeros(a)),
@@ -267,16 +272,10 @@ constexpr Semantics integer_rows[] = {
     {"v_lshlrev_b64", &binary<u64, u32, u64, [](u32 a, u64 b) { return b << (a & 63); }>},
     {"v_lshrrev_b64", &binary<u64, u32, u64, [](u32 a, u64 b) { return b >> (a & 63); }>},
     {"v_ashrrev_i64", &binary<i64, u32, i64, [](u32 a, i64 b) { return b >> (a & 63); }>},
-    U2("v_max_u32", std::max(a, b)),
-    U2("v_min_u32", std::min(a, b)),
-    I2("v_max_i32", std::max(a, b)),
-    I2("v_min_i32", std::min(a, b)),
-    U3("v_max3_u32", std::max(std::max(a, b), c)),
-    U3("v_min3_u32", std::min(std::min(a, b), c)),
-    I3("v_max3_i32", std::max(std::max(a, b), c)),
-    I3("v_min3_i32", std::min(std::min(a, b), c)),
-    I3("v_med3_i32", std::max(std::min(a, b), std::min(std::max(a, b), c))),
-    U3("v_med3_u32", std::max(std::min(a, b), std::min(std::max(a, b), c))),
+    ORDERED(u32, U2, false),
+    ORDERED(i32, I2, false),
+    ORDERED(u16, H2, true),
+    ORDERED(i16, S2, true),
     U2("v_mul_lo_u32", a *b),
     U2("v_mul_hi_u32", static_cast<u32>(u64{a} * b >> 32)),
     I2("v_mul_hi_i32", static_cast<i32>(i64{a} * b >> 32)),
@@ -305,10 +304,6 @@ constexpr Semantics integer_rows[] = {
     U3("v_alignbit_b32", static_cast<u32>((u64{a} << 32 | b) >> (c & 31))),
     U3("v_alignbyte_b32", static_cast<u32>((u64{a} << 32 | b) >> (8 * (c & 3)))),
     U3("v_perm_b32", permute_bytes(a, b, c)),
-    U3("v_maxmin_u32", std::min(std::max(a, b), c)),
-    U3("v_minmax_u32", std::max(std::min(a, b), c)),
-    I3("v_maxmin_i32", std::min(std::max(a, b), c)),
-    I3("v_minmax_i32", std::max(std::min(a, b), c)),
     U3("v_sad_u8", differences<8>(a, b) + c),
     U3("v_sad_hi_u8", (differences<8>(a, b) << 16) + c),
     U3("v_msad_u8", differences<8, true>(a, b) + c),
@@ -348,10 +343,6 @@ constexpr Semantics integer_rows[] = {
     H2("v_sub_u16", a - b),
     H2("v_subrev_u16", b - a),
     H2("v_mul_lo_u16", u32{a} * b),
-    H2("v_max_u16", std::max(a, b)),
-    H2("v_min_u16", std::min(a, b)),
-    S2("v_max_i16", std::max(a, b)),
-    S2("v_min_i16", std::min(a, b)),
     H2("v_lshlrev_b16", b << (a & 15)),
     H2("v_lshrrev_b16", b >> (a & 15)),
     S2("v_ashrrev_i16", b >> (a & 15)),
@@ -359,12 +350,6 @@ constexpr Semantics integer_rows[] = {
     H3("v_mad_u16", u16, true, u32{a} * b + c),
     H3("v_mad_i16", i16, true, a *b + c),
     H3("v_mad_legacy_i16", i16, false, a *b + c),
-    H3("v_max3_u16", u16, true, std::max(std::max(a, b), c)),
-    H3("v_min3_u16", u16, true, std::min(std::min(a, b), c)),
-    H3("v_med3_u16", u16, true, std::max(std::min(a, b), std::min(std::max(a, b), c))),
-    H3("v_max3_i16", i16, true, std::max(std::max(a, b), c)),
-    H3("v_min3_i16", i16, true, std::min(std::min(a, b), c)),
-    H3("v_med3_i16", i16, true, std::max(std::min(a, b), std::min(std::max(a, b), c))),
     {"v_mov_b16", &unary<u16, u16, [](u16 a) { return a; }>},
     {"v_not_b16", &unary<u16, u16, [](u16 a) { return static_cast<u16>(~a); }>},
     H2("v_and_b16", a &b),
@@ -394,3 +379,4 @@ Run find_saturating(const char *name) {
 #undef S2
 #undef K2
 #undef H3
+#undef ORDERED

@@ -24,6 +24,15 @@ const T *half(Wave &w, const Inst &i, int n, bool high, T *buffer) {
   return source(w, one, n, buffer);
 }
 
+// `f` of as many sources of a lane as it takes.
+template <int count, auto f, class T>
+T applied(const T *const (&s)[3], int l) {
+  if constexpr (count == 2)
+    return f(s[0][l], s[1][l]);
+  else
+    return f(s[0][l], s[1][l], s[2][l]);
+}
+
 template <class T, int count, auto f>
 void packed_halves(Wave &w, const Inst &i) {
   u32 both[lanes];
@@ -31,11 +40,7 @@ void packed_halves(Wave &w, const Inst &i) {
     T s_[3][lanes], r[lanes];
     const T *s[3] = {};
     for (int n = 0; n < count; ++n) s[n] = half(w, i, n, high, s_[n]);
-    for (int l = 0; l < lanes; ++l)
-      if constexpr (count == 2)
-        r[l] = f(s[0][l], s[1][l]);
-      else
-        r[l] = f(s[0][l], s[1][l], s[2][l]);
+    for (int l = 0; l < lanes; ++l) r[l] = applied<count, f>(s, l);
     if constexpr (is_float<T>) clamp(i, r);
     for (int l = 0; l < lanes; ++l) {
       const u32 bits = std::bit_cast<u16>(r[l]);
@@ -63,13 +68,7 @@ void packed_floats(Wave &w, const Inst &i) {
     f32 s_[3][lanes];
     const f32 *s[3] = {};
     for (int n = 0; n < count; ++n) s[n] = element(w, i, n, high, s_[n]);
-    for (int l = 0; l < lanes; ++l)
-      if constexpr (count == 1)
-        r[high][l] = f(s[0][l]);
-      else if constexpr (count == 2)
-        r[high][l] = f(s[0][l], s[1][l]);
-      else
-        r[high][l] = f(s[0][l], s[1][l], s[2][l]);
+    for (int l = 0; l < lanes; ++l) r[high][l] = applied<count, f>(s, l);
     clamp(i, r[high]);
   }
   for (int high = 0; high < 2; ++high)

@@ -54,7 +54,6 @@ void wait_for_two(Wave &w, const Inst &i) {
 void wait_until_idle(Wave &w, const Inst &) {
   for (const Counter counter : {Counter::Vector, Counter::Lds, Counter::Scalar}) w.waits.wait(counter, 0);
 }
-void stores_have_no_registers(Wave &, const Inst &) {}
 
 constexpr Semantics wait_rows[] = {
     {"s_waitcnt", &wait_for_all},
@@ -62,16 +61,12 @@ constexpr Semantics wait_rows[] = {
     {"s_waitcnt_vmcnt", &wait_for<Counter::Vector, 0>},
     {"s_waitcnt_lgkmcnt", &wait_for_two<Counter::Lds, Counter::Scalar, 0>},
     {"s_waitcnt_vscnt", &wait_for<Counter::Store, 0>},
-    {"s_waitcnt_expcnt", &stores_have_no_registers},
     {"s_wait_loadcnt", &wait_for<Counter::Vector, 0>},
     {"s_wait_dscnt", &wait_for<Counter::Lds, 0>},
     {"s_wait_kmcnt", &wait_for<Counter::Scalar, 0>},
     {"s_wait_loadcnt_dscnt", &wait_for_two<Counter::Vector, Counter::Lds, 8>},
     {"s_wait_storecnt_dscnt", &wait_for_two<Counter::Store, Counter::Lds, 8>},
     {"s_wait_storecnt", &wait_for<Counter::Store, 0>},
-    {"s_wait_expcnt", &stores_have_no_registers},
-    {"s_wait_samplecnt", &stores_have_no_registers},
-    {"s_wait_bvhcnt", &stores_have_no_registers},
 };
 
 }  // namespace
