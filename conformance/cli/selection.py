@@ -73,7 +73,9 @@ def select(
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:
-    """``kernels`` without the launchers where no source of ``tree`` may define one: nobody asked for them by name."""
+    """``kernels`` without libraries, and without launchers where no source of ``tree`` may define one: nobody asked for
+    them by name."""
+    kernels = [kernel for kernel in kernels if not kernel.is_library]
     names = [tree.declared.names.port(kernel.name) for kernel in kernels if kernel.is_launcher]
     found = any(may_define(source, names, tree.options) for source in find_sources(tree.path))
     return [kernel for kernel in kernels if found or not kernel.is_launcher]

@@ -83,6 +83,7 @@ class _Loaded(_Answer):
 
 class _Function(_Answer):
     function: int | None = None
+    about: Text = ""
 
 
 class _Misuse(_Shape):
@@ -173,6 +174,15 @@ class Executor:
         self.drain()
         answer = self._ask({"do": "function", "module": module, "name": name, "launcher": launcher}, _Function)
         return None if answer.function is None else Function(name, answer.function)
+
+    def library(self, name: str) -> tuple[Function | None, str]:
+        """What makes the call ``name`` of the vendor's library, and the library's name; ``None`` and why there is none.
+
+        Raises ``HipError`` and ``Lost``.
+        """
+        self.drain()
+        answer = self._ask({"do": "library", "name": name}, _Function)
+        return None if answer.function is None else Function(name, answer.function), answer.about
 
     def submit(
         self,

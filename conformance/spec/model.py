@@ -132,9 +132,10 @@ class Family(Strict):
     variant: dict[Axis, Name] = Field(
         default={}, description="a mapping from further axes to a value, or to another axis in braces"
     )
-    entry: Literal["kernel", "launcher"] = Field(
+    entry: Literal["kernel", "launcher", "library"] = Field(
         default="kernel",
-        description="kernel: loaded by name; launcher: a linked host function, counted apart from the kernels",
+        description="kernel: loaded by name; launcher: a linked host function; library: a function of cuBLAS or its like; "
+        "each is counted apart",
     )
     source: Text | None = Field(
         default=None,
