@@ -10,7 +10,7 @@ rounded to the 11 bits of TF32, and f16 sums be kept in f16; of bf16 operands th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,10 @@ def gemm(
     stride_c: int,
     batch_size: int,
     reduced: int,
+    beta: int = 0,
 ) -> dict[str, Expected]:
     """Column ``j``, row ``i`` of batch ``z`` at ``c[z * stride_c + j * ldc + i]``: the sum over ``k`` of ``a`` times
-    ``b``, of which either may be transposed."""
+    ``b``, of which either may be transposed; with ``beta``, which Candle has at 0, it is added to what was there."""
     name = variant["dtype"]
     rows, columns, inner, batch = int(m), int(n), int(k), int(batch_size)
     left = a[_places(batch, rows, inner, int(lda), int(stride_a), bool(transa))]
@@ -75,9 +76,13 @@ def gemm(
     wide = np.dtype(np.float64) if kind.size < 8 else np.dtype(LONG)
     lost = _TF32 if name == "f32" and reduced else 0
     terms = _terms(left, right, wide, 2 if dtype(name).size == 2 else 1, lost)
+    at = _places(batch, rows, columns, int(ldc), int(stride_c), False)
+    if beta:
+        before = c[at].astype(wide)
+        up, down = np.maximum(before, 0), np.maximum(-before, 0)
+        terms = replace(terms, positive=terms.positive + up, negative=terms.negative + down, count=terms.count + 1)
     value = store(terms.total.astype(LONG))
     found = any_order(terms, kind, value, store)
-    at = _places(batch, rows, columns, int(ldc), int(stride_c), False)
     return {"c": placed(c, found, at.reshape(-1))}
 
 

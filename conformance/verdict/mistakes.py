@@ -74,6 +74,18 @@ _SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
     (("src_s", "dst_s"),),
 )
 
+# Of matrix products: the parameters that another's value, or a number, is taken for.
+_OF_PRODUCTS: tuple[tuple[str, dict[str, str | int]], ...] = (
+    ("transposes swapped", {"transa": "transb", "transb": "transa"}),
+    *(
+        ("leading dimension of the other operand", dict(taken))
+        for taken in ({"lda": "ldb"}, {"ldb": "lda"}, {"lda": "ldb", "ldb": "lda"})
+    ),
+    *(("batch stride 0", dict.fromkeys(names, 0)) for names in (["stride_a"], ["stride_b"], ["stride_a", "stride_b"])),
+    ("beta not 0", {"beta": 1}),
+    ("sums in f16", {"reduced": 1}),
+)
+
 _OTHER_WAVE = {32: 64, 64: 32}
 _MOST_THREADS = 1024
 
@@ -84,6 +96,8 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     """The mistakes that make a difference to the arguments of ``launch``: a name, and the arguments with it made."""
     given = launch.reference_arguments()
     yield from _of_strides(kernel, launch, given)
+    if kernel.launch == "gemm":
+        yield from _of_products(kernel, given)
     for name, value in _LOST:
         if name in given and given[name] != value:
             yield f"{name} ignored", partial(_with, given, name, type(given[name])(value))
@@ -98,6 +112,14 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
     for name in _NULLED:
         if given.get(name) is not None:
             yield f"{name} ignored", partial(_with, given, name, None)
+
+
+def _of_products(kernel: Kernel, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
+    for name, taken in _OF_PRODUCTS:
+        changed = {key: given[value] if isinstance(value, str) else np.int64(value) for key, value in taken.items()}
+        if name != "sums in f16" or kernel.variant["dtype"] == "f16":
+            if any(given.get(key, 0) != value for key, value in changed.items()):
+                yield name, partial(dict, {**given, **changed})
 
 
 def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:

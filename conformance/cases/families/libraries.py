@@ -24,8 +24,8 @@ from conformance.spec.kernel import Kernel
 ROWS = rows_beside(__file__)
 LAYOUTS = ("row", "transposed", "one", "one_transposed")
 OWN_VALUES = ("integers", "ones", "zero", "special")
-_BEHIND = 5
-"""Elements behind an operand, which a wrong leading dimension meets."""
+_BEHIND = 1 << 18
+"""The most elements behind an operand, for a wrong leading dimension to meet."""
 
 
 @lru_cache
@@ -60,9 +60,12 @@ def _content(kind: DType, name: str, shape: tuple[int, int, int], stream: Random
     return content
 
 
-def _operand(fields: Fields, name: str, side: str, kind: DType, sizes: tuple[int, int, int], text: str, stream: RandomStream) -> Matrices:
-    """Operand ``name``, Candle's ``side``, of ``sizes`` batch, rows, columns."""
+def _operand(
+    fields: Fields, name: str, kind: DType, sizes: tuple[int, int, int], text: str, stream: RandomStream
+) -> Matrices:
+    """Operand ``name`` of ``sizes`` batch, rows, columns."""
     batch, rows, columns = sizes
+    side = {"a": "rhs", "b": "lhs"}[name]
     asked = fields.choice(side, "row", LAYOUTS)
     shared = asked.startswith("one")
     start = fields.number(f"{side}_start", 0, 0, 64)
@@ -71,7 +74,9 @@ def _operand(fields: Fields, name: str, side: str, kind: DType, sizes: tuple[int
     if asked.endswith("transposed"):
         content, strides = content.swapaxes(1, 2), (1, rows)
     flat = np.ascontiguousarray(content).reshape(-1)
-    data = np.full((start + flat.size + _BEHIND) * kind.size, POISON_BYTE, np.uint8).view(kind.numpy)
+    largest = max(fields.number(size, 1) for size in ("m", "n", "k"))
+    behind = min(largest * max(rows, columns), _BEHIND)
+    data = np.full((start + flat.size + behind) * kind.size, POISON_BYTE, np.uint8).view(kind.numpy)
     data[start : start + flat.size] = flat
     # The first that fits: with one row or column its stride says nothing.
     plain = (strides[1] == 1 or columns == 1) and (strides[0] == columns or rows == 1)
@@ -79,19 +84,28 @@ def _operand(fields: Fields, name: str, side: str, kind: DType, sizes: tuple[int
     return Matrices(Buffer(name, kind.name, "in", data, start), int(not plain), leading, 0 if shared else rows * columns)
 
 
+def _result(fields: Fields, kernel: Kernel, count: int, stream: RandomStream) -> Buffer:
+    """The result before the call, numbers and NaN: with a beta of 0 what is there has no part in it."""
+    buffer = poisoned(fields, kernel, "c", count)
+    before = buffer.data[:count]
+    before[:] = values("unit", dtype(buffer.dtype), count, stream)
+    before[3::5] = np.nan
+    return buffer
+
+
 def _gemm(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
     sides = ("lhs", "rhs")
     fields = Fields(case, ("m", "n", "k", "batch", *sides, *(f"{side}_start" for side in sides), "values", "reduced"))
     m, n, k, batch = (fields.number(name, 1, 1, 8192) for name in ("m", "n", "k", "batch"))
     kind, text = dtype(kernel.variant["dtype"]), fields.text("values", "unit")
-    a = _operand(fields, "a", "rhs", kind, (batch, k, n), text, stream)
+    a = _operand(fields, "a", kind, (batch, k, n), text, stream)
     other = "large" if text == "subnormal" else text  # products that do not vanish
-    b = _operand(fields, "b", "lhs", kind, (batch, m, k), other, stream)
+    b = _operand(fields, "b", kind, (batch, m, k), other, stream)
     reduced = fields.choice("reduced", "no", ("no", "yes")) == "yes"
     arguments = (
         a.buffer,
         b.buffer,
-        poisoned(fields, kernel, "c", batch * m * n),
+        _result(fields, kernel, batch * m * n, stream),
         *numbers(kernel, transa=a.transposed, transb=b.transposed, m=n, n=m, k=k, batch_size=batch, reduced=int(reduced)),
         *numbers(kernel, lda=a.leading, ldb=b.leading, ldc=n, stride_a=a.stride, stride_b=b.stride, stride_c=m * n),
         Stream("stream"),
