@@ -78,7 +78,7 @@ def gemm(
     terms = _terms(left, right, wide, 2 if dtype(name).size == 2 else 1, lost)
     at = _places(batch, rows, columns, int(ldc), int(stride_c), False)
     if beta:
-        before = c[at].astype(wide)
+        before: Array = c[at].astype(wide)
         up, down = np.maximum(before, 0), np.maximum(-before, 0)
         terms = replace(terms, positive=terms.positive + up, negative=terms.negative + down, count=terms.count + 1)
     value = store(terms.total.astype(LONG))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from conformance.files import installed, spec_folder
 from conformance.port.launchers import may_define
 from conformance.port.sources import find_sources
 from conformance.reading import shortened
-from conformance.spec.kernel import Kernel
+from conformance.spec.kernel import Entry, Kernel
 from conformance.spec.load import Specs, did_you_mean
 from conformance.verdict.trials import generated_parts
 from reference import has_module
@@ -70,6 +71,13 @@ def select(
     _check_complete([kernel for kernel in kernels if not kernel.is_launcher])
     whole = {kernel.name for kernel in specs.select(globs, modules, launchers)} if globs else set()
     return kernels, {name: tuple(dict.fromkeys(ids)) for name, ids in cases.items() if name not in whole}
+
+
+def counted(kernels: Sequence[Kernel]) -> list[str]:
+    """``3 kernels``, ``2 launchers``, ``4 library calls``, as far as there are such."""
+    counts = Counter(kernel.entry for kernel in kernels)
+    words: dict[Entry, str] = {"kernel": "kernels", "launcher": "launchers", "library": "library calls"}
+    return [f"{counts[entry]} {what}" for entry, what in words.items() if counts[entry]]
 
 
 def without_undefined(kernels: Sequence[Kernel], tree: Tree) -> list[Kernel]:

@@ -192,7 +192,9 @@ class Judge:
 
     def _loader(self, kernel: Kernel) -> Library | Launchers | VendorLibraries:
         """Who finds the function of ``kernel``."""
-        return {"kernel": self._library, "launcher": self._launchers, "library": self._libraries}[kernel.entry]
+        if kernel.is_library:
+            return self._libraries
+        return self._launchers if kernel.is_launcher else self._library
 
     def _is_suspect(self, broke: bool, outcome: Outcome) -> bool:
         """Whether another kernel, earlier in the same process, may have caused this; ``broke``: a source does not

@@ -1,4 +1,4 @@
-"""The calls of the vendor's libraries: what makes them is the executor's, and no source of the port has a part in it."""
+"""The calls of the vendor's libraries, which the executor makes: no source of the port has a part in them."""
 
 from __future__ import annotations
 

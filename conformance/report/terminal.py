@@ -226,8 +226,8 @@ def _about(name: str, record: Record, rows: list[KernelResult], specs: Specs, wi
     for remark in remarks(record, rows, specs):
         lines += _indented(one_line(str(remark)), width)
     lines += [Text(f"  {one_line(target)}: {compiles(rows, target)}") for target in record.run.builds]
-    for part in (rows, launcher_results(record, specs), library_results(record, specs)):
-        causes = cause_lines(find_causes(part, specs))
+    for judged in (rows, launcher_results(record, specs), library_results(record, specs)):
+        causes = cause_lines(find_causes(judged, specs))
         if causes:
             head, *rest = causes
             lines += [Text(), Text(head, "bold")]

@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Entry = Literal["kernel", "launcher", "library"]
-"""What Candle's Rust side calls: a kernel that it loads by name, a host function that it is linked with, or a function of
-the vendor's library."""
+"""What Candle's Rust side calls: a kernel that it loads by name, a host function that it is linked with, or one of the
+vendor's library."""
 
 Role = Literal["scalar", "in", "out", "inout", "scratch", "stream", "device"]
-"""The last three are of host functions: a buffer whose content afterwards is anybody's, the stream to put work on, and a
-number that describes the device and must not choose the answer."""
+"""The last three are of host functions: a buffer whose content afterwards is anybody's, the stream to put work on, and
+a number that describes the device and must not choose the answer."""
 
 
 @dataclass(frozen=True)

@@ -134,8 +134,7 @@ class Family(Strict):
     )
     entry: Literal["kernel", "launcher", "library"] = Field(
         default="kernel",
-        description="kernel: loaded by name; launcher: a linked host function; library: a function of cuBLAS or its like; "
-        "each is counted apart",
+        description="kernel: loaded by name; launcher: a linked host function; library: one of cuBLAS or its like",
     )
     source: Text | None = Field(
         default=None,

@@ -74,14 +74,16 @@ _SWAPPED: tuple[tuple[tuple[str, str], ...], ...] = (
     (("src_s", "dst_s"),),
 )
 
-# Of matrix products: the parameters that another's value, or a number, is taken for.
+# Of matrix products: parameters and what is taken for them, another parameter or a number.
+_LEADING, _BATCH = "leading dimension of the other operand", "batch stride 0"
 _OF_PRODUCTS: tuple[tuple[str, dict[str, str | int]], ...] = (
     ("transposes swapped", {"transa": "transb", "transb": "transa"}),
-    *(
-        ("leading dimension of the other operand", dict(taken))
-        for taken in ({"lda": "ldb"}, {"ldb": "lda"}, {"lda": "ldb", "ldb": "lda"})
-    ),
-    *(("batch stride 0", dict.fromkeys(names, 0)) for names in (["stride_a"], ["stride_b"], ["stride_a", "stride_b"])),
+    (_LEADING, {"lda": "ldb"}),
+    (_LEADING, {"ldb": "lda"}),
+    (_LEADING, {"lda": "ldb", "ldb": "lda"}),
+    (_BATCH, {"stride_a": 0}),
+    (_BATCH, {"stride_b": 0}),
+    (_BATCH, {"stride_a": 0, "stride_b": 0}),
     ("beta not 0", {"beta": 1}),
     ("sums in f16", {"reduced": 1}),
 )
@@ -117,9 +119,9 @@ def mistakes(kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Callable[[],
 def _of_products(kernel: Kernel, given: Arguments) -> Iterator[tuple[str, Callable[[], Arguments]]]:
     for name, taken in _OF_PRODUCTS:
         changed = {key: given[value] if isinstance(value, str) else np.int64(value) for key, value in taken.items()}
-        if name != "sums in f16" or kernel.variant["dtype"] == "f16":
-            if any(given.get(key, 0) != value for key, value in changed.items()):
-                yield name, partial(dict, {**given, **changed})
+        possible = name != "sums in f16" or kernel.variant["dtype"] == "f16"
+        if possible and any(given.get(key, 0) != value for key, value in changed.items()):
+            yield name, partial(dict, {**given, **changed})
 
 
 def leaving_the_buffer(kernel: Kernel, launch: Launch) -> tuple[str, ...]:

@@ -53,9 +53,12 @@ void multiply(Shape s, const T *a, const T *b, T *c) {
       for (int i = 0; i < s.m; ++i) {
         Sum sum(0.0F);
         for (int l = 0; l < s.k; ++l) {
-          const std::int64_t at = s.transa ? l + static_cast<std::int64_t>(i) * s.lda : i + static_cast<std::int64_t>(l) * s.lda;
-          const std::int64_t bt = s.transb ? j + static_cast<std::int64_t>(l) * s.ldb : l + static_cast<std::int64_t>(j) * s.ldb;
-          sum = static_cast<Sum>(sum + static_cast<Sum>(a[z * s.stride_a + at]) * static_cast<Sum>(b[z * s.stride_b + bt]));
+          const std::int64_t at =
+              s.transa ? l + static_cast<std::int64_t>(i) * s.lda : i + static_cast<std::int64_t>(l) * s.lda;
+          const std::int64_t bt =
+              s.transb ? j + static_cast<std::int64_t>(l) * s.ldb : l + static_cast<std::int64_t>(j) * s.ldb;
+          sum = static_cast<Sum>(sum +
+                                 static_cast<Sum>(a[z * s.stride_a + at]) * static_cast<Sum>(b[z * s.stride_b + bt]));
         }
         T &to = c[z * s.stride_c + i + static_cast<std::int64_t>(j) * s.ldc];
         to = static_cast<T>(mistaken("beta") ? static_cast<Sum>(sum + static_cast<Sum>(to)) : sum);
@@ -71,13 +74,16 @@ void halves(const Shape &s, const void *a, const void *b, void *c, bool in_halve
 
 enum class Kind { f32, f16, bf16 };
 
-int gemm(Kind kind, const Shape &s, const void *alpha, const void *a, const void *b, const void *beta, void *c, bool in_halves) {
+int gemm(Kind kind, const Shape &s, const void *alpha, const void *a, const void *b, const void *beta, void *c,
+         bool in_halves) {
   const bool half = kind == Kind::f16 && in_halves;
   const std::uint32_t one = half ? 0x3c00U : 0x3f800000U;
   if (std::memcmp(alpha, &one, half ? 2 : 4) != 0 || std::memcmp(beta, "\0\0\0\0", half ? 2 : 4) != 0) return 7;
   if (mistaken("status")) return 15;
-  if (kind == Kind::f32) multiply<float, float>(s, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c));
-  if (kind == Kind::bf16) multiply<Bf16, float>(s, static_cast<const Bf16 *>(a), static_cast<const Bf16 *>(b), static_cast<Bf16 *>(c));
+  if (kind == Kind::f32)
+    multiply<float, float>(s, static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c));
+  if (kind == Kind::bf16)
+    multiply<Bf16, float>(s, static_cast<const Bf16 *>(a), static_cast<const Bf16 *>(b), static_cast<Bf16 *>(c));
   if (kind == Kind::f16) halves(s, a, b, c, in_halves);
   return 0;
 }
@@ -93,20 +99,20 @@ int create(void **handle) {
 #define SHAPE(transposed) \
   Shape { ta == (transposed), tb == (transposed), m, n, k, lda, sa, ldb, sb, ldc, sc, batch }
 #define HEAD void *, int ta, int tb, int m, int n, int k, const void *alpha, const void *a
-#define DOUBLES(name, transposed)                                                                                      \
-  extern "C" int name(HEAD, int lda, std::int64_t sa, const void *b, int ldb, std::int64_t sb, const void *beta, void *c, \
-                      int ldc, std::int64_t sc, int batch) {                                                           \
-    const double one = 1, zero = 0;                                                                                    \
-    if (std::memcmp(alpha, &one, 8) != 0 || std::memcmp(beta, &zero, 8) != 0) return 7;                                \
-    multiply<double, double>(SHAPE(transposed), static_cast<const double *>(a), static_cast<const double *>(b),        \
-                             static_cast<double *>(c));                                                                \
-    return 0;                                                                                                          \
+#define DOUBLES(name, transposed)                                                                                \
+  extern "C" int name(HEAD, int lda, std::int64_t sa, const void *b, int ldb, std::int64_t sb, const void *beta, \
+                      void *c, int ldc, std::int64_t sc, int batch) {                                            \
+    const double one = 1, zero = 0;                                                                              \
+    if (std::memcmp(alpha, &one, 8) != 0 || std::memcmp(beta, &zero, 8) != 0) return 7;                          \
+    multiply<double, double>(SHAPE(transposed), static_cast<const double *>(a), static_cast<const double *>(b),  \
+                             static_cast<double *>(c));                                                          \
+    return 0;                                                                                                    \
   }
-#define PRODUCTS(name, transposed, in_halves)                                                                          \
-  extern "C" int name(HEAD, int type, int lda, std::int64_t sa, const void *b, int, int ldb, std::int64_t sb,          \
-                      const void *beta, void *c, int, int ldc, std::int64_t sc, int batch, int sums, int) {            \
-    const Kind kind = type == 2 ? Kind::f16 : type == 14 ? Kind::bf16 : Kind::f32;                                   \
-    return gemm(kind, SHAPE(transposed), alpha, a, b, beta, c, sums == (in_halves));                                      \
+#define PRODUCTS(name, transposed, in_halves)                                                                 \
+  extern "C" int name(HEAD, int type, int lda, std::int64_t sa, const void *b, int, int ldb, std::int64_t sb, \
+                      const void *beta, void *c, int, int ldc, std::int64_t sc, int batch, int sums, int) {   \
+    const Kind kind = type == 2 ? Kind::f16 : type == 14 ? Kind::bf16 : Kind::f32;                            \
+    return gemm(kind, SHAPE(transposed), alpha, a, b, beta, c, sums == (in_halves));                          \
   }
 
 #if defined(ROCBLAS)

@@ -24,7 +24,7 @@ from conformance.spec.kernel import Kernel
 ROWS = rows_beside(__file__)
 LAYOUTS = ("row", "transposed", "one", "one_transposed")
 OWN_VALUES = ("integers", "ones", "zero", "special")
-_BEHIND = 1 << 18
+_BEHIND = 1 << 16
 """The most elements behind an operand, for a wrong leading dimension to meet."""
 
 
@@ -81,7 +81,9 @@ def _operand(
     # The first that fits: with one row or column its stride says nothing.
     plain = (strides[1] == 1 or columns == 1) and (strides[0] == columns or rows == 1)
     leading = columns if plain else rows
-    return Matrices(Buffer(name, kind.name, "in", data, start), int(not plain), leading, 0 if shared else rows * columns)
+    return Matrices(
+        Buffer(name, kind.name, "in", data, start), int(not plain), leading, 0 if shared else rows * columns
+    )
 
 
 def _result(fields: Fields, kernel: Kernel, count: int, stream: RandomStream) -> Buffer:
@@ -106,7 +108,9 @@ def _gemm(kernel: Kernel, case: Case, stream: RandomStream) -> Launch:
         a.buffer,
         b.buffer,
         _result(fields, kernel, batch * m * n, stream),
-        *numbers(kernel, transa=a.transposed, transb=b.transposed, m=n, n=m, k=k, batch_size=batch, reduced=int(reduced)),
+        *numbers(
+            kernel, transa=a.transposed, transb=b.transposed, m=n, n=m, k=k, batch_size=batch, reduced=int(reduced)
+        ),
         *numbers(kernel, lda=a.leading, ldb=b.leading, ldc=n, stride_a=a.stride, stride_b=b.stride, stride_c=m * n),
         Stream("stream"),
     )

@@ -76,8 +76,7 @@ def cublas_candidates() -> list[str]:
 
 
 def _candidates(name: str, packages: Sequence[str]) -> list[Path]:
-    """Paths of NVIDIA's library ``name``, best first: the toolkits', then those of PyPI packages, newest version first.
-    """
+    """Paths of NVIDIA's library ``name``, best first: of toolkits, then of PyPI packages, the newest version first."""
     folders = [folder / lib for folder in toolkits() for lib in ("lib64", "lib", "targets/x86_64-linux/lib")]
     folders += [place / package / "lib" for place in _site_packages() for package in packages]
     found = [path for folder in folders for path in sorted(folder.glob(f"{name}.so.1[0-9]"), reverse=True)]

@@ -59,8 +59,8 @@ _C_TYPES: dict[str, Any] = {
 class PreparedCall:
     """A call of a host function whose buffers lie on the device already.
 
-    ``function.handle`` is its address, or calls a vendor's library, ``types`` are keys of ``_C_TYPES``, ``slots`` the eight bytes of each argument,
-    ``None`` for the stream.
+    ``function.handle`` is its address, or calls a vendor's library, ``types`` are keys of ``_C_TYPES``, ``slots`` the
+    eight bytes of each argument, ``None`` for the stream.
     """
 
     def __init__(

@@ -7,8 +7,10 @@ numpy, as all of an executor.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,25 @@ VARIABLE = "CANDLE_PARITY_BLAS"
 """Names the library in place of the runtime's own; where a runtime has none, what it computes must lie on the host."""
 
 _ONE_HALF = ctypes.c_uint16(0x3C00)
-_ARGUMENTS = "transa transb m n k a lda stride_a b ldb stride_b c ldc stride_c batch_size reduced stream".split()
+_ARGUMENTS = [
+    "transa",
+    "transb",
+    "m",
+    "n",
+    "k",
+    "a",
+    "lda",
+    "stride_a",
+    "b",
+    "ldb",
+    "stride_b",
+    "c",
+    "ldc",
+    "stride_c",
+    "batch_size",
+    "reduced",
+    "stream",
+]
 _HEAD = "handle transa transb m n k alpha a type lda stride_a b type ldb stride_b beta c type ldc stride_c"
 _OF_DOUBLES = "handle transa transb m n k alpha a lda stride_a b ldb stride_b beta c ldc stride_c batch_size"
 _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
@@ -27,63 +47,24 @@ _POINTERS = ("handle", "alpha", "beta", "a", "b", "c")
 
 @dataclass(frozen=True)
 class Api:
-    """How a library spells it: functions (of ``products`` the first that it has), the words of their arguments, and
-    numbers: of no transpose and of one, of dtypes, of the type of the sums by dtype and reduced precision.
+    """How a library spells it: functions (of ``products`` the first that it has: hipBLAS of ROCm 6 takes other types
+    under the name without _v2), further arguments of ``products``, and numbers: of no transpose and of one, of dtypes,
+    of the type of the sums without and with reduced precision.
     """
 
     name: str
     create: str
     set_stream: str
-    products: tuple[str, ...]
+    products: list[str]
     of_doubles: str
-    words: str
-    transposes: tuple[int, int]
-    types: Mapping[str, int]
-    sums: Mapping[tuple[str, bool], int]
+    tail: str
+    transposes: list[int]
+    types: dict[str, int]
+    sums: dict[str, list[int]]
     algorithm: int
 
 
-def _sums(single: int, half: int, tf32: int, bf16: int) -> dict[tuple[str, bool], int]:
-    plain = {(name, False): single for name in ("f32", "f16", "bf16")}
-    return {**plain, ("f32", True): tf32, ("f16", True): half, ("bf16", True): bf16}
-
-
-_CUDA_TYPES = {"f32": 0, "f16": 2, "bf16": 14}  # cudaDataType, and hipDataType
-
-APIS = (
-    Api(
-        "cuBLAS",
-        *("cublasCreate_v2", "cublasSetStream_v2", ("cublasGemmStridedBatchedEx",), "cublasDgemmStridedBatched"),
-        words=f"{_HEAD} batch_size sums algorithm",
-        transposes=(0, 1),
-        types=_CUDA_TYPES,
-        sums=_sums(68, 64, 77, 75),
-        algorithm=99,  # CUBLAS_GEMM_DEFAULT_TENSOR_OP
-    ),
-    Api(
-        "hipBLAS",
-        *("hipblasCreate", "hipblasSetStream"),
-        # ROCm 6 has other types behind the name without _v2, ROCm 7 has that name alone.
-        ("hipblasGemmStridedBatchedEx_v2", "hipblasGemmStridedBatchedEx"),
-        "hipblasDgemmStridedBatched",
-        words=f"{_HEAD} batch_size sums algorithm",
-        transposes=(111, 112),
-        types=_CUDA_TYPES,
-        sums=_sums(2, 0, 6, 5),
-        algorithm=160,  # HIPBLAS_GEMM_DEFAULT
-    ),
-    Api(
-        "rocBLAS",
-        *("rocblas_create_handle", "rocblas_set_stream", ("rocblas_gemm_strided_batched_ex",)),
-        "rocblas_dgemm_strided_batched",
-        # It may put the result elsewhere than what beta is for.
-        words=f"{_HEAD} c type ldc stride_c batch_size sums algorithm zero zero",
-        transposes=(111, 112),
-        types={"f16": 150, "f32": 151, "bf16": 168},
-        sums=_sums(151, 150, 151, 151),
-        algorithm=0,
-    ),
-)
+APIS = [Api(name, **row) for name, row in json.loads(Path(__file__).with_suffix(".json").read_text()).items()]
 
 
 class NoLibrary(RuntimeError):
@@ -104,7 +85,7 @@ class Products:
         api, kind = self._api, name.rpartition("_")[2]
         double = kind == "f64"
         spelled = api.of_doubles if double else next(one for one in api.products if hasattr(self._library, one))
-        words = (_OF_DOUBLES if double else api.words).split()
+        words = (_OF_DOUBLES if double else f"{_HEAD} {api.tail}").split()
         function: Any = getattr(self._library, spelled)
         function.argtypes = [_type(word) for word in words]
 
@@ -118,7 +99,8 @@ class Products:
             given |= {key: api.transposes[given[key]] for key in ("transa", "transb")}
             given |= {"handle": self._opened(stream), "alpha": ctypes.addressof(alpha), "beta": ctypes.addressof(beta)}
             if not double:
-                given |= {"type": api.types[kind], "sums": api.sums[kind, reduced], "algorithm": api.algorithm, "zero": 0}
+                given |= {"type": api.types[kind], "sums": api.sums[kind][reduced]}
+                given |= {"algorithm": api.algorithm, "zero": 0}
             _check(spelled, function(*(given[word] for word in words)))
 
         return called
@@ -140,6 +122,8 @@ def open_products(paths: Iterable[str]) -> Products:
     tried = []
     for path in [named] if named else paths:
         try:
+            for needed in Path(path).parent.glob("libcublasLt.so.1?") if "/" in path else ():
+                ctypes.CDLL(str(needed), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
             library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
             tried.append(str(error))
@@ -174,3 +158,10 @@ def _version(library: ctypes.CDLL, api: Api, path: str) -> str:
 def _check(function: str, status: int) -> None:
     if status:
         raise Misuse(f"{function} answers with status {status}")
+
+
+if __name__ == "__main__":  # of what a process of its own finds among these paths
+    try:
+        print(open_products(sys.argv[1:]).about)
+    except NoLibrary as error:
+        raise SystemExit(str(error)) from None

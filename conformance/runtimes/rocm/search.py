@@ -83,8 +83,7 @@ def _found() -> Iterator[Installation]:
 
 
 def blas_candidates() -> list[str]:
-    """hipBLAS and rocBLAS next to the libamdhip64 that is used or in the wheel next to its, then names for the linker to
-    look for."""
+    """hipBLAS and rocBLAS of the installation or wheels that are used, then names for the linker to look for."""
     one = chosen()
     folders = [] if one is None else [one.hip.parent, *one.hip.parents[2].glob("_rocm_sdk_libraries*/lib")]
     found = [newest(folder, name) for name in BLAS for folder in folders]
