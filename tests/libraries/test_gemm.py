@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,8 @@ def test_a_sum_of_integers_has_one_right_result_and_a_long_one_of_fractions_an_i
         args = launch_for(kernel, case).reference_arguments()
         found = reference.evaluate(kernel.module, kernel.family, kernel.variant, 0, args)["c"]
         count = int(args["m"]) * int(args["n"])
-        assert found.low is not None and found.high is not None
+        assert found.low is not None
+        assert found.high is not None
         widths[text] = found.high[:count].astype(np.float64) - found.low[:count]
     assert not widths["values=integers"].any()
     assert widths["k=1025"].all()
@@ -153,14 +153,9 @@ def test_where_there_is_no_library_a_call_is_not_run(
     monkeypatch.delenv(VARIABLE, raising=False)
     said = answer(capsys, "run", "--runtime", "cpu", "--jobs", 1, "-q", "gemm_f32")
     assert said.code == 2
-    assert f"gemm_f32: no library of matrix products can be used (this runtime has none)" in said.err
+    assert "gemm_f32: no library of matrix products can be used (this runtime has none)" in said.err
 
 
-@pytest.fixture
-def no_library(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "libnothing.so"
-
-
-def test_a_library_that_cannot_be_opened_or_is_another_is_named(no_library: Path) -> None:
+def test_a_library_that_cannot_be_opened_or_is_another_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoLibrary, match=r"libnothing.so.*; libc.so.6 has the functions of none of cuBLAS, hipBLAS"):
-        open_products([str(no_library), "libc.so.6"])
+        open_products([str(tmp_path / "libnothing.so"), "libc.so.6"])

@@ -122,8 +122,6 @@ def open_products(paths: Iterable[str]) -> Products:
     tried = []
     for path in [named] if named else paths:
         try:
-            for needed in Path(path).parent.glob("libcublasLt.so.1?") if "/" in path else ():
-                ctypes.CDLL(str(needed), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
             library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
             tried.append(str(error))
